@@ -9,7 +9,6 @@
 #include "parsimony/api/errors.h"
 #include "parsimony/api/reference.h"
 #include "parsimony/api/torch_component.h"
-#include "parsimony/engines/machine/cores.h"
 #include "parsimony/onnx_io/graph_file.h"
 
 namespace parsimony {
@@ -93,20 +92,26 @@ std::string name_of(const EngineChoice& choice) {
   }
 }
 
-std::unique_ptr<Engine> engine_of(const EngineChoice& choice, std::optional<int> threads) {
+std::unique_ptr<Engine> engine_of(const EngineChoice& choice, std::optional<int> cores) {
   const bool torch = name_of(choice) == "libtorch";
   const bool either = choice.name == "auto" && torch && has_torch_component();
-  if (torch && !either) return std::make_unique<LazyTorch>(threads);
-  auto libtorch = either ? std::make_unique<LazyTorch>(threads) : nullptr;
+  if (torch && !either) return std::make_unique<LazyTorch>(cores);
+  auto libtorch = either ? std::make_unique<LazyTorch>(cores) : nullptr;
   try {
     return onnx_runtime_engine(runtime::find_onnx_runtime(choice.onnxruntime.library),
-                               {.threads = threads.value_or(machine::these_cores().usable()),
-                                .provider = choice.onnxruntime.provider},
-                               std::move(libtorch));
+                               {.provider = choice.onnxruntime.provider}, std::move(libtorch));
   } catch (const UnsupportedError&) {
     if (!either) throw;
-    return std::make_unique<LazyTorch>(threads);
+    return std::make_unique<LazyTorch>(cores);
   }
+}
+
+std::unique_ptr<Engine> timed_engine_of(const EngineChoice& choice, int threads) {
+  if (name_of(choice) == "libtorch") {
+    return std::make_unique<LazyTorch>(threads, LazyTorch::For::kTimes);
+  }
+  return onnx_runtime_engine(runtime::find_onnx_runtime(choice.onnxruntime.library),
+                             {.threads = threads, .provider = choice.onnxruntime.provider});
 }
 
 std::unique_ptr<Engine> onnx_runtime_engine(const runtime::OnnxRuntime& library,

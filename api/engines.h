@@ -26,10 +26,14 @@ struct EngineChoice {
 std::string name_of(const EngineChoice& choice);
 
 /// The engine for proofs; of auto ONNX Runtime, which is there sooner, and otherwise libtorch.
-/// libtorch is loaded when a network is first opened.
-/// @param threads  empty: what suits the engine
+/// libtorch is loaded when a network is first opened. Operators run on one thread, on which their
+/// results depend.
+/// @param cores  for libtorch's work side by side; empty: all
 /// @throws ConfigError for an unknown name, UnsupportedError if ONNX Runtime cannot be loaded
-std::unique_ptr<Engine> engine_of(const EngineChoice& choice, std::optional<int> threads);
+std::unique_ptr<Engine> engine_of(const EngineChoice& choice, std::optional<int> cores);
+
+/// The engine of name_of(choice), to time networks with so many threads; throws as engine_of().
+std::unique_ptr<Engine> timed_engine_of(const EngineChoice& choice, int threads);
 
 /// ONNX Runtime. It reads files; a graph without one is written as ONNX first, and cannot be opened
 /// masked.

@@ -136,7 +136,7 @@ struct PruneOptions {
   Recovery recover = {};             ///< after the cut; by default values are not changed
   CalibrationData calibration = {};  ///< for those of the above that need data: see Supplies
   RecoverySettings recovery = {};    ///< settings from which `recover` is made
-  std::optional<int> threads = {};   ///< of the engine; empty: the best number
+  std::optional<int> threads = {};   ///< side by side, and of what is timed; empty: the best number
   EngineChoice engine = {};          ///< for the proof and for milliseconds
   bool verify = true;                ///< run the masked original and the small network
   bool require_proof = false;        ///< UnsupportedError if the original cannot be run

@@ -110,7 +110,11 @@ std::jthread loading_torch_component() {
 
 TorchComponent& LazyTorch::loaded() const {
   TorchComponent& component = torch_component();
-  component.choose_threads(threads_);
+  if (use_ == For::kTimes) {
+    component.choose_threads(threads_);
+  } else {
+    component.use_cores(threads_);
+  }
   return component;
 }
 

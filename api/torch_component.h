@@ -33,8 +33,11 @@ class TorchComponent : public Engine {
   /// Called once, before all else: the component has a table of operators of its own.
   virtual void add_own_operators(const OwnOperators& own) = 0;
 
-  /// Sets the number of threads; without `wanted` by measurement, once per process.
-  /// @returns the number. @throws ConfigError if `wanted` is not positive
+  /// For what is written: operators run on one thread, up to `wanted` batches (by default as many
+  /// as there are cores) side by side. @throws ConfigError if `wanted` is not positive
+  virtual void use_cores(std::optional<int> wanted) = 0;
+  /// For what is timed: sets the number of threads; without `wanted` by measurement, once per
+  /// process. @returns the number. @throws ConfigError if `wanted` is not positive
   virtual int choose_threads(std::optional<int> wanted) = 0;
 
   /// Opens TorchScript or .pt2; `specs` describe the tensors that `forward` takes.
@@ -108,8 +111,10 @@ std::jthread loading_torch_component();
 /// libtorch as an engine: the component, loaded when a network is first opened.
 class LazyTorch final : public Engine {
  public:
-  /// For networks with this many threads; see TorchComponent::choose_threads.
-  explicit LazyTorch(std::optional<int> threads) : threads_(threads) {}
+  enum class For { kResults, kTimes };
+  /// @param threads  see TorchComponent::use_cores and, for times, choose_threads
+  explicit LazyTorch(std::optional<int> threads, For use = For::kResults)
+      : threads_(threads), use_(use) {}
 
   std::string name() const override { return "libtorch"; }
   std::string version() const override { return loaded().version(); }
@@ -127,6 +132,7 @@ class LazyTorch final : public Engine {
 
  private:
   std::optional<int> threads_;
+  For use_;
 };
 
 /// Does the component exist?

@@ -69,7 +69,8 @@ Engines find_engines(const EngineOptions& options) {
     }
   }
   engines.threads = choose_threads(with_torch, options.threads);
-  if (with_torch) engines.found.push_back(std::make_unique<LazyTorch>(engines.threads));
+  if (with_torch)
+    engines.found.push_back(std::make_unique<LazyTorch>(engines.threads, LazyTorch::For::kTimes));
   if (library)
     engines.found.push_back(onnx_runtime_engine(
         *library, {.threads = engines.threads, .provider = options.onnxruntime.provider}));

@@ -58,7 +58,7 @@ void run_export(const ExportOptions& options, const Session& session) {
   }
   Progress progress({}, !session.quiet);
   progress.begin("exporting");
-  torch_component().choose_threads(parse_threads(options.threads));
+  torch_component().use_cores(parse_threads(options.threads));
   const ExportOutcome made = torch_commands().export_onnx(job);
   progress.finish();
   if (!session.quiet) print_summary(job, made);

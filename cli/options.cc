@@ -17,7 +17,8 @@ namespace {
 constexpr int kMostThreads = 256;
 
 constexpr const char* kThreads =
-    "Threads that run the network: a number, or auto (the default), which measures";
+    "Cores that computations side by side may use: a number, or auto (the default): all; what is "
+    "written does not depend on it. Where networks are timed, the threads of each; auto measures";
 
 CLI::Validator number_that(const std::function<bool(double)>& holds, const std::string& wanted) {
   return {[=](const std::string& text) {

@@ -118,7 +118,6 @@ PruningSchedule parse_pruning_schedule(std::string_view text, std::string_view p
 
 /// Names used in recipes and on the command line. @throws ConfigError
 OptimizerKind parse_optimizer(std::string_view text, std::string_view place);
-MemoryFormat parse_memory_format(std::string_view text, std::string_view place);
 
 /// Does an entry name the criterion?
 bool asks_for(const ConfigList& config, std::string_view criterion);

@@ -88,7 +88,7 @@ void LatencyProfiler::use_engine(const PruneOptions& options) {
   file_.threads = name_of(options.engine) == "libtorch"
                       ? torch_component().choose_threads(options.threads)
                       : options.threads.value_or(1);
-  engine_ = engine_of({name_of(options.engine), options.engine.onnxruntime}, file_.threads);
+  engine_ = timed_engine_of(options.engine, file_.threads);
   file_.engine = engine_->name() + " " + engine_->version();
   layers_ =
       std::make_unique<EngineMeter>(*engine_, MeterOptions{options.inputs, options.latency.batch},

@@ -68,6 +68,10 @@ class Component final : public TorchComponent, public cli::TorchCommands {
     return guarded([&] { return training::examine_ranks(place); });
   }
 
+  void use_cores(std::optional<int> wanted) override {
+    guarded([&] { torch_io::use_cores(wanted); });
+  }
+
   int choose_threads(std::optional<int> wanted) override {
     return guarded([&] { return torch_io::choose_threads(wanted); });
   }

@@ -26,7 +26,6 @@
 #include "parsimony/training/net/file_net.h"
 #include "parsimony/training/ranks/group.h"
 #include "parsimony/training/run/run.h"
-#include "parsimony/training/sweep/claim.h"
 #include "parsimony/training/sweep/sweep.h"
 
 namespace parsimony::component {
@@ -38,9 +37,7 @@ using namespace training;
 class Preparation {
  public:
   explicit Preparation(const cli::TrainingRequest& request)
-      : recipe(request.recipe),
-        request_(request),
-        threads_(torch_io::choose_threads(request.threads)) {
+      : recipe(request.recipe), request_(request) {
     at::globalContext().setDeterministicAlgorithms(request.deterministic, false);
     at::globalContext().setBenchmarkCuDNN(!request.deterministic);
     device = parse_device(request.device);
@@ -96,33 +93,10 @@ class Preparation {
     return file_net(recipe.model, {.batch_norm = recipe.train.batch_norm});
   }
 
-  /// The measured choice is stored in the file `remembered`: a resumed run must compute the same,
-  /// and processes that share a folder must agree.
-  void choose_memory_format(const std::string& remembered) {
-    format_ = recipe.train.memory_format;
-    if (format_ != MemoryFormat::kAuto) return;
-    if (leads()) choose_by_measurement(remembered);
-    if (ranks) {
-      const std::string name = ranks->share(name_of_format());
-      format_ = parse_memory_format(name, "rank 0");
-    }
-  }
-
-  void choose_by_measurement(const std::string& remembered) {
-    std::optional<Claim> claim;
-    if (!remembered.empty()) claim.emplace(remembered + ".lock", Claim::IfTaken::kWait);
-    if (claim && std::filesystem::exists(remembered)) {
-      format_ = parse_memory_format(read_file(remembered), remembered);
-      return;
-    }
-    format_ = measured();
-    if (claim) write_file(remembered, name_of_format());
-    if (request_.say) request_.say("memory format: " + name_of_format() + ", by measurement");
-  }
-
   training::RunOptions run_options() const {
     return {.device = device,
-            .channels_last = format_ == MemoryFormat::kChannelsLast,
+            .channels_last = has_channels_last(recipe.train.memory_format, data.train.dims,
+                                               recipe.train.precision, device),
             .verify = request_.verify,
             .ranks = ranks ? &*ranks : nullptr,
             .say = leads() ? request_.say : nullptr};
@@ -132,7 +106,7 @@ class Preparation {
     const bool file = !is_built_in(recipe.model);
     const parsimony::machine::MachineReport facts = parsimony::machine::facts(nullptr);
     return {{recipe.model, file ? sha256(read_file(recipe.model)) : ""},
-            {facts.processor.model, facts.cores.usable(), threads_,
+            {facts.processor.model, facts.cores.usable(), at::get_num_threads(),
              facts.blas ? facts.blas->library + " " + facts.blas->kernel : ""},
             settings_json(recipe),
             PARSIMONY_VERSION,
@@ -146,25 +120,7 @@ class Preparation {
   std::optional<RankGroup> ranks;
 
  private:
-  std::string name_of_format() const {
-    return format_ == MemoryFormat::kChannelsLast ? "channels_last" : "contiguous";
-  }
-
-  MemoryFormat measured() const {
-    TrainContext place{data, device};
-    Loader loader(data.train, loader_options(place, recipe.train));
-    loader.start(0);
-    const std::optional<Batch> batch = loader.next();
-    if (!batch) return MemoryFormat::kContiguous;
-    return channels_last_is_quicker(*make(), batch->inputs, batch->labels,
-                                    static_cast<int64_t>(data.classes.size()))
-               ? MemoryFormat::kChannelsLast
-               : MemoryFormat::kContiguous;
-  }
-
   const cli::TrainingRequest& request_;
-  int threads_;
-  MemoryFormat format_ = MemoryFormat::kAuto;
 };
 
 /// Training in one format and precision, ready to be timed.
@@ -250,15 +206,11 @@ void name_point(LedgerPoint& point, const Recipe& recipe) {
 }
 
 LedgerPoint train(const cli::TrainRequest& request) {
+  torch_io::use_cores(request.threads);
   Preparation prepared(request);
   std::optional<EventFile> events;
   if (!request.tensorboard.empty() && prepared.leads()) events.emplace(request.tensorboard);
   const bool checkpoints = !request.checkpoint.empty();
-  const std::string remembered = checkpoints ? request.checkpoint + ".format" : "";
-  if (checkpoints && !std::filesystem::exists(request.checkpoint)) {
-    std::filesystem::remove(remembered);  // of a run that is gone
-  }
-  prepared.choose_memory_format(remembered);
   training::RunOptions options = prepared.run_options();
   std::unique_ptr<Net> teacher;
   if (!request.teacher.empty()) {
@@ -300,14 +252,13 @@ LedgerPoint train(const cli::TrainRequest& request) {
 }
 
 int sweep(const cli::SweepRequest& request) {
+  torch_io::use_cores(request.threads);
   Preparation prepared(request);
   const std::filesystem::path checkpoints = std::filesystem::path(request.folder) / "checkpoints";
   std::error_code error;
   std::filesystem::create_directories(checkpoints, error);
   if (error) throw parsimony::errors::cannot_write(checkpoints.string(), error.value());
   const LedgerOrigin origin = prepared.origin();
-  const std::string task = sha256(identity(origin.model, prepared.data, origin.config));
-  prepared.choose_memory_format((checkpoints / ("memory_format-" + task.substr(0, 12))).string());
   if (request.prepared) request.prepared();
   return training::sweep(
       prepared.make, prepared.data, prepared.recipe,

@@ -25,6 +25,16 @@ TEST_F(Threads, TheNumberThatIsAskedForIsSet) {
   EXPECT_EQ(at::get_num_threads(), 1);
 }
 
+TEST_F(Threads, ResultsAreOfOneThreadHoweverManyCoresThereAre) {
+  at::set_num_threads(3);
+  EXPECT_EQ(use_cores(2), 2);
+  EXPECT_EQ(at::get_num_threads(), 1);
+  EXPECT_EQ(cores_to_use(), 2);
+  EXPECT_EQ(use_cores(), machine::these_cores().usable());
+  EXPECT_EQ(at::get_num_threads(), 1);
+  EXPECT_THROW(use_cores(0), ConfigError);
+}
+
 TEST_F(Threads, NoneIsAnError) {
   EXPECT_THROW(choose_threads(0), ConfigError);
   EXPECT_THROW(choose_threads(-2), ConfigError);

@@ -1,6 +1,7 @@
 // A loss without labels, training by it, and the walk of recovery through a network.
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
@@ -8,11 +9,13 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "parsimony/api/prune.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/speedup/small_network.h"
 #include "parsimony/torch_io/executor/graph_module.h"
+#include "parsimony/torch_io/machine/threads.h"
 #include "parsimony/torch_io/tensor.h"
 #include "parsimony/training/loop/output_loss.h"
 #include "parsimony/training/recovery/blocks.h"
@@ -22,6 +25,7 @@
 #include "parsimony/training/recovery/recover.h"
 #include "parsimony/training/recovery/refit.h"
 #include "tests/support/model.h"
+#include "tests/support/same_bytes.h"
 #include "tests/training/small_nets.h"
 
 namespace parsimony::training {
@@ -246,6 +250,42 @@ TEST(Blocks, EndWhereLaterOnesRead) {
   EXPECT_EQ(names_of(model.graph(), pairs[1].values), (std::vector<std::string>{"y"}));
   const std::vector<Block> threes = blocks_of(model.graph(), 3);
   EXPECT_EQ(names_of(model.graph(), threes[0].values), (std::vector<std::string>{"c", "e"}));
+}
+
+/// The weights that matching leaves, and its notes.
+std::pair<std::string, std::vector<std::string>> matched_within(double minutes, int cores) {
+  const int threads = at::get_num_threads();
+  torch_io::use_cores(cores);
+  TextModel model(kChain, kChainWeights);
+  const Pruning pruning =
+      plan_pruning(model.graph(), from_shorthand({.criterion = "l1", .ratio = 0.25}));
+  SmallNetwork small(model.graph(), pruning.plan);
+  const Matched matched = match_outputs(model.graph(), small, {}, {noise(96), 16},
+                                        {.epochs = 3, .lr = 1e-2, .minutes = minutes});
+  std::string bytes;
+  for (const Weight& weight : small.graph().weights) {
+    const at::Tensor values = torch_io::to_tensor(weight).contiguous();
+    bytes.append(static_cast<const char*>(values.data_ptr()), values.nbytes());
+  }
+  at::set_num_threads(threads);
+  return {bytes, matched.notes};
+}
+
+TEST(MatchingOutputs, NeitherCoresNorTimeThatSufficesChangeTheWeights) {
+  const auto [bytes, notes] = matched_within(0, 1);
+  EXPECT_TRUE(notes.empty());
+  for (const int cores : {2, 4, 5}) {
+    const auto [same, none] = matched_within(60, cores);
+    EXPECT_TRUE(test::same_bytes(same, bytes)) << cores << " cores";
+    EXPECT_TRUE(none.empty());
+  }
+}
+
+TEST(MatchingOutputs, SaysThatTimeDecided) {
+  const auto [bytes, notes] = matched_within(1e-9, 2);
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_EQ(notes.front(),
+            "the minutes decided how long it trained; another run may give other weights");
 }
 
 TEST(MatchingOutputs, InBlocksAndThenTheWhole) {

@@ -17,8 +17,11 @@ namespace {
 
 class SideBySide : public testing::Test {
  protected:
-  SideBySide() { torch_io::choose_threads(2); }
-  ~SideBySide() override { torch_io::choose_threads(before_); }
+  SideBySide() {
+    torch_io::use_cores(2);
+    at::set_num_threads(2);
+  }
+  ~SideBySide() override { at::set_num_threads(before_); }
 
   const int before_ = at::get_num_threads();
 };
@@ -34,6 +37,11 @@ TEST_F(SideBySide, CallsEachOnceWithOneThreadForItsOperators) {
   });
   EXPECT_EQ(threads, (std::vector<int>{1, 1, 1, 1, 1}));
   EXPECT_EQ(gradients, std::vector<int>(5, 0)) << "as the caller has it";
+  EXPECT_EQ(at::get_num_threads(), 2);
+}
+
+TEST_F(SideBySide, OneAloneHasOneThreadToo) {
+  side_by_side(1, [](int64_t) { EXPECT_EQ(at::get_num_threads(), 1); });
   EXPECT_EQ(at::get_num_threads(), 2);
 }
 

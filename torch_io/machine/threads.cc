@@ -37,9 +37,10 @@ std::vector<int> candidates(int most) {
   return counts;
 }
 
-/// Without those of OpenBLAS: its POSIX threads would spin beside OpenMP's.
+/// Without those of OpenBLAS: its POSIX threads would spin beside OpenMP's. ATen forgets oneDNN's
+/// kernels whenever it is told a number.
 void set_threads(int count) {
-  at::set_num_threads(count);
+  if (at::get_num_threads() != count) at::set_num_threads(count);
   machine::set_own_threads(nullptr, 1);
 }
 
@@ -83,16 +84,26 @@ int best_of(const std::vector<machine::ThreadTime>& times) {
 
 namespace {
 
-std::atomic<int> cores = 0;  // 0: not chosen yet
+std::atomic<int> cores = 0;  // 0: not said yet
+
+void check_threads(int count) {
+  if (count < 1) throw machine::errors::bad_threads(std::to_string(count));
+}
 
 }  // namespace
 
 int cores_to_use() { return cores > 0 ? cores.load() : at::get_num_threads(); }
 
-int choose_threads(std::optional<int> wanted) {
-  if (wanted && *wanted < 1) throw machine::errors::bad_threads(std::to_string(*wanted));
+int use_cores(std::optional<int> wanted) {
+  if (wanted) check_threads(*wanted);
   cores = wanted ? *wanted : machine::these_cores().usable();
+  set_threads(1);
+  return cores;
+}
+
+int choose_threads(std::optional<int> wanted) {
   if (wanted) {
+    check_threads(*wanted);
     set_threads(*wanted);
     return *wanted;
   }

@@ -16,9 +16,10 @@ c10::Device parse_device(const std::string& text);
 /// Moves parameters and buffers to the device; 4-d tensors get the memory format.
 void place(Net& net, c10::Device device, bool channels_last);
 
-/// Measures which memory format trains `net` faster on such inputs, by three interleaved steps of
-/// each. Does not change the network's values or the random generator.
-bool channels_last_is_quicker(const Net& net, const at::Tensor& inputs, const at::Tensor& labels,
-                              int64_t classes);
+/// Whether images' numbers lie with their channels last. What "auto" means follows from what is
+/// trained, not from a measurement, so that the same run gives the same bits: on a processor
+/// oneDNN's kernels, on CUDA those of half precision prefer it.
+bool has_channels_last(MemoryFormat format, const Shape& sample, Precision precision,
+                       c10::Device device);
 
 }  // namespace parsimony::training

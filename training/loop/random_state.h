@@ -20,16 +20,4 @@ inline void set_random_state(const at::Tensor& state) {
   generator.set_state(state);
 }
 
-/// Restores the state at the end of its lifetime.
-class RandomState {
- public:
-  RandomState() : state_(random_state()) {}
-  ~RandomState() { set_random_state(state_); }
-  RandomState(const RandomState&) = delete;
-  RandomState& operator=(const RandomState&) = delete;
-
- private:
-  at::Tensor state_;
-};
-
 }  // namespace parsimony::training

@@ -32,8 +32,15 @@ constexpr int64_t kJudges = 8;
 constexpr int64_t kTeachers = 32;
 // So many bytes of the dense network's answers are kept from epoch to epoch.
 constexpr size_t kAnswerBytes = size_t{512} << 20;
+// A step's batch has so many parts, which run side by side: as many wherever it runs, since their
+// gradients are summed.
+constexpr int kParts = 4;
 // Of a tensor, in its steps.
 constexpr double kSmallestSize = 1e-3;
+constexpr const char* kByTime =
+    "the minutes decided how long it trained; another run may give other weights";
+// By so much the share of the epochs may lag behind that of the minutes.
+constexpr double kBehind = 0.1;
 // The share of the training in which the rate rises.
 constexpr double kStart = 0.05;
 // The whole network has so many times the epochs of a block.
@@ -131,7 +138,7 @@ class Fitting {
       : network_(small),
         objective_(objective),
         data_(data),
-        replicas_(has_states(data.batches) ? 1 : batches_at_once()),
+        replicas_(has_states(data.batches) ? 1 : kParts),
         batch_(batch_of(small.graph())),
         settings_(settings),
         name_(std::move(name)) {
@@ -173,6 +180,7 @@ class Fitting {
       best = judged;
       kept = snapshot();
     }
+    if (by_time_ && say) say(name_ + ": " + kByTime);
     const at::NoGradGuard no_grad;
     for (size_t i = 0; i < kept.size(); ++i) parameters()[i].copy_(kept[i]);
   }
@@ -181,6 +189,8 @@ class Fitting {
     const auto& weights = small_.front()->weights();
     return {weights.begin(), weights.end()};
   }
+
+  bool ended_by_time() const { return by_time_; }
 
  private:
   struct Numbered {
@@ -381,12 +391,14 @@ class Fitting {
     for (size_t i = 0; i < means.size(); ++i) gradients[i].copy_(means[i]);
   }
 
-  /// The share of the epochs that is over, or of the time, whichever is more.
+  /// The share of the epochs that is over. Where the time will not suffice it decides instead, and
+  /// the result depends on it.
   void set_progress(double begin, double epochs) {
     progress_ = epochs / settings_.epochs;
     if (settings_.minutes <= 0) return;
-    const double minutes = (machine::steady_seconds() - begin) / 60;
-    progress_ = std::max(progress_, minutes / settings_.minutes);
+    const double passed = (machine::steady_seconds() - begin) / 60 / settings_.minutes;
+    by_time_ = by_time_ || passed >= 1 || passed > progress_ + kBehind;
+    if (by_time_) progress_ = std::max(progress_, passed);
     if (data_.ranks != nullptr) progress_ = data_.ranks->share(progress_);
   }
 
@@ -400,7 +412,7 @@ class Fitting {
   Objective& objective_;
   std::vector<GraphModule> small_;  ///< replicas
   const MatchData& data_;
-  const int replicas_;  ///< that run at the same time
+  const int replicas_;  ///< one for each part of a batch
   const int64_t batch_;
   const MatchSettings& settings_;
   const std::string name_;
@@ -411,6 +423,7 @@ class Fitting {
   std::vector<at::Tensor> zeros_;  ///< of a parameter: elements that stay zero; undefined: none
   int64_t count_ = 0;
   double progress_ = 0;
+  bool by_time_ = false;
 };
 
 }  // namespace
@@ -423,7 +436,9 @@ Matched match_outputs(const Graph& dense, SmallNetwork& small,
   fitting.run();
   const int changed =
       take_over(small, fitting.weights(), fixed, "training to the dense network's outputs");
-  return {changed, objective.notes()};
+  std::vector<std::string> notes = objective.notes();
+  if (fitting.ended_by_time()) notes.emplace_back(kByTime);
+  return {changed, std::move(notes)};
 }
 
 int match_blocks(const Graph& dense, SmallNetwork& small, const std::vector<std::string>& fixed,

@@ -22,7 +22,7 @@ struct MatchData {
 
 struct Matched {
   int tensors = 0;                 ///< that changed
-  std::vector<std::string> notes;  ///< what is not compared
+  std::vector<std::string> notes;  ///< what is not compared, and what decided
 };
 
 /// Minimises OutputLoss with Adam, both networks in evaluation mode. An eighth of the batches only

@@ -36,8 +36,8 @@ struct RunOptions {
   std::function<void(const std::string& line)> say = {};  ///< called at every step
 };
 
-/// Everything that determines the result of a run with these settings. Threads, processor and a
-/// measured memory format affect only the last bits.
+/// Everything that determines the result of a run with these settings. The processor affects only
+/// the last bits.
 std::string identity(const LedgerOrigin::Model& model, const Dataset& data,
                      const std::string& settings);
 

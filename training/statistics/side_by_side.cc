@@ -35,11 +35,11 @@ int batches_at_once() {
 }
 
 void side_by_side(int64_t count, const std::function<void(int64_t)>& work) {
-  if (count == 1) return work(0);
   const OneThreadEach one_thread_each;
   const bool gradients = at::GradMode::is_enabled();
   parallel_for(count, static_cast<int>(std::min<int64_t>(count, batches_at_once())),
                [&](int64_t i) {
+                 at::init_num_threads();  // oneDNN and BLAS do not
                  const at::AutoGradMode mode(gradients);
                  work(i);
                });

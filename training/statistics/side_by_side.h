@@ -14,8 +14,9 @@ namespace parsimony::training {
 int batches_at_once();
 
 /// Calls `work` with 0 … count - 1 at the same time, each on a thread whose operators use one core:
-/// small batches gain less from several cores for each operator. Gradients are recorded if the
-/// caller records them. Of several exceptions it throws that of the lowest index.
+/// small batches gain less from several cores for each operator, and results do not depend on how
+/// many run at once. Gradients are recorded if the caller records them. Of several exceptions it
+/// throws that of the lowest index.
 void side_by_side(int64_t count, const std::function<void(int64_t)>& work);
 
 /// Takes up to `most` batches from the feed; fewer at its end. Batches with states come one by one.

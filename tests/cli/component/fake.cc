@@ -77,6 +77,7 @@ class Fake final : public TorchComponent, public cli::TorchCommands {
     return report;
   }
   void add_own_operators(const OwnOperators&) override {}
+  void use_cores(std::optional<int>) override {}
   int choose_threads(std::optional<int>) override { return 1; }
   std::unique_ptr<EditableFile> open_script(const std::string&,
                                             const std::vector<InputSpec>&) override {
