@@ -15,12 +15,12 @@
 namespace parsimony::cli {
 namespace {
 
-constexpr std::string_view kModel = "{model}";
-constexpr std::string_view kPicture = "{picture}";
+constexpr std::string_view kModelPlace = "{model}";
+constexpr std::string_view kPicturePlace = "{picture}";
 constexpr int64_t kMostPicture = 1 << 20;
 constexpr std::string_view kLower = ":min";
 
-bool is_command(std::string_view metric) { return metric.find(kModel) != std::string::npos; }
+bool is_command(std::string_view metric) { return metric.find(kModelPlace) != std::string::npos; }
 
 /// Where a command may write a picture.
 class PictureFile {
@@ -38,9 +38,9 @@ class PictureFile {
 /// What a command prints of a model. @throws as Meter::measure
 Measured output_of(const std::string& metric, const std::string& model, double minutes) {
   std::optional<PictureFile> picture;
-  std::string command = with_path(metric, kModel, model);
-  if (command.find(kPicture) != std::string::npos) {
-    command = with_path(std::move(command), kPicture, picture.emplace().path());
+  std::string command = with_path(metric, kModelPlace, model);
+  if (command.find(kPicturePlace) != std::string::npos) {
+    command = with_path(command, kPicturePlace, picture.emplace().path());
   }
   ShellOutcome ran = run_shell(command, 60 * minutes);
   const auto failed = [&](const std::string& why) {

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+
 namespace parsimony {
 namespace {
 
@@ -10,13 +13,44 @@ TEST(Shell, SaysWhatACommandPrintedAndHowItEnded) {
   EXPECT_EQ(fine.output, "a b");
   EXPECT_EQ(fine.failure, "");
   EXPECT_EQ(run_shell("exit 3", 10).failure, "exit code 3");
-  EXPECT_EQ(run_shell("kill -9 $$", 10).failure, "it took too long") << "as timeout(1) has it";
+}
+
+// How a command ended is not read from an exit code: any may be the command's own.
+TEST(Shell, OnlyTimeIsATimeout) {
+  const std::pair<const char*, const char*> endings[] = {
+      {"kill -9 $$", "ended by signal 9: Killed"},
+      {"sh -c 'kill -9 $$'; exit $?", "exit code 137: Killed"},
+      {"kill -SEGV $$", "ended by signal 11: Segmentation fault"},
+      {"exit 124", "exit code 124"},
+      {"exit 255", "exit code 255"}};
+  for (const auto& [command, failure] : endings) {
+    const ShellOutcome outcome = run_shell(command, 60);
+    EXPECT_EQ(outcome.failure, failure) << command;
+    EXPECT_FALSE(outcome.timed_out) << command;
+  }
 }
 
 TEST(Shell, StopsACommandThatTakesTooLong) {
   const ShellOutcome outcome = run_shell("echo 1; sleep 60", 1.5);
   EXPECT_TRUE(outcome.timed_out);
   EXPECT_EQ(outcome.output, "1\n");
+  EXPECT_EQ(outcome.failure, "it took too long");
+  EXPECT_TRUE(run_shell("trap 'exit 0' TERM; while :; do sleep 0.01; done", 0.2).timed_out);
+}
+
+TEST(Shell, StopsWhatACommandStarted) {
+  const ShellOutcome outcome = run_shell("sleep 61 & echo $!; wait", 0.2);
+  ASSERT_TRUE(outcome.timed_out);
+  const std::string gone = "for i in 1 2 3 4 5 6 7 8 9; do kill -0 " +
+                           outcome.output.substr(0, outcome.output.size() - 1) +
+                           " 2>/dev/null || exit 0; sleep 0.2; done; exit 1";
+  EXPECT_EQ(run_shell(gone, 10).failure, "");
+}
+
+TEST(Shell, DoesNotWaitForWhatACommandLeavesRunning) {
+  const ShellOutcome outcome = run_shell("sleep 3 & echo 5; exec >&-", 60);
+  EXPECT_EQ(outcome.output, "5\n");
+  EXPECT_EQ(outcome.failure, "");
 }
 
 TEST(Shell, KeepsTheEndOfALongOutput) {
@@ -29,6 +63,26 @@ TEST(Shell, PathsAreWords) {
   const std::string odd = "it's $(a) \"file\".onnx";
   const std::string command = with_path("printf %s {model}, {model}", "{model}", odd);
   EXPECT_EQ(run_shell(command, 10).output, odd + "," + odd);
+}
+
+TEST(Shell, PathsWithinQuotesAreTheirText) {
+  for (const std::string path : {"a b.onnx", "a; echo b", "it's", "say \"x\"",
+                                 "$HOME `id` $(id) \\n", "'; id; '", "\"; id; \""}) {
+    const auto printed = [&](const std::string& command) {
+      return run_shell(with_path(command, "{model}", path), 10).output;
+    };
+    EXPECT_EQ(printed("printf %s {model}"), path);
+    EXPECT_EQ(printed("printf %s '{model}'"), path);
+    EXPECT_EQ(printed("printf %s \"{model}\""), path);
+    EXPECT_EQ(printed("printf %s 'in {model}'.\"{model}\".{model}"),
+              "in " + path + "." + path + "." + path);
+    EXPECT_EQ(printed("printf %s \"it's {model}\""), "it's " + path);
+    EXPECT_EQ(printed("printf %s \"\\\"{model}\\\"\""), '"' + path + '"');
+    EXPECT_EQ(printed("printf %s \\'{model}"), "'" + path);
+    EXPECT_EQ(printed("printf %s \"$(printf %s {model})\""), path);
+    EXPECT_EQ(printed("printf %s \"$(printf %s \"{model}\" | (cat))\"'{model}'"), path + path);
+    EXPECT_EQ(printed("x=`printf %s '{model}'`; printf %s \"$x\""), path);
+  }
 }
 
 TEST(Shell, FindsTheLastNumber) {
