@@ -17,7 +17,8 @@ namespace {
 /// What libonnx may ask about one node.
 class Context final : public onnx::InferenceContext {
  public:
-  explicit Context(const NodeView& view) : outputs_(static_cast<size_t>(view.outputs())) {
+  /// @param assumed  what tensors of an unknown type are taken to hold
+  Context(const NodeView& view, DType assumed) : outputs_(static_cast<size_t>(view.outputs())) {
     const Node& node = view.node();
     node_.set_op_type(node.op);
     node_.set_domain(node.domain);
@@ -25,14 +26,23 @@ class Context final : public onnx::InferenceContext {
     for (const ValueId output : node.outputs) node_.add_output(output == kNone ? "" : "y");
     for (int i = 0; i < view.inputs(); ++i) {
       node_.add_input(view.has_input(i) ? "x" : "");
-      inputs_.push_back(type_of(view, i));
+      inputs_.push_back(type_of(view, i, assumed));
       constants_.emplace_back();
       const HostTensor* constant = view.constant(i);
       if (constant != nullptr) constants_.back() = tensor_of("", *constant);
     }
   }
 
-  const onnx::NodeProto& node() const { return node_; }
+  /// libonnx's functions trust that this has been done, and dereference what is not there.
+  /// @throws std::exception if the node has other operands, types or attributes than the schema
+  void want_fit(const onnx::OpSchema& schema) {
+    schema.Verify(node_);
+    for (int i = 0; i < node_.input_size(); ++i) {
+      const bool typed = inputs_[i].has_tensor_type();
+      if (!node_.input(i).empty() && !typed) throw std::invalid_argument("no tensor");
+    }
+    schema.CheckInputOutputType(*this);
+  }
 
   const onnx::AttributeProto* getAttribute(const std::string& name) const override {
     const auto found = std::ranges::find(node_.attribute(), name, &onnx::AttributeProto::name);
@@ -60,12 +70,15 @@ class Context final : public onnx::InferenceContext {
   }
 
  private:
-  static onnx::TypeProto type_of(const NodeView& view, int i) {
+  static onnx::TypeProto type_of(const NodeView& view, int i, DType assumed) {
     onnx::TypeProto type;
-    const DType dtype = view.has_input(i) ? view.graph().value(view.input(i)).dtype : DType();
+    const Shape* shape = view.in_shape(i);
+    DType dtype = view.has_input(i) ? view.graph().value(view.input(i)).dtype : DType();
+    // Without a shape it may be a map or a sequence.
+    if (dtype == DType::kUnknown && shape != nullptr) dtype = assumed;
     if (dtype == DType::kUnknown) return type;
     type.mutable_tensor_type()->set_elem_type(onnx_number(dtype));
-    if (const Shape* shape = view.in_shape(i)) {
+    if (shape != nullptr) {
       auto& dims = *type.mutable_tensor_type()->mutable_shape();
       for (const int64_t dim : *shape) dims.add_dim()->set_dim_value(dim);
     }
@@ -102,14 +115,17 @@ std::vector<std::optional<Shape>> shapes_by_schema(const NodeView& node) {
       onnx::OpSchemaRegistry::Schema(node.node().op, node.opset(), node.node().domain);
   if (schema == nullptr || !schema->has_type_and_shape_inference_function()) return {};
   if (has_bodies(*schema)) return {};
-  try {
-    Context context(node);
-    schema->Verify(context.node());  // libonnx's functions trust that it has been checked
-    schema->GetTypeAndShapeInferenceFunction()(context);
-    return context.shapes();
-  } catch (const std::exception&) {  // what does not fit the schema has no shapes of it
-    return {};
+  // Shapes seldom depend on types: what the schema allows is as good as what the file holds.
+  for (const DType assumed : {DType::kFloat32, DType::kInt64, DType::kString}) {
+    try {
+      Context context(node, assumed);
+      context.want_fit(*schema);
+      schema->GetTypeAndShapeInferenceFunction()(context);
+      return context.shapes();
+    } catch (const std::exception&) {  // what does not fit the schema has no shapes of it
+    }
   }
+  return {};
 }
 
 }  // namespace parsimony::onnx_io

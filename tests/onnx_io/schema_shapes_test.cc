@@ -43,6 +43,37 @@ g (float[2,3] x, float[3,4] w) => (float[n,m] y)
   EXPECT_EQ(shape_in(text, "y"), (Shape{2, 4}));
 }
 
+/// The type of a result in between is not known; that it is a tensor is, and of what shape.
+TEST(SchemaShapes, ChainsOfWhatTheTableDoesNotTell) {
+  const std::string text = R"(
+<ir_version: 8, opset_import: ["" : 13, "ai.onnx.ml" : 2]>
+g (string[2,3] x, float[3,4] w) => (float[n,m] y)
+{
+  a = ai.onnx.ml.LabelEncoder <keys_strings = ["p", "q"], values_strings = ["Q", "P"]> (x)
+  b = ai.onnx.ml.LabelEncoder <keys_strings = ["P", "Q"], values_int64s = [1, 2]> (a)
+  c = ai.onnx.ml.LabelEncoder <keys_int64s = [1, 2], values_floats = [0.5, 1.0]> (b)
+  y = MatMul(c, w)
+})";
+  EXPECT_EQ(shape_in(text, "b"), (Shape{2, 3}));
+  EXPECT_EQ(shape_in(text, "c"), (Shape{2, 3}));
+  EXPECT_EQ(shape_in(text, "y"), (Shape{2, 4}));
+}
+
+/// libonnx 1.12 would read the type of an operand that has none.
+TEST(SchemaShapes, NodesThatDoNotFitTheirSchemaHaveNone) {
+  const std::string header = "<ir_version: 8, opset_import: [\"\" : 13, \"ai.onnx.ml\" : 2]> ";
+  const std::string keys = "<keys_strings = [\"p\"], values_strings = [\"Q\"]>";
+  const std::vector<std::string> bodies = {
+      "(float[2] x) => (y) { y = ai.onnx.ml.LabelEncoder " + keys + " (x) }",
+      "(string[2] x) => (y) { z = my.Own(x) y = ai.onnx.ml.LabelEncoder " + keys + " (z) }",
+      "(string[2] x) => (y) { y = ai.onnx.ml.LabelEncoder " + keys + " () }",
+      "(string[2] x) => (y) { y = ai.onnx.ml.LabelEncoder <keys_strings = 3> (x) }",
+      "(float[2] x) => (y) { y = ai.onnx.ml.DictVectorizer (x) }"};
+  for (const std::string& body : bodies) {
+    EXPECT_EQ(shape_in(header + "g " + body, "y"), std::nullopt) << body;
+  }
+}
+
 TEST(SchemaShapes, WhatNobodyKnowsHasNone) {
   EXPECT_EQ(shape_in("g (float[2,3] x) => (float[n] y) { y = my.Own(x) }", "y"), std::nullopt);
 }
