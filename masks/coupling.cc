@@ -56,11 +56,14 @@ class Grouper {
   /// Weights in the order in which nodes read them: it names the groups.
   void attach_weights() {
     weights_of_dim_class_.resize(dim_classes_.count());
+    tables_of_dim_class_.resize(dim_classes_.count());
     IdVector<ValueId, bool> seen(graph_.values.size(), false);
     for (const NodeId n : graph_.nodes.ids()) {
       for (const ValueId v : graph_.nodes[n].inputs) {
-        if (v == kNone || seen[v] || !is_weight(graph_, graph_.value(v))) continue;
+        if (v == kNone || seen[v] || graph_.value(v).weight == kNone) continue;
         seen[v] = true;
+        if (is_table(graph_, graph_.value(v))) attach_table(v, n);
+        if (!is_weight(graph_, graph_.value(v))) continue;
         const auto& dims = dim_classes_.value_dim_classes()[v];
         for (size_t d = 0; d < dims.size(); ++d) {
           if (dims[d] == kNone) continue;
@@ -71,6 +74,16 @@ class Grouper {
           here.push_back(reads_.size() - 1);
         }
       }
+    }
+  }
+
+  void attach_table(ValueId v, NodeId reader) {
+    const auto& dims = dim_classes_.value_dim_classes()[v];
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (dims[d] == kNone || dim_classes_.wholly_pinned(dims[d])) continue;
+      auto& here = tables_of_dim_class_[dims[d]];
+      if (here.empty()) dim_classes_of_tables_.push_back(dims[d]);
+      here.push_back({v, reader, static_cast<int>(d)});
     }
   }
 
@@ -135,31 +148,49 @@ class Grouper {
 
   void fill_members() {
     for (const DimClassId dim_class : dim_class_order_) {
-      // Indices of each channel on this dim class, gathered per group by counting.
-      const std::span<const ChannelId> channels = result_.channels(dim_class);
-      Few<GroupId> here;
-      for (const ChannelId& c : channels) {
-        if (c.group != kNone && !contains(here, c.group)) here.push_back(c.group);
-      }
-      for (const GroupId g : here) {
-        Group& group = result_.groups[g];
-        Member member;
-        member.size = dim_classes_.size(dim_class);
-        member.offsets.assign(group.size + 1, 0);
-        for (const ChannelId& c : channels) {
-          if (c.group == g) ++member.offsets[c.channel + 1];
-        }
-        for (size_t c = 1; c < member.offsets.size(); ++c)
-          member.offsets[c] += member.offsets[c - 1];
-        member.indices.resize(member.offsets.back());
-        std::vector<int32_t> next(member.offsets.begin(), member.offsets.end() - 1);
-        for (size_t i = 0; i < channels.size(); ++i) {
-          if (channels[i].group != g) continue;
-          member.indices[next[channels[i].channel]++] = static_cast<int64_t>(i);
-        }
+      for_each_group(dim_class, [&](Group& group, Member& member) {
         for (const size_t r : weights_of_dim_class_[dim_class])
           add_members(group, member, reads_[r]);
+      });
+    }
+    for (const DimClassId dim_class : dim_classes_of_tables_) {
+      for_each_group(dim_class, [&](Group& group, Member& member) {
+        member.role = Role::kWith;
+        for (const WeightRead& read : tables_of_dim_class_[dim_class]) {
+          member.value = read.value;
+          member.node = read.node;
+          member.axis = read.dim;
+          group.members.push_back(member);
+        }
+      });
+    }
+  }
+
+  /// Calls `add` with each group that has channels along the dim class, and their indices there.
+  template <typename Add>
+  void for_each_group(DimClassId dim_class, const Add& add) {
+    // Indices of each channel on this dim class, gathered per group by counting.
+    const std::span<const ChannelId> channels = result_.channels(dim_class);
+    Few<GroupId> here;
+    for (const ChannelId& c : channels) {
+      if (c.group != kNone && !contains(here, c.group)) here.push_back(c.group);
+    }
+    for (const GroupId g : here) {
+      Group& group = result_.groups[g];
+      Member member;
+      member.size = dim_classes_.size(dim_class);
+      member.offsets.assign(group.size + 1, 0);
+      for (const ChannelId& c : channels) {
+        if (c.group == g) ++member.offsets[c.channel + 1];
       }
+      for (size_t c = 1; c < member.offsets.size(); ++c) member.offsets[c] += member.offsets[c - 1];
+      member.indices.resize(member.offsets.back());
+      std::vector<int32_t> next(member.offsets.begin(), member.offsets.end() - 1);
+      for (size_t i = 0; i < channels.size(); ++i) {
+        if (channels[i].group != g) continue;
+        member.indices[next[channels[i].channel]++] = static_cast<int64_t>(i);
+      }
+      add(group, member);
     }
   }
 
@@ -231,7 +262,9 @@ class Grouper {
   std::vector<WeightRead> reads_;
   IdVector<DimClassId, absl::InlinedVector<size_t, 2>> weights_of_dim_class_;
   std::vector<DimClassId> dim_class_order_;  // dim classes with weights, in order of first use
-  std::vector<Signed> signed_;               // per class root
+  IdVector<DimClassId, absl::InlinedVector<WeightRead, 1>> tables_of_dim_class_;
+  std::vector<DimClassId> dim_classes_of_tables_;
+  std::vector<Signed> signed_;                                   // per class root
   absl::flat_hash_map<std::pair<int, DimClassId>, int> longer_;  // a list extended by one dim class
 };
 

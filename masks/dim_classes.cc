@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "parsimony/base/ranges.h"
+#include "parsimony/graph/operators/operands.h"
 #include "parsimony/masks/dim_classes_impl.h"
 #include "parsimony/masks/union_find.h"
 
@@ -195,13 +196,16 @@ void DimClasses::pin_ends() {
     if (value.is_input) pin_end("graph input");
     if (value.is_output) pin_end("graph output");
     if (facts_.computed[v]) pin_value(v, {value.producer, false, "computed from shapes"});
-    if (value.weight != kNone && is_scale(value)) pin_value(v, {kNone, false, "scales of sizes"});
+    if (value.weight != kNone && is_evaluated(value)) {
+      const bool floats = is_floating(graph_.weight(value.weight).dtype);
+      pin_value(v, {kNone, false, floats ? "scales of sizes" : "arithmetic on sizes"});
+    }
   }
 }
 
 /// Numbers that are evaluated, not only read for their shapes.
-bool DimClasses::is_scale(const Value& value) const {
-  if (!is_floating(graph_.weight(value.weight).dtype)) return false;
+bool DimClasses::is_evaluated(const Value& value) const {
+  if (!is_floating(graph_.weight(value.weight).dtype) && !is_table(graph_, value)) return false;
   return std::ranges::any_of(value.uses, [&](const Use& use) {
     const Node& node = graph_.node(use.node);
     if (node.outputs.empty() || node.outputs[0] == kNone) return false;

@@ -92,7 +92,7 @@ class DimClasses {
   void place_terms_and_maps();
   void pin_bodies();
   void pin_ends();
-  bool is_scale(const Value& value) const;
+  bool is_evaluated(const Value& value) const;
   void pin_labels();
   void pin_longest();
   void pin_parts();

@@ -1,6 +1,7 @@
 #include <absl/container/inlined_vector.h>
 
 #include "parsimony/base/ranges.h"
+#include "parsimony/graph/operators/operands.h"
 #include "parsimony/graph/operators/zero.h"
 #include "parsimony/masks/effects_impl.h"
 
@@ -83,7 +84,7 @@ class Tracer {
   void start_from_weights() {
     for (const ValueId v : graph_.values.ids()) {
       if (graph_.values[v].is_input) start_from_input(v);
-      if (graph_.values[v].weight == kNone) continue;
+      if (!is_weight(graph_, graph_.values[v])) continue;  // tables stay as they are
       for (size_t d = 0; d < effects_.roles[v].size(); ++d) {
         effects_.zero[v][d] =
             (effects_.roles[v][d] & (bit(Role::kOut) | bit(Role::kIn))) != 0 ? 1 : 0;

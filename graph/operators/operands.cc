@@ -15,6 +15,11 @@ bool is_weight(const Graph& graph, const Value& value) {
          });
 }
 
+bool is_table(const Graph& graph, const Value& value) {
+  if (value.weight == kNone || is_weight(graph, value)) return false;
+  return size_of(graph.weight(value.weight).dtype) > 0;
+}
+
 int zero_point_of(const Node& node, int input) {
   const OpSchema& schema = schema_of(node);
   for (const IntegerOperand& integers : {schema.integers, schema.data}) {

@@ -9,6 +9,10 @@ namespace parsimony {
 /// read: their biases and zero points. Other constants are shapes, indices and tables.
 bool is_weight(const Graph& graph, const Value& value);
 
+/// True for the other constants that can be cut: indices, conditions. They follow the weights whose
+/// axes they lie along, and are neither scored nor counted.
+bool is_table(const Graph& graph, const Value& value);
+
 /// The operand that says which integer of operand `input` means zero; -1 if none does.
 int zero_point_of(const Node& node, int input);
 

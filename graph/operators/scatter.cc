@@ -2,6 +2,7 @@
 // may not shrink, the other axes pass.
 #include <algorithm>
 #include <initializer_list>
+#include <string>
 
 #include "parsimony/base/ranges.h"
 #include "parsimony/graph/errors.h"
@@ -181,6 +182,11 @@ Factors factor_elements(const NodeView& view, std::initializer_list<ValueId> oth
   const Shape& indices = known_shape(view, 1);
   if (indices.size() != x.size()) throw errors::not_followed("indices of another rank");
   for (size_t d = 0; d < x.size(); ++d) {
+    if (d != axis && indices[d] > x[d]) {
+      throw errors::not_followed("an index does not fit axis " + std::to_string(d));
+    }
+  }
+  for (size_t d = 0; d < x.size(); ++d) {
     const int dim = static_cast<int>(d);
     const bool own_place = d != axis && indices[d] == x[d];
     if (!own_place) builder.pin(view.input(0), dim, kChosen);
@@ -204,6 +210,9 @@ Factors factor_gather_elements(const NodeView& view) {
 
 /// y[index[i][c]][c] = update[i][c], elsewhere x
 Factors factor_scatter_elements(const NodeView& view) {
+  if (known_shape(view, 1) != known_shape(view, 2)) {
+    throw errors::not_followed("an update does not fit its indices");
+  }
   return factor_elements(view, {view.input(1), view.input(2), view.output(0)});
 }
 

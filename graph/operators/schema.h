@@ -31,6 +31,7 @@ enum class ZeroBehaviour : uint8_t {
   kZeros,       ///< zero whatever the operands are: ConstantOfShape
   kQuotient,    ///< zero if the numerator is; a removed divisor is not computable: Div
   kFirst,       ///< zero if the first operand is, whatever the others are: PRelu
+  kChoice,      ///< zero if all operands are but the first, which chooses among them: Where
   kNormalised,  ///< gain · (x - mean) / deviation + shift: BatchNormalization
   kConstant,    ///< some other constant: Sigmoid(0) = 0.5
   kUndefined,   ///< infinite or not a number: Log(0)

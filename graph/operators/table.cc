@@ -444,7 +444,7 @@ constexpr auto kOperators = std::to_array<OpSchema>({
     {.op = "Unsqueeze", .traits = kHomogeneous | kRearranges,
      .infer = infer_unsqueeze, .factor = factor_reshape},
     {.op = "Upsample", .traits = kRescales, .infer = infer_resize, .factor = factor_resize},
-    {.op = "Where", .line = "c[..x] a[..x] b[..x] -> y[..x]", .result = kOfSecond},
+    {.op = "Where", .line = "c[..x] a[..x] b[..x] -> y[..x]", .zero = kChoice, .result = kOfSecond},
     {.op = "Xor", .line = kBinary, .result = kBool},
     // What ONNX Runtime has and ONNX has not, or had later.
     {.op = "Attention",

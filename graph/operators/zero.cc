@@ -175,6 +175,9 @@ SliceValue Transfer::operator()(Slices operands) const {
       return zero_if(quotient_is_zero(schema_, operands));
     case ZeroBehaviour::kFirst:
       return zero_if(is_zero(operands, 0));
+    case ZeroBehaviour::kChoice:
+      return zero_if(std::ranges::all_of(
+          operands, [](const OperandSlice& each) { return each.operand == 0 || is_zero(each); }));
     case ZeroBehaviour::kNormalised: {
       const auto& [gain, shift, statistics] = schema_.norm;
       if (is_zero(operands, shift) && is_zero(operands, 0) && is_zero(operands, statistics)) {
