@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "parsimony/graph/graph_editor.h"
+#include "parsimony/graph/slice.h"
 #include "parsimony/speedup/make_plan.h"
 
 namespace parsimony {
@@ -14,12 +15,25 @@ namespace {
 
 using ShapeChanges = absl::flat_hash_map<std::string_view, ShapeChange>;
 
+/// What the plan cuts of tensors. Readers of a shared vector may keep different indices, and then
+/// only one of them reads the tensor that has its name.
+void add_cuts(const Plan& plan, const Graph& graph, ShapeChanges& changes) {
+  const TensorCuts cuts = cuts_by_tensor(plan);
+  for (const Weight& weight : graph.weights) {
+    const auto cut = cuts.find(weight.name);
+    if (cut == cuts.end()) continue;
+    changes.emplace(weight.name, ShapeChange{weight.dims, sliced(weight.dims, cut->second)});
+  }
+}
+
 /// Replays the plan and updates declared shapes. `after` may cover fewer values.
 void carry_out(const Plan& plan, const Graph& graph, const ValueShapes& before,
                const ValueShapes& after, ModelEditor& editor) {
   ShapeChanges changes;
+  add_cuts(plan, graph, changes);
   for (const ValueId v : graph.values.ids()) {
     if (v.index() >= after.size()) break;
+    if (graph.values[v].weight != kNone) continue;
     const auto& was = before[v];
     const auto& is = after[v];
     if (!was || !is || *was == *is) continue;

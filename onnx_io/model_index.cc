@@ -167,6 +167,7 @@ const std::string& ModelIndex::root_of(const std::string& name) const {
 
 /// Every step is taken once, however long a chain of Identity nodes is.
 void ModelIndex::find_roots() {
+  roots_.clear();
   for (const auto& [output, input] : identities_) {
     std::vector<const std::string*> passed = {&output};
     const std::string* at = &input;
@@ -237,6 +238,11 @@ void ModelIndex::set_input(const PlacedNode& placed, int input, const std::strin
   while (node.input_size() <= input) node.add_input("");
   const std::string old = full_name(*placed.scope, node.input(input));
   node.set_input(input, name);
+  const auto identity = identities_.find(placed.scope->own(key_of(node)));
+  if (identity != identities_.end()) {
+    identity->second = full_name(*placed.scope, name);
+    find_roots();
+  }
   ++readers_[full_name(*placed.scope, name)];
   drop_reader(old);
 }

@@ -3,7 +3,10 @@
 #include <onnx/checker.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "parsimony/api/apply.h"
 #include "parsimony/api/depth.h"
@@ -48,6 +51,12 @@ struct BranchedNetwork {
     return small;
   }
 };
+
+Shape shape_of(const onnx::ValueInfoProto& info) {
+  Shape shape;
+  for (const auto& dim : info.type().tensor_type().shape().dim()) shape.push_back(dim.dim_value());
+  return shape;
+}
 
 /// Which tensors a plan cuts, each once.
 std::vector<std::string> cut(const Plan& plan) {
@@ -121,6 +130,61 @@ TEST(Structure, WeightsThatAreNotReadHoldTheirOwnAxesAlone) {
   const auto found = std::ranges::find(whole, "w[1]", &UnprunedDim::axis);
   ASSERT_NE(found, whole.end());
   EXPECT_EQ(found->reason, "elements of float8e8m0 are not cut");
+}
+
+void declare(onnx::ModelProto& model, const std::string& name, const Shape& dims) {
+  onnx::ValueInfoProto& info = *model.mutable_graph()->add_value_info();
+  info.set_name(name);
+  onnx::TypeProto_Tensor& type = *info.mutable_type()->mutable_tensor_type();
+  type.set_elem_type(onnx::TensorProto::FLOAT);
+  for (const int64_t dim : dims) type.mutable_shape()->add_dim()->set_dim_value(dim);
+}
+
+/// What the file declares is what is found where nothing is declared.
+void want_true_declarations(const onnx::ModelProto& small) {
+  onnx::ModelProto untold = small;
+  for (auto& output : *untold.mutable_graph()->mutable_output()) {
+    output.mutable_type()->mutable_tensor_type()->clear_shape();
+  }
+  untold.mutable_graph()->clear_value_info();
+  const BranchedNetwork net(untold);
+  const Facts facts = infer(net.graph);
+  std::map<std::string, Shape> found;
+  for (const ValueId v : net.graph.values.ids()) {
+    if (facts.shapes[v]) found.try_emplace(net.graph.value(v).name, *facts.shapes[v]);
+  }
+  for (const auto* declared : {&small.graph().output(), &small.graph().value_info()}) {
+    for (const auto& info : *declared) {
+      EXPECT_EQ(shape_of(info), found[info.name()]) << info.name();
+    }
+  }
+}
+
+/// A vector of channels that the network also shows: what it shows is uncut, and declared so.
+TEST(Structure, OutputsThatShowAVectorAreDeclaredAsTheyAre) {
+  const std::string layers = "{ a = Conv(x, w0) b = Mul(a, s) r = Relu(b) y = Conv(r, w2) ";
+  for (const auto& [out, end] : {std::pair("so", "so = Identity(s) }"), std::pair("s", "}"),
+                                 std::pair("so", "t = Identity(s) so = Identity(t) }"),
+                                 std::pair("so", "n = Neg(s) so = Identity(n) }")}) {
+    for (const bool told_more : {false, true}) {
+      SCOPED_TRACE(std::string(end) + (told_more ? ", s and b declared" : ""));
+      onnx::ModelProto model =
+          model_of("g (float[1,3,8,8] x) => (float[1,4,8,8] y, float[1,16,1,1] " +
+                   std::string(out) + ") " + layers + end);
+      add_weight(model, "w0", "16x3x1x1");
+      add_weight(model, "s", "1x16x1x1");
+      add_weight(model, "w2", "4x16x1x1");
+      if (told_more) {
+        declare(model, "b", {1, 16, 8, 8});
+        if (std::string(out) != "s") declare(model, "s", {1, 16, 1, 1});
+      }
+      BranchedNetwork net(model);
+      const Pruning pruning = net.prune(0.5);
+      const onnx::ModelProto small = net.apply(pruning);
+      want_true_declarations(small);
+      EXPECT_EQ(shape_of(small.graph().output(1)), (Shape{1, 16, 1, 1}));
+    }
+  }
 }
 
 TEST(Structure, CostCountsEveryNodeAndEveryWeightOnce) {
