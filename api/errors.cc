@@ -208,6 +208,17 @@ VerificationError not_proven(std::string_view worst, std::string_view guilty) {
                            " Nothing was changed or written.");
 }
 
+VerificationError refuted(std::string_view worst, std::string_view engine) {
+  return VerificationError(
+      "verification failed in " + std::string(engine) + ": " + std::string(worst) +
+      ". Nothing was changed or written; --engine libtorch asks libtorch alone.");
+}
+
+UnsupportedError small_refused(std::string_view why) {
+  return UnsupportedError("the original can be opened, the small network cannot: " +
+                          std::string(why) + ". Nothing was written.");
+}
+
 ConfigError recovery_without_data() {
   return ConfigError(
       "--recover needs data to run through the network: name them with --calibration DATA, for "

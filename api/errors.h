@@ -71,6 +71,11 @@ class NoNumbersError : public UnsupportedError {
 NoNumbersError gives_no_numbers(std::string_view output);
 /// `worst` is a to_text(OutputDifference); `guilty` a group, or empty.
 VerificationError not_proven(std::string_view worst, std::string_view guilty);
+/// By an engine that ran the original, though another has nothing against the small network, or
+/// cannot tell.
+VerificationError refuted(std::string_view worst, std::string_view engine);
+/// By an engine that opens the original.
+UnsupportedError small_refused(std::string_view why);
 /// --recover needs data, and none were given.
 ConfigError recovery_without_data();
 /// --layers needs data, and none were given.

@@ -24,9 +24,7 @@ class ModelPruning {
  public:
   ModelPruning(EditableModel& model, const ConfigList& config, const PruneOptions& options,
                Engine* engine)
-      : model_(model), config_(config), options_(options), wanted_(options.proof) {
-    use(engine);
-  }
+      : model_(model), config_(config), options_(options), wanted_(options.proof), first_(engine) {}
 
   PruneResult run() {
     const int64_t file_bytes = model_.graph().file_bytes;
@@ -53,6 +51,9 @@ class ModelPruning {
   /// False if a group was at fault, which the next attempt leaves as it is.
   bool attempt() {
     result_.proof = {};
+    refuted_ = nullptr;
+    held_.reset();
+    use(first_);
     plan();
     if (plan_of_it().empty()) {
       result_.proof.not_run = "nothing was pruned";
@@ -152,16 +153,16 @@ class ModelPruning {
   /// at fault is to be left.
   bool proven(std::optional<Pending> original) {
     edit();
-    if (!original) return true;
+    if (!original) return conclude();
     const bool alone = engine_->otherwise() == nullptr;
     std::unique_ptr<Network> small;
-    std::exception_ptr does_not_open;
+    std::string does_not_open;
     std::optional<Reference> reference;
     timed_("prove", [&] {
       try {
         small = model_.open(*engine_);
-      } catch (const UnsupportedError&) {
-        does_not_open = std::current_exception();
+      } catch (const UnsupportedError& error) {
+        does_not_open = error.what();
       }
       try {
         reference.emplace(original->get());
@@ -169,18 +170,36 @@ class ModelPruning {
         if (alone) leave_unproven(error);
       }
     });
-    if (!alone && (!reference || !small)) return proven_otherwise();
-    if (!reference) return true;
-    if (!small) std::rethrow_exception(does_not_open);
+    if (!small && (reference || opens_original())) {
+      refuted_ = std::make_exception_ptr(errors::small_refused(does_not_open));
+    }
+    if (!reference || !small) return alone ? conclude() : proven_otherwise();
     Proof proof = timed_("prove", [&] { return reference->compare(*small); });
-    if (!proof.holds() && !alone) return proven_otherwise();
-    if (!proof.holds() && !allowed(*reference, proof)) return false;
-    if (proof.ran()) proof.engine = engine_->name();
-    result_.proof = std::move(proof);
+    proof.engine = engine_->name();
+    if (proof.holds()) return conclude(std::move(proof));
+    allow(*reference, proof);
+    if (!alone) {
+      held_ = proof;
+      return proven_otherwise();
+    }
+    if (!proof.ran() || proof.holds()) {
+      edit();
+      return conclude(std::move(proof));
+    }
+    return leave(proof.worst_text(), guilty());
+  }
+
+  /// What an engine refused or refuted that ran the original is not written, whatever another says.
+  /// Within the original's own rounding there is no difference, unless another finds one.
+  bool conclude(std::optional<Proof> proof = {}) {
+    if (refuted_) std::rethrow_exception(refuted_);
+    if (!proof && held_ && !held_->ran()) held_->not_run += ", but: " + result_.proof.not_run;
+    if (!proof) proof = std::move(held_);
+    if (proof) result_.proof = *std::move(proof);
     return true;
   }
 
-  /// The same by the engine that has the last word.
+  /// By the engine that says what a network chooses among, and which group is at fault.
   bool proven_otherwise() {
     use(engine_->otherwise());
     start_again();
@@ -192,21 +211,33 @@ class ModelPruning {
     separate_shared_vectors(model_.graph());
   }
 
-  /// Does the original round as much, or is the difference in doubt? False if the group at fault is
-  /// to be left.
-  bool allowed(const Reference& original, Proof& proof) {
+  /// Allows a difference as far as the original rounds as much; one that proves nothing is no proof
+  /// either. Reverts the edits.
+  void allow(const Reference& original, Proof& proof) {
     start_again();
     original.allow_for_rounding(proof, *model_.open_masked(*engine_, plan_of_it()));
-    const std::string doubt = proof.holds() ? "" : doubt_of(*engine_, model_.graph());
-    if (!proof.holds() && (doubt.empty() || options_.require_proof)) {
-      return leave(to_text(*proof.worst()), guilty());
-    }
-    edit();
-    if (!doubt.empty()) {
+    if (proof.holds()) return;
+    const Graph& graph = result_.shallow ? *result_.shallow : model_.graph();
+    const std::string doubt = doubt_of(*engine_, graph, result_.pruning.analysis.facts);
+    if (doubt.empty() || !proof.fault.empty() || options_.require_proof) {
+      refuted_ = std::make_exception_ptr(errors::refuted(proof.worst_text(), engine_->name()));
+    } else {
       proof = {};
       proof.not_run = doubt;
     }
-    return true;
+  }
+
+  /// Does the engine take the model as it was read?
+  bool opens_original() {
+    start_again();
+    bool opens = true;
+    try {
+      static_cast<void>(model_.open(*engine_));
+    } catch (const UnsupportedError&) {
+      opens = false;
+    }
+    edit();
+    return opens;
   }
 
   /// @throws VerificationError unless a group can be left
@@ -247,7 +278,10 @@ class ModelPruning {
   const ConfigList& config_;
   PruneOptions options_;
   const ProofOptions wanted_;
-  Engine* engine_ = nullptr;
+  Engine* const first_;
+  Engine* engine_ = nullptr;    ///< that proves: the first, or another where it cannot
+  std::exception_ptr refuted_;  ///< what an engine has against the small network
+  std::optional<Proof> held_;   ///< of an engine before another was asked
   PruneResult result_;
   std::vector<std::string> left_;  ///< notes on groups at fault
   Stopwatch timed_{result_.pruning.times, options_};

@@ -31,7 +31,7 @@ ProofOptions fitted_to(const Engine& engine, const Graph& graph, ProofOptions op
 
 /// Why a difference that this engine finds proves nothing; empty if it does: the network chooses
 /// among numbers, and the engine does not tell what its nodes choose from.
-std::string doubt_of(const Engine& engine, const Graph& graph);
+std::string doubt_of(const Engine& engine, const Graph& graph, const Facts& facts);
 
 /// Holds the masked original's outputs on random inputs. Outputs that the plan names as states are
 /// fed back, for several steps; the original lacks what the plan cuts of inputs.

@@ -32,6 +32,10 @@ bool Proof::holds() const {
   return ran() && std::ranges::all_of(outputs, fine) && std::ranges::all_of(choices, fine);
 }
 
+std::string Proof::worst_text() const {
+  return to_text(*worst()) + (fault.empty() ? "" : "; " + fault);
+}
+
 std::string to_text(const OutputDifference& difference) {
   char numbers[80];
   std::snprintf(numbers, sizeof numbers, "difference %.1e, allowed %.1e", difference.difference,

@@ -41,11 +41,14 @@ struct Proof {
   std::vector<OutputDifference> choices;
   std::vector<std::string> notes;
   std::string not_run;  ///< why there is no proof; empty if there is one
+  std::string fault;    ///< why the small network does not run; empty if it does
   std::string engine;   ///< that ran both: "onnxruntime"
 
   bool ran() const { return not_run.empty(); }
   /// The output or choice closest to, or furthest beyond, its tolerance; null if there is none.
   const OutputDifference* worst() const;
+  /// It in words, with the fault.
+  std::string worst_text() const;
   bool holds() const;
 };
 
