@@ -176,7 +176,7 @@ class FilledNetwork final : public EditableFile {
   std::string sha256() const override { return model_.sha256(); }
   std::vector<std::string> notes() const override { return notes_; }
   std::vector<std::string> data_files() const override { return model_.data_files(); }
-  void write(const std::string& path) override { model_.write(path); }
+  int64_t write(const std::string& path) override { return model_.write(path); }
 
  private:
   std::unique_ptr<TemporaryFolder> folder_;

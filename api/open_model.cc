@@ -10,8 +10,14 @@ std::unique_ptr<EditableFile> open_model(const std::string& path,
                                          const std::vector<InputSpec>& specs) {
   std::unique_ptr<EditableFile> model = is_zip(path) ? torch_component().open_script(path, specs)
                                                      : std::make_unique<onnx_io::OnnxModel>(path);
-  model->graph().file_bytes = size_of_file(path);
+  model->graph().file_bytes = bytes_with_data(*model);
   return model;
+}
+
+int64_t bytes_with_data(const EditableFile& model) {
+  int64_t bytes = size_of_file(model.path());
+  for (const std::string& file : model.data_files()) bytes += size_of_file(file);
+  return bytes;
 }
 
 }  // namespace parsimony

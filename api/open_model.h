@@ -1,6 +1,7 @@
 // Model files of every format.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,5 +16,8 @@ namespace parsimony {
 /// @throws IoError, ModelError, UnsupportedError, ConfigError
 std::unique_ptr<EditableFile> open_model(const std::string& path,
                                          const std::vector<InputSpec>& specs = {});
+
+/// Of its file and of those beside it. @throws IoError
+int64_t bytes_with_data(const EditableFile& model);
 
 }  // namespace parsimony

@@ -1,7 +1,13 @@
 #include "parsimony/api/prune_file.h"
 
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
 #include "parsimony/api/open_model.h"
 #include "parsimony/api/supplies.h"
+#include "parsimony/base/ranges.h"
+#include "parsimony/pruners/network_limits.h"
 
 namespace parsimony {
 
@@ -13,8 +19,26 @@ PruneResult prune_file(const std::string& input, const std::string& output,
   PruneResult result = prune_model(*model, config, own, &supplies.engine());
   supplies.save();
   result.pruning.plan.sha256 = model->sha256();
-  model->write(output);
+  const int64_t before = bytes_with_data(*model);
+  const int64_t after = model->write(output);
+  std::ranges::copy(above_file_budget(config, before, after),
+                    std::back_inserter(result.pruning.notes));
   return result;
+}
+
+std::vector<std::string> above_file_budget(const ConfigList& config, int64_t before,
+                                           int64_t after) {
+  std::vector<std::string> texts;
+  for (const ConfigEntry& entry : config.entries) {
+    std::vector<Limit> limits = entry.request.also;
+    limits.push_back({entry.request.budget, entry.request.amount, entry.request.ratio});
+    for (const Limit& limit : limits) {
+      if (limit.budget != Budget::kFile || entry.exclude) continue;
+      std::string text = above_limit(limit, before, after);
+      if (!text.empty() && !contains(texts, text)) texts.push_back(std::move(text));
+    }
+  }
+  return texts;
 }
 
 }  // namespace parsimony

@@ -1,7 +1,9 @@
 // What `parsimony prune` does, in one call.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "parsimony/api/prune_model.h"
 
@@ -22,6 +24,10 @@ namespace parsimony {
 /// ModelError, UnsupportedError
 PruneResult prune_file(const std::string& input, const std::string& output,
                        const ConfigList& config, const PruneOptions& options = {});
+
+/// What is above a budget of the file's bytes, in words. A plan can count weights and what was
+/// beside them, but not what alignment and the names of copies will take.
+std::vector<std::string> above_file_budget(const ConfigList& config, int64_t before, int64_t after);
 
 /// The same with the command line's shorthand: one ratio, one criterion.
 inline PruneResult prune_file(const std::string& input, const std::string& output,

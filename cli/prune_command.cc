@@ -8,7 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "parsimony/api/prune_model.h"
+#include "parsimony/api/open_model.h"
+#include "parsimony/api/prune_file.h"
 #include "parsimony/api/sample.h"
 #include "parsimony/api/supplies.h"
 #include "parsimony/api/torch_component.h"
@@ -231,7 +232,7 @@ class PruneRun {
     if (report_.memory) report_.memory->wanted = any_budget(config, Budget::kPeakRam);
     report_.timings.insert(report_.timings.begin(), reading.begin(), reading.end());
     complete(result.pruning, supplies);
-    write(result.pruning, graph);
+    write(result.pruning, graph, config);
     progress_.finish();
     if (!session_.quiet) print_summary(result.pruning.plan);
     if (failed_metric_) throw *failed_metric_;
@@ -283,6 +284,7 @@ class PruneRun {
   void complete(const Pruning& pruning, const Supplies& supplies) {
     report_.command = session_.command_line;
     report_.source = {options_.model, {}, size_of_file(options_.model)};
+    if (model_->path() == options_.model) report_.source.bytes = bytes_with_data(*model_);
     for (const std::string& note : notes_) report_.notes.push_back(note);
     if (!options_.prune.verify && !pruning.plan.empty()) {
       report_.proof.not_run = "switched off by --no-verify";
@@ -295,17 +297,23 @@ class PruneRun {
   }
 
   /// The model first: files that describe it must not exist without it.
-  void write(const Pruning& pruning, const Graph& graph) {
+  void write(const Pruning& pruning, const Graph& graph, const ConfigList& config) {
     Plan plan = pruning.plan;
     plan.sha256 = sha256_;
     report_.source.sha256 = plan.sha256;
     if (!options_.plan.empty()) static_cast<void>(plan.to_json());  // it may refuse
     progress_.begin("write");
+    std::optional<int64_t> bytes;
     timed(report_.timings, "write", [&] {
       checkpoint_->write(plan);
-      if (writes_model_) model_->write(options_.output);
+      if (writes_model_) bytes = model_->write(options_.output);
     });
-    report_.result = {options_.output, {}, size_of_file(options_.output)};
+    report_.result = {options_.output, {}, bytes.value_or(size_of_file(options_.output))};
+    if (bytes) {
+      for (const std::string& note : above_file_budget(config, report_.source.bytes, *bytes)) {
+        report_.notes.push_back(note);
+      }
+    }
     if (!options_.plan.empty()) plan.save(options_.plan);
     if (!options_.masks.empty()) write_masks(options_.masks, pruning_masks(graph, pruning));
     measure_after();

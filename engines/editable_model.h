@@ -54,8 +54,9 @@ class EditableFile : public EditableModel {
   /// Files beside the model that must remain readable during the lifetime of this object.
   virtual std::vector<std::string> data_files() const { return {}; }
 
-  /// Writes under a temporary name, then renames; `path` may be the model itself. @throws IoError
-  virtual void write(const std::string& path) = 0;
+  /// Writes under a temporary name, then renames; `path` may be the model itself. @returns the
+  /// bytes of what was written, files beside the model included. @throws IoError
+  virtual int64_t write(const std::string& path) = 0;
 };
 
 }  // namespace parsimony

@@ -82,6 +82,8 @@ struct Value {
   bool captured = false;
   bool shared_copy = false;  ///< one of the copies of a vector that was separated per use
   std::vector<Use> uses = {};
+
+  bool is_read() const { return is_output || captured || !uses.empty(); }
 };
 
 struct Graph;

@@ -7,16 +7,18 @@
 #include "parsimony/graph/operators/operands.h"
 
 namespace parsimony {
+namespace {
+
+IdVector<WeightId, int64_t> one_for_each_parameter(const Graph& graph) {
+  IdVector<WeightId, int64_t> each;
+  for (const bool counts : parameters(graph)) each.push_back(counts ? 1 : 0);
+  return each;
+}
+
+}  // namespace
 
 CostModel::CostModel(const Graph& graph, const Facts& facts, const Coupling& coupling)
-    : counts_(coupling) {
-  IdVector<WeightId, bool> to_count = parameters(graph);
-  for (const ValueId v : graph.values.ids()) {
-    const WeightId w = graph.values[v].weight;
-    if (w == kNone || !to_count[w]) continue;
-    to_count[w] = false;
-    counts_.add(v, graph.weight(w).dims);
-  }
+    : counts_(coupling), params_(graph, coupling, one_for_each_parameter(graph), counts_) {
   weights_ = counts_.size();
   for (const Node& node : graph.nodes) {
     const auto formula = macs_formula(NodeView(graph, node, facts));
@@ -49,9 +51,8 @@ IdVector<WeightId, bool> parameters(const Graph& graph) {
 
 Cost CostModel::under(const AxisMasks& masks) const {
   const std::vector<int64_t> counts = counts_.under(masks);
-  const auto weights_end = counts.begin() + weights_;
-  return {std::accumulate(counts.begin(), weights_end, int64_t{0}),
-          std::accumulate(weights_end, counts.end(), int64_t{0})};
+  return {params_.sum(counts, masks),
+          std::accumulate(counts.begin() + weights_, counts.end(), int64_t{0})};
 }
 
 }  // namespace parsimony

@@ -10,7 +10,7 @@
 namespace parsimony {
 
 struct Cost {
-  int64_t params = 0;  ///< elements of floating-point and 8-bit weights
+  int64_t params = 0;  ///< elements of floating-point and 8-bit weights, as a file holds them
   int64_t macs = 0;    ///< multiply-adds for the probed input shapes
 };
 
@@ -27,6 +27,7 @@ class CostModel {
 
  private:
   ElementCounts counts_;  ///< of weights, then of multiply-adds
+  StoredElements params_;
   int weights_ = 0;
   Cost dense_;
 };

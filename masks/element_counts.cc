@@ -1,6 +1,7 @@
 #include "parsimony/masks/element_counts.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace parsimony {
@@ -61,6 +62,53 @@ std::vector<int64_t> ElementCounts::under(const AxisMasks& masks) const {
     counts.push_back(count);
   }
   return counts;
+}
+
+std::vector<std::vector<int64_t>> kept_of(const Coupling& coupling, const AxisMasks& masks,
+                                          std::span<const DimClassId> dims) {
+  std::vector<std::vector<int64_t>> kept;
+  for (const DimClassId dim_class : dims) {
+    kept.push_back(dim_class == kNone ? std::vector<int64_t>{}
+                                      : kept_indices(coupling, masks, dim_class));
+  }
+  return kept;
+}
+
+StoredElements::StoredElements(const Graph& graph, const Coupling& coupling,
+                               const IdVector<WeightId, int64_t>& each, ElementCounts& counts)
+    : coupling_(coupling) {
+  IdVector<WeightId, std::vector<ValueId>> readings;
+  readings.resize(graph.weights.size());
+  for (const ValueId v : graph.values.ids()) {
+    const WeightId w = graph.values[v].weight;
+    if (w == kNone || each[w] == 0) continue;
+    const auto same = [&](ValueId other) {
+      return coupling.value_dim_classes[other] == coupling.value_dim_classes[v];
+    };
+    const bool is_there = graph.values[v].is_read() || readings[w].empty();
+    if (is_there && std::ranges::none_of(readings[w], same)) readings[w].push_back(v);
+  }
+  for (const WeightId w : readings.ids()) {
+    std::vector<Reading> ways;
+    for (const ValueId v : readings[w]) {
+      const auto& dims = coupling.value_dim_classes[v];
+      ways.push_back({counts.add(v, graph.weight(w).dims, each[w]), {dims.begin(), dims.end()}});
+    }
+    if (ways.size() == 1) single_.push_back(ways.front().product);
+    if (ways.size() > 1) shared_.push_back(std::move(ways));
+  }
+}
+
+int64_t StoredElements::sum(const std::vector<int64_t>& counts, const AxisMasks& masks) const {
+  int64_t sum = 0;
+  for (const int product : single_) sum += counts[product];
+  for (const std::vector<Reading>& ways : shared_) {
+    std::set<std::vector<std::vector<int64_t>>> written;
+    for (const Reading& way : ways) {
+      if (written.insert(kept_of(coupling_, masks, way.dims)).second) sum += counts[way.product];
+    }
+  }
+  return sum;
 }
 
 }  // namespace parsimony

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -50,5 +51,32 @@ class ElementCounts {
   std::vector<Product> products_;
   std::map<std::tuple<DimClassId, int64_t, int64_t>, int> numbers_;
 };
+
+/// The elements of weights as a file holds them: once, unless readers of a vector keep different
+/// indices of it and it is written once for each of them.
+class StoredElements {
+ public:
+  /// Adds products to `counts`. @param each  what an element of a weight counts
+  StoredElements(const Graph& graph, const Coupling& coupling,
+                 const IdVector<WeightId, int64_t>& each, ElementCounts& counts);
+
+  /// @param counts  of the products under the masks
+  int64_t sum(const std::vector<int64_t>& counts, const AxisMasks& masks) const;
+
+ private:
+  /// What some readers of a weight see of it.
+  struct Reading {
+    int product = 0;
+    std::vector<DimClassId> dims;
+  };
+
+  const Coupling& coupling_;
+  std::vector<int> single_;                   ///< products of weights that are read in one way
+  std::vector<std::vector<Reading>> shared_;  ///< the others
+};
+
+/// What stays of each dimension of a value; empty lists where all does.
+std::vector<std::vector<int64_t>> kept_of(const Coupling& coupling, const AxisMasks& masks,
+                                          std::span<const DimClassId> dims);
 
 }  // namespace parsimony

@@ -152,21 +152,24 @@ int64_t weight_bytes(const Graph& graph) {
   return bytes;
 }
 
-WeightBytes::WeightBytes(const Graph& graph, const Coupling& coupling) : counts_(coupling) {
-  IdVector<WeightId, bool> counted;
-  counted.resize(graph.weights.size(), false);
-  for (const ValueId v : graph.values.ids()) {
-    const WeightId w = graph.values[v].weight;
-    if (w == kNone || counted[w]) continue;
-    counted[w] = true;
-    counts_.add(v, graph.weight(w).dims, bytes_of(graph.weight(w).dtype));
+namespace {
+
+/// Elements of 4 and 2 bits share bytes.
+IdVector<WeightId, int64_t> bits_of_weights(const Graph& graph) {
+  IdVector<WeightId, int64_t> bits;
+  for (const Weight& weight : graph.weights) {
+    bits.push_back(size_of(weight.dtype) > 0 ? bits_of(weight.dtype) : 8 * bytes_of(weight.dtype));
   }
+  return bits;
 }
 
+}  // namespace
+
+WeightBytes::WeightBytes(const Graph& graph, const Coupling& coupling)
+    : counts_(coupling), bits_(graph, coupling, bits_of_weights(graph), counts_) {}
+
 int64_t WeightBytes::under(const AxisMasks& masks) const {
-  int64_t sum = 0;
-  for (const int64_t bytes : counts_.under(masks)) sum += bytes;
-  return sum;
+  return (bits_.sum(counts_.under(masks), masks) + 7) / 8;
 }
 
 ActivationMemory::ActivationMemory(const Graph& graph, const Facts& facts, const Coupling& coupling)
@@ -192,6 +195,7 @@ std::vector<int64_t> ActivationMemory::sizes(const AxisMasks& masks) const {
 }
 
 std::vector<int64_t> ActivationMemory::steps(const AxisMasks& masks) const {
+  if (nodes_.empty()) return {};  // inputs whose sizes alone are read
   const std::vector<int64_t> sizes = this->sizes(masks);
   std::vector<int64_t> steps(nodes_.size() + 1, 0);
   for (size_t b = 0; b < buffers_.size(); ++b) {

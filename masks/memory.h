@@ -11,7 +11,7 @@ namespace parsimony {
 /// Of all weights, as inference holds them.
 int64_t weight_bytes(const Graph& graph);
 
-/// All weights as the model stores them, shared ones once.
+/// All weights as a file holds them.
 class WeightBytes {
  public:
   WeightBytes(const Graph& graph, const Coupling& coupling);
@@ -19,6 +19,7 @@ class WeightBytes {
 
  private:
   ElementCounts counts_;
+  StoredElements bits_;
 };
 
 /// What is alive while a node runs.

@@ -26,7 +26,7 @@ class OnnxModel final : public EditableFile {
   void restore() override;
   std::unique_ptr<Network> open(Engine& engine) override;
   std::unique_ptr<Network> open_masked(Engine& engine, const Plan& plan) override;
-  void write(const std::string& path) override { file_.write(path); }
+  int64_t write(const std::string& path) override { return file_.write(path); }
 
  private:
   OpenOptions options() const;

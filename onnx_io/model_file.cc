@@ -96,9 +96,11 @@ std::vector<std::string> ModelFile::data_files() const {
   return paths;
 }
 
-void ModelFile::write(const std::string& path) {
-  if (!impl_->edited && copy_unedited(*impl_, path)) return;
-  write_edited(*impl_, path);
+int64_t ModelFile::write(const std::string& path) {
+  if (!impl_->edited) {
+    if (const std::optional<int64_t> bytes = copy_unedited(*impl_, path)) return *bytes;
+  }
+  return write_edited(*impl_, path);
 }
 
 }  // namespace parsimony::onnx_io

@@ -59,8 +59,8 @@ class ModelFile {
   /// is reproduced byte for byte. External tensors are written to PATH.data; a file that the model
   /// itself reads is never overwritten (PATH.1.data instead).
   /// @throws IoError, also if `path` is such a file, in which case an existing file at `path` is
-  /// not changed; ModelError above 2 GB.
-  void write(const std::string& path);
+  /// not changed; ModelError above 2 GB. @returns the bytes of all files
+  int64_t write(const std::string& path);
 
   struct Impl;
   Impl& impl() const { return *impl_; }  ///< for the other files of onnx_io

@@ -59,11 +59,12 @@ std::vector<std::byte> edited(const ExternalEdit& edit, DType dtype, const Exter
 std::vector<std::byte> edited_rows(const ExternalEdit& edit, DType dtype,
                                    const ExternalData& external, int64_t first, int64_t count);
 
-/// Writes the model in `impl` to `path`, with its external data beside it.
-void write_edited(ModelFile::Impl& impl, const std::string& path);
+/// Writes the model in `impl` to `path`, with its external data beside it. @returns the bytes of
+/// both
+int64_t write_edited(ModelFile::Impl& impl, const std::string& path);
 
-/// Copies the model and its external files unchanged. Returns false, without writing anything, if
-/// that would overwrite another file.
-bool copy_unedited(ModelFile::Impl& impl, const std::string& path);
+/// Copies the model and its external files unchanged. @returns the bytes of all; nothing, without
+/// writing anything, if that would overwrite another file
+std::optional<int64_t> copy_unedited(ModelFile::Impl& impl, const std::string& path);
 
 }  // namespace parsimony::onnx_io

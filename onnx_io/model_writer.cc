@@ -224,7 +224,8 @@ class Relocation {
   std::vector<Entries> old_;
 };
 
-void serialise(const onnx::ModelProto& model, const std::string& path, OutputFile& output) {
+/// @returns the bytes
+int64_t serialise(const onnx::ModelProto& model, const std::string& path, OutputFile& output) {
   const size_t bytes = model.ByteSizeLong();
   if (bytes > static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
     throw errors::too_large(path, static_cast<int64_t>(bytes));
@@ -239,6 +240,7 @@ void serialise(const onnx::ModelProto& model, const std::string& path, OutputFil
   }
   good = good && stream.Flush();
   if (!good) output.fail(stream.GetErrno() == 0 ? EIO : stream.GetErrno());
+  return static_cast<int64_t>(bytes);
 }
 
 bool same_bytes(const ExternalData::File& file, const std::string& path) {
@@ -304,30 +306,33 @@ std::vector<std::byte> edited_rows(const ExternalEdit& edit, DType dtype,
   return edited(rows, dtype, external);
 }
 
-void write_edited(ModelFile::Impl& impl, const std::string& path) {
+int64_t write_edited(ModelFile::Impl& impl, const std::string& path) {
   if (impl.index) impl.index->purge();
   std::vector<Move> moves = moves_to(impl, path);
   std::optional<OutputFile> data;
   std::string location;
+  int64_t bytes = 0;
   if (!moves.empty()) {
     const std::string name = data_path(impl, path);
     location = fs::path(name).filename().string();
     data.emplace(name);
     write_moves(moves, impl.external, *data);
     data->close();
+    bytes = data->position();
   }
   const Relocation relocation(moves, location);
   OutputFile output(path);
-  serialise(impl.model, path, output);
+  bytes += serialise(impl.model, path, output);
   output.close();
   const std::vector<fs::path> unused = data_files_left_by(impl, path);
   if (data) data->commit();
   output.commit();
   std::error_code ignored;  // a file that stays is no damage
   for (const fs::path& file : unused) fs::remove(file, ignored);
+  return bytes;
 }
 
-bool copy_unedited(ModelFile::Impl& impl, const std::string& path) {
+std::optional<int64_t> copy_unedited(ModelFile::Impl& impl, const std::string& path) {
   moves_to(impl, path);  // maps the files
   const fs::path folder = fs::path(path).parent_path();
   std::vector<std::pair<std::string, ExternalData::File>> missing;
@@ -337,7 +342,7 @@ bool copy_unedited(ModelFile::Impl& impl, const std::string& path) {
     if (!fs::exists(target, ignored)) {
       missing.emplace_back(target.string(), file);
     } else if (!same_bytes(file, target.string())) {
-      return false;
+      return std::nullopt;
     }
   }
   for (const auto& [target, file] : missing) {
@@ -352,7 +357,9 @@ bool copy_unedited(ModelFile::Impl& impl, const std::string& path) {
   OutputFile output(path);
   output.copy_from(impl.source, impl.path);
   output.commit();
-  return true;
+  int64_t bytes = impl.source.size;
+  for (const ExternalData::File& file : impl.external.files()) bytes += file.bytes;
+  return bytes;
 }
 
 }  // namespace parsimony::onnx_io

@@ -26,6 +26,12 @@ std::string unit_of(Budget budget) {
   }
 }
 
+/// How much may remain.
+double most_of(const Limit& limit, double dense) {
+  constexpr double kRounding = 1e-12;  // 1000 · (1 - 0.9) is 99.99…
+  return limit.amount.value_or(std::floor(dense * (1 - limit.ratio + kRounding)));
+}
+
 }  // namespace
 
 double Quantities::operator()(Budget budget, const AxisMasks& masks) {
@@ -61,11 +67,9 @@ const WeightBytes& Quantities::weights() {
 NetworkLimits::NetworkLimits(Quantities& quantities, const Coupling& coupling,
                              std::vector<Limit> limits)
     : quantities_(quantities) {
-  constexpr double kRounding = 1e-12;  // 1000 · (1 - 0.9) is 99.99…
   for (const Limit& limit : limits) {
     const double dense = quantities(limit.budget, AxisMasks::all_kept(coupling));
-    const double most = limit.amount.value_or(std::floor(dense * (1 - limit.ratio + kRounding)));
-    limits_.push_back({limit, dense, most});
+    limits_.push_back({limit, dense, most_of(limit, dense)});
   }
 }
 
@@ -101,6 +105,15 @@ std::string shortfall(const Limit& limit, double share_gone, double left) {
     std::snprintf(text, sizeof text, "asked to remove %g%% of the %s: no more than %.1f%% can go",
                   limit.ratio * 100, unit.c_str(), share_gone * 100);
   }
+  return text;
+}
+
+std::string above_limit(const Limit& limit, int64_t dense, int64_t left) {
+  const double most = most_of(limit, static_cast<double>(dense));
+  if (static_cast<double>(left) <= most) return {};
+  char text[200];
+  std::snprintf(text, sizeof text, "asked for at most %.0f %s: %lld remain", most,
+                unit_of(limit.budget).c_str(), static_cast<long long>(left));
   return text;
 }
 

@@ -65,4 +65,7 @@ class NetworkLimits {
 /// limited, used if the limit is a ratio
 std::string shortfall(const Limit& limit, double share_gone, double left);
 
+/// "asked for at most 1500 bytes of the file: 1561 remain"; empty if the limit holds.
+std::string above_limit(const Limit& limit, int64_t dense, int64_t left);
+
 }  // namespace parsimony

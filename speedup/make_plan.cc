@@ -10,22 +10,11 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/graph/slice.h"
+#include "parsimony/masks/element_counts.h"
 #include "parsimony/speedup/patches_impl.h"
 
 namespace parsimony {
 namespace {
-
-/// What stays of each dimension of a value; empty lists where all does.
-using Signature = std::vector<std::vector<int64_t>>;
-
-Signature signature_of(const Coupling& coupling, const AxisMasks& masks, ValueId value) {
-  Signature signature;
-  for (const DimClassId dim_class : coupling.value_dim_classes[value]) {
-    signature.push_back(dim_class == kNone ? std::vector<int64_t>{}
-                                           : kept_indices(coupling, masks, dim_class));
-  }
-  return signature;
-}
 
 /// Names the tensor that each reader of a weight reads: the weight itself, or a copy where readers
 /// of a vector keep different indices.
@@ -36,7 +25,7 @@ class Naming {
     std::map<WeightId, std::vector<ValueId>> shared;
     for (const ValueId v : graph.values.ids()) {
       const Value& value = graph.values[v];
-      if (value.weight == kNone || value.uses.empty()) continue;
+      if (value.weight == kNone || !value.is_read()) continue;
       shared[value.weight].push_back(v);
     }
     for (const auto& [weight, values] : shared) {
@@ -54,10 +43,13 @@ class Naming {
     // The reader that could not be separated keeps the original.
     std::stable_partition(values.begin(), values.end(),
                           [&](ValueId v) { return !graph_.value(v).shared_copy; });
-    std::map<Signature, std::string> name_of_signature;
-    name_of_signature.emplace(signature_of(coupling_, masks_, values[0]), name);
+    const auto kept = [&](ValueId v) {
+      return kept_of(coupling_, masks_, coupling_.value_dim_classes[v]);
+    };
+    std::map<std::vector<std::vector<int64_t>>, std::string> name_of_what_stays;
+    name_of_what_stays.emplace(kept(values[0]), name);
     for (const ValueId v : values) {
-      const auto [it, fresh] = name_of_signature.try_emplace(signature_of(coupling_, masks_, v));
+      const auto [it, fresh] = name_of_what_stays.try_emplace(kept(v));
       if (fresh) it->second = unused(name);
       if (it->second == name) continue;
       names_.emplace(v, it->second);

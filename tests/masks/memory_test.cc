@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "parsimony/masks/cost.h"
 #include "tests/masks/small_net.h"
 
 namespace parsimony::test {
@@ -49,6 +50,31 @@ TEST(Memory, WhatIsReadAgainIsNotOverwritten) {
             (std::vector<int64_t>{48 + 64, 64 + 64, 64 + 64, 64 + 32}));
 }
 
+/// Nothing runs where the sizes of inputs are all that is asked for, and the inputs need not be
+/// there.
+TEST(Memory, ArithmeticOnSizesAloneTakesNone) {
+  for (const bool scaled : {false, true}) {
+    SmallNet n;
+    auto y = n.node("Shape", {n.x({64, 64})}, "s");
+    if (scaled) y = n.node("Mul", {y, n.integers("k", {2, 3})}, "m");
+    const Solved solved = n.solve(y);
+    const ActivationMemory memory(solved.graph, solved.facts, solved.coupling);
+    const AxisMasks all = AxisMasks::all_kept(solved.coupling);
+    EXPECT_TRUE(memory.curve(all).empty());
+    EXPECT_EQ(memory.peak(all), 0);
+  }
+}
+
+/// What weights alone make is not made when the network runs; an input passes through beside it.
+TEST(Memory, ConstantsBesideAnInputThatIsAnOutputTakeNone) {
+  SmallNet n;
+  n.x({64, 64});
+  const auto y = n.node("Transpose", {n.floats("W", {8, 4})}, "t");
+  const Solved solved = n.solve(y);
+  const ActivationMemory memory(solved.graph, solved.facts, solved.coupling);
+  EXPECT_EQ(memory.peak(AxisMasks::all_kept(solved.coupling)), 0);
+}
+
 TEST(Memory, AConcatWithAConstantIsNoView) {
   SmallNet n;
   const auto a = n.linear(n.x({2, 6}), "1", {6, 8});
@@ -79,6 +105,48 @@ TEST(Memory, OfWeightsCountsSharedOnesOnce) {
   const WeightBytes weights(solved.graph, solved.coupling);
   EXPECT_EQ(weights.under(AxisMasks::all_kept(solved.coupling)), 4 * (64 + 48 + 32));
   EXPECT_EQ(weights.under(halved(solved.coupling)), 4 * (16 + 24 + 16));
+}
+
+/// A bias that layers of different groups share is written once for each of what they keep.
+TEST(Memory, AVectorIsStoredOnceForEachWayOfReadingIt) {
+  SmallNet n;
+  const auto x = n.x({2, 6});
+  const auto b = n.floats("b", {8});
+  const auto one = n.node("Add", {n.linear(x, "1", {6, 8}), b}, "a1");
+  const auto two = n.node("Add", {n.linear(one, "2", {8, 8}), b}, "a2");
+  const auto three = n.node("Add", {n.linear(two, "3", {8, 8}), b}, "a3");
+  const auto y = n.linear(three, "4", {8, 4});
+  n.output(y);
+  finish(n.graph);
+  separate_shared_vectors(n.graph);
+  const Facts facts = infer(n.graph);
+  const Coupling coupling = couple(n.graph, facts);
+  ASSERT_EQ(coupling.groups.size(), 3U);
+  const WeightBytes weights(n.graph, coupling);
+  const CostModel cost(n.graph, facts, coupling);
+  const auto elements = [&](const AxisMasks& masks) {
+    EXPECT_EQ(weights.under(masks), 4 * cost.under(masks).params);
+    return cost.under(masks).params;
+  };
+  AxisMasks masks = AxisMasks::all_kept(coupling);
+  EXPECT_EQ(elements(masks), 48 + 64 + 64 + 32 + 8);
+  masks.keep[GroupId(0)][0] = 0;  // one reader of three
+  EXPECT_EQ(elements(masks), 42 + 56 + 64 + 32 + (7 + 8));
+  masks.keep[GroupId(1)][0] = 0;  // the same channel
+  EXPECT_EQ(elements(masks), 42 + 49 + 56 + 32 + (7 + 8));
+  masks.keep[GroupId(2)][1] = 0;  // another one
+  EXPECT_EQ(elements(masks), 42 + 49 + 49 + 28 + (7 + 7));
+}
+
+/// Elements of 4 bits lie two to a byte.
+TEST(Memory, SmallElementsShareBytes) {
+  SmallNet n;
+  const auto w = n.weight("W1", std::vector<int64_t>(48, 1), {6, 8}, DType::kInt4);
+  const auto a =
+      n.node("MatMul", {n.x({2, 6}), n.node("Cast", {w}, "c", {{"to", int64_t{1}}})}, "a");
+  const Solved solved = n.solve(n.linear(a, "2", {8, 4}));
+  const WeightBytes weights(solved.graph, solved.coupling);
+  EXPECT_EQ(weights.under(AxisMasks::all_kept(solved.coupling)), 24 + 4 * 32);
 }
 
 /// x = [2, 6], then tensors of 64, 128, 32, 128 and 16 bytes: two of the large ones never meet, and

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/masks/cost.h"
 #include "tests/properties/workbench.h"
 
 namespace parsimony::test {
@@ -80,6 +81,21 @@ std::string misfit(const std::string& bytes, const PruneOptions& options, bool l
   return "";
 }
 
+namespace {
+
+/// What is counted under the masks against what the file holds.
+std::string count_difference(const Workbench& bench, const AxisMasks& masks,
+                             const Workbench& after) {
+  const CostModel model(bench.graph(), bench.facts(), bench.coupling());
+  const CostModel small(after.graph(), after.facts(), after.coupling());
+  const int64_t counted = model.under(masks).params;
+  const int64_t found = small.dense().params;
+  if (counted == found) return "";
+  return "counted " + std::to_string(counted) + " parameters, found " + std::to_string(found);
+}
+
+}  // namespace
+
 std::string shape_difference(const Workbench& bench, const AxisMasks& masks,
                              const std::string& small, bool libonnx) {
   const auto predicted = predict_shapes(bench.facts(), bench.coupling(), masks);
@@ -103,7 +119,7 @@ std::string shape_difference(const Workbench& bench, const AxisMasks& masks,
     if (it == theirs.end() || agrees(it->second, *predicted[v])) continue;
     return wanted + ", libonnx finds " + to_string(it->second);
   }
-  return "";
+  return count_difference(bench, masks, after);
 }
 
 }  // namespace parsimony::test

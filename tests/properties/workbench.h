@@ -63,7 +63,7 @@ std::string misfit(const Graph& graph, const Facts& facts,
                    const std::string& words = "does not fit");
 std::string misfit(const std::string& bytes, const PruneOptions& options, bool libonnx);
 
-/// Predicted shapes against those of the file that was made; empty if they agree.
+/// Predicted shapes and parameters against those of the file that was made; empty if they agree.
 std::string shape_difference(const Workbench& bench, const AxisMasks& masks,
                              const std::string& small, bool libonnx);
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "parsimony/base/files.h"
 #include "parsimony/base/temporary_folder.h"
 #include "parsimony/engines/editable_model.h"
 #include "parsimony/torch_io/script/script_file.h"
@@ -23,7 +24,10 @@ class ScriptModel final : public EditableFile {
   Graph& graph() override { return script_->graph; }
   ModelEditor& editor() override { return file_.editor(); }
   void restore() override { script_ = &file_.read(specs_); }
-  void write(const std::string& path) override { file_.write(path); }
+  int64_t write(const std::string& path) override {
+    file_.write(path);
+    return size_of_file(path);
+  }
 
   /// Runs on libtorch's interpreter. @throws UnsupportedError for engines that are not libtorch
   std::unique_ptr<Network> open(Engine& engine) override;
