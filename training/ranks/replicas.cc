@@ -61,6 +61,27 @@ class Hook final : public c10d::CommHookInterface {
   SentGradients& sent_;
 };
 
+/// Versions of libtorch differ: later ones take no limits of the buckets, and the latest want more
+/// options behind the others.
+template <typename Reducer, typename Buckets, typename Limits, typename... Options>
+std::unique_ptr<Reducer> make_reducer(const std::vector<at::Tensor>& parameters,
+                                      const Buckets& buckets, const Limits& limits,
+                                      const Options&... options) {
+  using Tensors = std::vector<at::Tensor>;
+  if constexpr (std::is_constructible_v<Reducer, Tensors, Buckets, Limits, Options...>) {
+    return std::make_unique<Reducer>(parameters, buckets, limits, options...);
+  } else if constexpr (std::is_constructible_v<Reducer, Tensors, Buckets, Options...>) {
+    return std::make_unique<Reducer>(parameters, buckets, options...);
+  } else if constexpr (std::is_constructible_v<Reducer, Tensors, Buckets, Options..., bool, bool>) {
+    return std::make_unique<Reducer>(parameters, buckets, options..., false, false);
+  } else {
+    return std::make_unique<Reducer>(parameters, buckets, options...,
+                                     /*skip_all_reduce_unused_params=*/false,
+                                     /*use_python_reducer=*/false,
+                                     /*bucket_bytes_cap_list=*/std::vector<int64_t>());
+  }
+}
+
 std::unique_ptr<c10d::Reducer> reducer_of(const RankGroup& group,
                                           const std::vector<at::Tensor>& parameters,
                                           const ReplicasOptions& options, SentGradients& sent) {
@@ -72,7 +93,7 @@ std::unique_ptr<c10d::Reducer> reducer_of(const RankGroup& group,
   const std::vector<bool> sparse(parameters.size(), false);
   std::unordered_map<size_t, std::string> names;
   for (size_t i = 0; i < parameters.size(); ++i) names[i] = std::to_string(i);
-  auto reducer = std::make_unique<c10d::Reducer>(
+  auto reducer = make_reducer<c10d::Reducer>(
       parameters, buckets, limits, group.handle(), sparse, options.bucket, options.find_unused,
       /*gradient_as_bucket_view=*/true, names, options.first_bucket);
   reducer->register_comm_hook(std::make_unique<Hook>(group, options, sent));
