@@ -65,6 +65,10 @@ def put(tensor: Tensor, data: Tensor) -> None:
     tensor.data = data
 
 
+def _kind(tensor: Tensor) -> Any:
+    return tensor.shape, tensor.dtype, tensor.device
+
+
 class Journal:
     """Edits tensors and attributes of a module, and remembers how they were."""
 
@@ -74,10 +78,10 @@ class Journal:
         self._attributes: List[Tuple[Any, str, Any]] = []
 
     def set_data(self, tensor: Tensor, data: Tensor) -> None:
-        """Replaces the elements of `tensor`; a gradient of another shape is dropped."""
+        """Replaces the elements of `tensor`; a gradient of another shape, type, device is dropped."""
         grad = tensor.grad if tensor.is_leaf else None
         self._tensors.setdefault(id(tensor), (tensor, tensor.data, grad))
-        if grad is not None and grad.shape != data.shape:
+        if grad is not None and _kind(grad) != _kind(data):
             tensor.grad = None
         put(tensor, data)
 
