@@ -32,6 +32,7 @@ from .layers import Refusal
 from .plan import AttributeChange, Plan
 from .progress import Steps
 from .proof import NormsOverKept, compare, outputs_of
+from .queries import Factor, Kept, kept_scales, queries_of
 from .replay import Masked, assign_values, beside_cuts, replay, set_attributes
 from .request import Answer, Config, Request, config_of
 from .sizes import SizeChange, attribute_choices, changed_sizes
@@ -250,6 +251,8 @@ class _Pruning:
         if not trace.inputs.vary:
             self.inputs.append(trace.inputs.random(seed))
         self.against = "masks" if request.masks else "masked"
+        self.queries = queries_of(trace)
+        self.factors: Dict[str, Factor] = {}
         self.notes: List[str] = []
         self.changes: List[SizeChange] = []
 
@@ -330,15 +333,35 @@ class _Pruning:
         except Refusal as refusal:
             return _Fault(str(refusal), refusal.tensors), ()
         fault: Optional[_Fault] = None
+        tensors = named_tensors(self.module)
+        before = {name: tensors[name].data for one in self.queries for name in one.sources}
         for attributes in choices:
             self.step("prove")
             mark = journal.mark()
             set_attributes(self.module, attributes, journal)
+            kept = self._keep_scales(plan, journal)
             fault = self._compared(plan, wanted)
             if fault is None:
-                return None, attributes
+                self.factors = kept.factors
+                return None, [*attributes, *kept.attributes]
+            for name in kept.factors:
+                journal.set_data(tensors[name], before[name])
             journal.undo_attributes(mark)
         return fault, ()
+
+    def _keep_scales(self, plan: Plan, journal: Journal) -> Kept:
+        """Attention divides by the root of the new size: see `Queries`."""
+        if not self.queries or plan.data.get("scales"):
+            return Kept({}, [])
+        try:
+            kept = kept_scales(self.trace, self.queries, journal)
+        except Exception:  # the comparison will say why it does not run
+            return Kept({}, [])
+        tensors = named_tensors(self.module)
+        for name, factor in kept.factors.items():
+            journal.set_data(tensors[name], factor.times(tensors[name].data))
+        set_attributes(self.module, kept.attributes, journal)
+        return kept
 
     def _compared(self, plan: Plan, wanted: Sequence[Sequence[Tensor]]) -> Optional[_Fault]:
         """Compares the outputs of the module, as it is, with those of the reference."""
@@ -398,7 +421,8 @@ class _Pruning:
             named = set(fault.tensors)
             guilty = [g for g in plan.groups if named & {part["tensor"] for part in g["slices"]}]
             return self._spare(answer, guilty, fault.text)
-        if not request.masks and not request.rescale and _frozen_numbers(plan):
+        computed = _frozen_numbers(plan) or any(not one.sources for one in self.queries)
+        if not request.masks and not request.rescale and computed:
             request.rescale = True
             self.notes.append(
                 "scales that forward computes from sizes (1/sqrt(d)) follow the new sizes"
@@ -466,6 +490,8 @@ class _Pruning:
             after = tuple(tensors[name].shape)
             before = tuple(cuts[i].size if i in cuts else size for i, size in enumerate(after))
             plan.shapes[name] = (before, after)
+        for name in self.factors.keys() & plan.values.keys():
+            plan.values[name] = self.factors[name].times(plan.values[name])
         if self.against != "masks":
             assign_values(plan, tensors, journal)
         plan.notes += self.notes

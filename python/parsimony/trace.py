@@ -79,8 +79,9 @@ class Inputs(NamedTuple):
         return bool(many) and all(bool((t != t.reshape(-1)[0]).any()) for t in many)
 
     def call(self, module: nn.Module) -> Any:
-        """What the module returns for them."""
-        return module(*self.args, **self.kwargs)
+        """What the module returns for them. It gets copies, for it may change them in place."""
+        copies = self.map(Tensor.clone)
+        return module(*copies.args, **copies.kwargs)
 
 
 class Operation(NamedTuple):
@@ -208,7 +209,7 @@ class Trace:
                 self.script, self.operations, self.uses = first
 
     def _run(self) -> None:
-        inputs = self.inputs.map(lambda tensor: _computable(tensor.detach()))
+        inputs = self._computable_inputs()
         with _on_cpu(self.module), evaluating(self.module, self.training):
             with _flat(self.module, inputs), _no_fast_path(self.module):
                 try:
@@ -220,6 +221,27 @@ class Trace:
         for operation in self.operations:
             for operand, name in operation.reads.items():
                 self.uses.setdefault(name, []).append((operation, operand))
+
+    def _computable_inputs(self) -> Inputs:
+        return self.inputs.map(lambda tensor: _computable(tensor.detach()).clone())
+
+    @contextlib.contextmanager
+    def differentiable(self) -> Iterator[Inputs]:
+        """While it lasts, the module runs on the CPU as in the trace, and every floating-point
+        parameter gets a gradient; gives the inputs for it."""
+        frozen = [
+            tensor
+            for tensor in self.module.parameters()
+            if tensor.is_floating_point() and not tensor.requires_grad
+        ]
+        with _on_cpu(self.module), evaluating(self.module, self.training), torch.enable_grad():
+            for tensor in frozen:
+                tensor.requires_grad_(True)
+            try:
+                yield self._computable_inputs()
+            finally:
+                for tensor in frozen:
+                    tensor.requires_grad_(False)
 
     @property
     def unread(self) -> List[str]:

@@ -1,0 +1,185 @@
+"""Attention that divides by the root of the size of its heads, whatever that is now.
+
+`F.scaled_dot_product_attention` does so unless it is given a scale. The network was trained with the
+old size, so that what produces the queries is multiplied by √(new/old).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from .editing import Journal, named_tensors
+from .plan import AttributeChange
+from .trace import Operation, Trace, evaluating
+
+_NAME = "scaled_dot_product_attention"
+_SCALE = 6  # its operand; the first releases have none
+_MOST_SOURCES = 8
+
+
+class Queries(NamedTuple):
+    """The queries of one call: the module that calls, the size of a head, and what produces them, as
+    an axis and its indices by tensor; nothing if no tensors are proportional to them."""
+
+    module: str
+    size: int
+    sources: Dict[str, Tuple[int, List[int]]]
+
+
+class _Calls(TorchFunctionMode):
+    """Notes the queries of all calls without a scale. `nn.MultiheadAttention` is no such call."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.queries: List[Tensor] = []
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if getattr(func, "__name__", "") == _NAME and kwargs.get("scale") is None:
+            self.queries.append(args[0] if args else kwargs["query"])
+        return func(*args, **kwargs)
+
+
+def _divides(operation: Operation) -> bool:
+    if operation.kind != f"aten::{_NAME}":
+        return False
+    scale = list(operation.node.inputs())[_SCALE:]
+    return not scale or (scale[0].node().kind() == "prim::Constant" and scale[0].toIValue() is None)
+
+
+def queries_of(trace: Trace) -> List[Queries]:
+    """The queries of all calls that divide by the root of the size of a head, in order."""
+    callers = [
+        operation.module
+        for operation in trace.operations
+        if _divides(operation)
+        and not isinstance(trace.module.get_submodule(operation.module), nn.MultiheadAttention)
+    ]
+    if not callers:
+        return []
+    axes = trace.producers()
+    names = {id(tensor): name for name, tensor in named_tensors(trace.module).items()}
+    try:
+        with trace.differentiable() as inputs:
+            with _Calls() as calls:
+                inputs.call(trace.module)
+            return [
+                Queries(caller, query.shape[-1], sources_of(query, names, axes))
+                for caller, query in zip(callers, calls.queries)
+            ]
+    except RuntimeError:  # it has no derivatives
+        return [Queries("", 0, {})]
+
+
+def sources_of(
+    query: Tensor, names: Dict[int, str], axes: Dict[str, int]
+) -> Dict[str, Tuple[int, List[int]]]:
+    """The nearest parameters in which the query is homogeneous of degree 1: by Euler's theorem, the
+    sum of their products with the derivatives of the query is the query."""
+    if query.grad_fn is None:
+        return {}
+    leaves = [leaf for leaf in _leaves(query.grad_fn) if id(leaf) in names][:_MOST_SOURCES]
+    if not leaves:
+        return {}
+    gradients = torch.autograd.grad(query, leaves, query.detach(), retain_graph=True)
+    whole, degree = float(query.detach().double().square().sum()), 0.0
+    found = {}
+    for leaf, gradient in zip(leaves, gradients):
+        degree += float((leaf.detach() * gradient).double().sum())
+        name = names[id(leaf)]
+        parts = {axis: _not_zero(gradient, axis) for axis in range(leaf.dim())}
+        axis = axes.get(name, min(parts, key=lambda axis: len(parts[axis]) / leaf.shape[axis]))
+        if parts[axis]:
+            found[name] = (axis, parts[axis])
+        if abs(degree - whole) <= 1e-4 * whole:
+            return found
+    return {}
+
+
+def _leaves(root: Any) -> Iterator[Tensor]:
+    """The parameters that a result is computed from, the nearest first."""
+    level, seen = [root], {root}
+    while level:
+        below = []
+        for node in level:
+            for after, _ in node.next_functions:
+                if after is not None and after not in seen:
+                    seen.add(after)
+                    own = _parameters_of(after)
+                    yield from own
+                    below += [] if own else [after]
+        level = below
+
+
+def _parameters_of(node: Any, most_steps: int = 3) -> List[Tensor]:
+    """Those that a node combines, such as a transposed weight; none if it takes anything else."""
+    if hasattr(node, "variable"):
+        return [node.variable]
+    below = [after for after, _ in node.next_functions]
+    if most_steps == 0 or None in below:
+        return []
+    parts = [_parameters_of(after, most_steps - 1) for after in below]
+    return [leaf for part in parts for leaf in part] if all(parts) else []
+
+
+def _not_zero(tensor: Tensor, axis: int) -> List[int]:
+    others = [other for other in range(tensor.dim()) if other != axis]
+    sizes = tensor.abs().amax(others) if others else tensor.abs()
+    return [int(index) for index in sizes.nonzero()]
+
+
+class Factor(NamedTuple):
+    """What elements of a tensor are multiplied by: those at some places of an axis."""
+
+    axis: int
+    places: List[int]
+    number: float
+
+    def times(self, data: Tensor) -> Tensor:
+        """The product, a copy."""
+        index = torch.tensor(self.places, dtype=torch.long, device=data.device)
+        return data.index_copy(self.axis, index, data.index_select(self.axis, index) * self.number)
+
+
+class Kept(NamedTuple):
+    """How scales were kept: by products, and in attributes that hold 1/√size for another way through
+    `forward`."""
+
+    factors: Dict[str, Factor]
+    attributes: List[AttributeChange]
+
+
+def kept_scales(trace: Trace, queries: Sequence[Queries], journal: Journal) -> Kept:
+    """What makes a module, whose heads were cut, divide as before."""
+    module = trace.module
+    tensors = named_tensors(module)
+    with evaluating(module, trace.training), _Calls() as calls:
+        trace.inputs.call(module)
+    kept = Kept({}, [])
+    for one, now in zip(queries, calls.queries):
+        size = now.shape[-1]
+        if size == one.size or one.sources.keys() & kept.factors.keys():
+            continue
+        for name, (axis, indices) in one.sources.items():
+            of_queries = set(indices)
+            left = journal.kept(tensors[name], axis).keep
+            places = [place for place, index in enumerate(left) if index in of_queries]
+            kept.factors[name] = Factor(axis, places, math.sqrt(size / one.size))
+        kept.attributes.extend(_attributes(module, one, size))
+    return kept
+
+
+def _attributes(module: nn.Module, queries: Queries, size: int) -> Iterator[AttributeChange]:
+    if not queries.sources:
+        return
+    part = module.get_submodule(queries.module)
+    for name, value in vars(part).items():
+        if type(value) is float and math.isclose(value, queries.size**-0.5, rel_tol=1e-6):
+            yield AttributeChange(queries.module, name, value, size**-0.5)
