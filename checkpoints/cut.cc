@@ -1,50 +1,74 @@
 #include "parsimony/checkpoints/cut.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
-#include <optional>
 #include <set>
 
 #include "parsimony/base/ranges.h"
+#include "parsimony/checkpoints/composed_impl.h"
 #include "parsimony/checkpoints/errors.h"
-#include "parsimony/checkpoints/optimizer_impl.h"
+#include "parsimony/checkpoints/state_cuts_impl.h"
 
 namespace parsimony {
 namespace {
 
-using checkpoints::ParameterState;
-using checkpoints::ParameterStates;
+using checkpoints::are_alike;
+using checkpoints::Cuts;
 
-constexpr auto kStatistics = std::to_array<std::string_view>(
-    {"running_mean", "running_var", "num_batches_tracked", "position_ids"});
-
-/// "running_mean" of "layer1.0.bn1.running_mean".
-std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }
+/// Axes of a weight as axes of a tensor that is cut with it.
+std::vector<AxisKeep> followed(const std::vector<AxisKeep>& cut, const MatchTarget& target) {
+  std::vector<AxisKeep> axes;
+  for (const AxisKeep& axis : cut) {
+    if (target.axes[axis.axis] < 0) continue;
+    AxisKeep& along = axes.emplace_back(target.axes[axis.axis], axis.size * target.block);
+    for (const int64_t index : axis.keep) {
+      for (int64_t i = 0; i < target.block; ++i) along.keep.push_back(index * target.block + i);
+    }
+  }
+  std::ranges::sort(axes, {}, &AxisKeep::axis);
+  return axes;
+}
 
 class Cutter {
  public:
   Cutter(const Plan& plan, const CheckpointMatch& match, Checkpoint& checkpoint)
-      : plan_(plan), match_(match), checkpoint_(checkpoint), names_(checkpoint) {
-    for (const WeightMatch& weight : match.weights) by_weight_.emplace(weight.weight, &weight);
+      : plan_(plan),
+        match_(match),
+        checkpoint_(checkpoint),
+        names_(checkpoint),
+        dependents_(checkpoint, names_) {
+    for (TensorCut& cut : cuts_of(plan)) wanted_.emplace(cut.tensor, std::move(cut.axes));
+    for (const TensorId id : checkpoint.tensors().ids()) {
+      outcomes_.push_back({.tensor = to_string(path(id)), .before = dims(id)});
+    }
   }
 
   CheckpointCut run() {
     for (const NetworkCopy& copy : match_.copies) result_.copies.push_back(copy.prefix);
-    for (const TensorCut& cut : cuts_of(plan_)) collect(cut);
+    for (const WeightMatch& match : match_.weights) collect(match);
+    for (const auto& [weight, targets] : match_.ambiguous) collect_ambiguous(weight, targets);
+    for (const auto& [weight, axes] : wanted_) note_missing(weight);
     for (const PlanCopy& copy : plan_.copies) {
       leave(copy.tensor, "the plan gives it a tensor of its own, which the checkpoint lacks");
     }
+    for (const NetworkCopy& copy : match_.copies) note_uncut(copy);
     result_.tensors = static_cast<int64_t>(cuts_.size());
-    for (const ParameterStates& states : checkpoints::optimizers_of(checkpoint_)) follow(states);
+    for (const auto& cut : checkpoints::cuts_of_states(checkpoint_, match_, cuts_)) follow(cut);
+    for (const WeightMatch& match : match_.weights) keep_normalised(match);
     for (const TensorUpdate& update : plan_.updates) assign(update);
     for (auto& [id, axes] : cuts_) checkpoint_.cut(id, axes);
+    finish_outcomes();
     return std::move(result_);
   }
 
  private:
   void leave(std::string_view tensor, const std::string& why) {
     result_.left.push_back(std::string(tensor) + ": " + why);
+  }
+
+  void leave(TensorId id, const std::string& why) {
+    leave(outcomes_[id].tensor, why);
+    outcomes_[id].why_left = why;
   }
 
   std::string why_unmatched(std::string_view weight) const {
@@ -54,218 +78,220 @@ class Cutter {
   }
 
   const WeightMatch* match_of(std::string_view weight) const {
-    const auto found = by_weight_.find(weight);
-    return found == by_weight_.end() ? nullptr : found->second;
+    const auto found = std::ranges::find(match_.weights, weight, &WeightMatch::weight);
+    return found == match_.weights.end() ? nullptr : &*found;
   }
 
-  void collect(const TensorCut& cut) {
-    const WeightMatch* match = match_of(cut.tensor);
-    if (match == nullptr) return leave(cut.tensor, why_unmatched(cut.tensor));
-    for (const NetworkCopy& copy : match_.copies) {
-      for (const MatchTarget& target : match->targets) {
-        const TensorId id = names_.find(copy.prefix + target.name);
-        if (id == TensorId()) continue;
-        for (const AxisKeep& axis : cut.axes) {
-          if (target.axes[axis.axis] >= 0) add(id, {target.axes[axis.axis], axis.size, axis.keep});
-        }
-      }
-    }
-  }
-
-  void add(TensorId id, const AxisKeep& axis) {
-    const StoredTensor& tensor = checkpoint_.tensors()[id];
-    if (!tensor.why_fixed.empty()) {
-      throw errors::fixed_tensor(to_string(tensor.path), tensor.why_fixed);
-    }
-    if (tensor.dims[axis.axis] != axis.size) {
-      throw errors::another_network(to_string(tensor.path), tensor.dims, axis.axis, axis.size);
-    }
-    std::vector<AxisKeep>& axes = cuts_[id];
-    if (AxisKeep* known = find_axis(axes, axis.axis)) {
-      known->keep = common(known->keep, axis.keep);
-    } else {
-      axes.push_back(axis);
-    }
-  }
-
-  /// The parameters of the first copy, in the order of the file: what lies beside its weights in
-  /// their dictionary, or is a parameter of a pickled module.
-  std::vector<TensorId> parameters() const {
-    std::vector<TensorId> found;
-    const std::string& prefix = match_.copies.front().prefix;
-    const std::string& sample = match_.weights.front().targets.front().name;
-    const std::vector<std::string>& beside = path(names_.find(prefix + sample));
-    for (const TensorId id : checkpoint_.tensors().ids()) {
-      const std::string name = dotted_name(checkpoint_.tensors()[id]);
-      if (!name.starts_with(prefix) || names_.find(name) != id) continue;
-      const bool is_parameter = contains(path(id), "_parameters") ||
-                                (path(id).size() == beside.size() &&
-                                 std::equal(path(id).begin(), path(id).end() - 1, beside.begin()));
-      if (is_parameter && !contains(kStatistics, last_part(name))) found.push_back(id);
-    }
-    return found;
+  /// What the plan keeps of a weight; nothing if it keeps all.
+  const std::vector<AxisKeep>& wanted(std::string_view weight) const {
+    static const std::vector<AxisKeep> kNothing;
+    const auto found = wanted_.find(weight);
+    return found == wanted_.end() ? kNothing : found->second;
   }
 
   const std::vector<std::string>& path(TensorId id) const { return checkpoint_.tensors()[id].path; }
 
   const Shape& dims(TensorId id) const { return checkpoint_.tensors()[id].dims; }
 
-  /// Does a state have the parameter's shape, or that of a factor of it, or no shape to cut?
-  bool fits(TensorId state, TensorId parameter) const {
-    const Shape& found = dims(state);
-    const Shape& wanted = dims(parameter);
-    return found == wanted || element_count(found) <= 1 ||
-           !factor_axes(found, wanted, path(state).back()).empty();
+  TensorId find(const NetworkCopy& copy, const MatchTarget& target) const {
+    return names_.find(copy.prefix + target.name);
   }
 
-  /// The parameter's axes that the moments of Adafactor have: all but the last, or all but the one
-  /// before.
-  static std::vector<int> factor_axes(const Shape& found, const Shape& wanted,
-                                      const std::string& key) {
-    if (found.size() + 1 != wanted.size()) return {};
-    const int last = static_cast<int>(wanted.size()) - 1;
-    for (const auto& [ending, without] : {std::pair("row", last), std::pair("col", last - 1)}) {
-      if (without < 0 || !key.ends_with(ending)) continue;
-      std::vector<int> axes;
-      Shape left;
-      for (int axis = 0; axis <= last; ++axis) {
-        if (axis == without) continue;
-        axes.push_back(axis);
-        left.push_back(wanted[axis]);
+  void collect(const WeightMatch& match) {
+    for (const NetworkCopy& copy : match_.copies) {
+      for (const MatchTarget& target : match.targets) {
+        const TensorId id = find(copy, target);
+        if (id == TensorId()) continue;
+        note_owner(id, match, target);
+        const std::vector<AxisKeep> axes = followed(wanted(match.weight), target);
+        if (!axes.empty()) add(id, axes);
       }
-      if (left == found) return axes;
     }
-    return {};
   }
 
-  using Order = std::map<std::string, TensorId>;  ///< by the optimizer's name of the parameter
-
-  std::optional<Order> try_order(const ParameterStates& states,
-                                 const std::vector<TensorId>& parameters) const {
-    if (states.order.size() != parameters.size()) return std::nullopt;
-    Order order;
-    for (size_t i = 0; i < parameters.size(); ++i) order[states.order[i]] = parameters[i];
-    for (const ParameterState& state : states.states) {
-      const auto parameter = order.find(state.parameter);
-      if (parameter == order.end() || !fits(state.tensor, parameter->second)) return std::nullopt;
+  /// The first weight that has the tensor; another one must have it cut alike.
+  void note_owner(TensorId id, const WeightMatch& match, const MatchTarget& target) {
+    TensorOutcome& outcome = outcomes_[id];
+    const std::vector<AxisKeep> axes = followed(wanted(match.weight), target);
+    if (outcome.weight.empty()) {
+      outcome.weight = match.weight;
+      outcome.matched = target.what.empty() ? name_of(match.kind) : target.what;
+      return;
     }
-    return order;
+    const auto cut = cuts_.find(id);
+    const bool is_alike = cut == cuts_.end() ? axes.empty() : are_alike(cut->second, axes);
+    if (!is_alike) throw errors::tied_differently(outcome.tensor, outcome.weight, match.weight);
   }
 
-  /// By names: those of `param_names`, or the keys of the states themselves.
-  std::optional<Order> named_order(const ParameterStates& states) const {
-    const bool has_names = states.names.size() == states.order.size() && !states.names.empty();
-    Order order;
-    for (size_t i = 0; i < states.order.size(); ++i) {
-      const std::string& name = has_names ? states.names[i] : states.order[i];
-      TensorId id;
-      for (const NetworkCopy& copy : match_.copies) {
-        // The optimizer may have the names with or without the wrapper's prefix.
-        for (size_t at = 0; id == TensorId() && at != std::string::npos;
-             at = copy.prefix.find('.', at)) {
-          if (at > 0 && ++at > copy.prefix.size()) break;
-          id = names_.find(copy.prefix.substr(0, at) + name);
-        }
-        if (id == TensorId()) id = names_.find(copy.prefix + name);
-      }
-      if (id == TensorId()) return std::nullopt;
-      order[states.order[i]] = id;
-    }
-    return order;
-  }
-
-  std::optional<Order> order_of(const ParameterStates& states) const {
-    if (auto named = named_order(states)) return named;
-    const std::vector<TensorId> natural = parameters();
-    if (auto order = try_order(states, natural)) return order;
-    for (const bool matrices_first : {true, false}) {
-      std::vector<TensorId> sorted = natural;
-      std::stable_partition(sorted.begin(), sorted.end(),
-                            [&](TensorId id) { return (dims(id).size() > 1) == matrices_first; });
-      if (auto order = try_order(states, sorted)) return order;
-    }
-    return std::nullopt;
-  }
-
-  void follow(const ParameterStates& states) {
-    const bool is_list = states.order.size() == states.states.size() && states.names.empty() &&
-                         std::ranges::all_of(states.states, [&](const ParameterState& state) {
-                           return path(state.tensor).back() == state.parameter;
-                         });
-    const auto order = order_of(states);
-    if (!order) {
-      if (is_list || cuts_.empty() || !may_be_ours(states)) return;
-      throw errors::unknown_order(states.path, states.order.size(), parameters().size());
-    }
-    for (const ParameterState& state : states.states) {
-      const auto parameter = order->find(state.parameter);
-      if (parameter == order->end()) continue;
-      const auto cut = cuts_.find(parameter->second);
-      if (cut == cuts_.end() || element_count(dims(state.tensor)) <= 1) continue;
-      const std::vector<AxisKeep> axes = cut->second;
-      const Shape& wanted = dims(parameter->second);
-      std::vector<int> kept(wanted.size());
-      for (size_t i = 0; i < kept.size(); ++i) kept[i] = static_cast<int>(i);
-      if (dims(state.tensor) != wanted) {
-        kept = factor_axes(dims(state.tensor), wanted, path(state.tensor).back());
-        if (kept.empty()) {
-          leave(to_string(path(state.tensor)), "its shape " + to_string(dims(state.tensor)) +
-                                                   " is not that of its parameter, " +
-                                                   to_string(wanted));
+  /// A weight that may be any of several tensors: they are cut if all weights that may be one of
+  /// them are cut alike.
+  void collect_ambiguous(const std::string& weight, const std::vector<MatchTarget>& targets) {
+    for (const auto& [other, theirs] : match_.ambiguous) {
+      for (const MatchTarget& target : theirs) {
+        const auto ours = std::ranges::find(targets, target.name, &MatchTarget::name);
+        if (ours == targets.end() ||
+            are_alike(followed(wanted(weight), *ours), followed(wanted(other), target))) {
           continue;
         }
+        throw errors::ambiguous_weight(weight, targets[0].name, targets[1].name);
       }
-      bool is_cut = false;
-      for (const AxisKeep& axis : axes) {
-        const auto at = std::ranges::find(kept, axis.axis);
-        if (at == kept.end()) continue;
-        add(state.tensor, {static_cast<int>(at - kept.begin()), axis.size, axis.keep});
-        is_cut = true;
+    }
+    for (const NetworkCopy& copy : match_.copies) {
+      for (const MatchTarget& target : targets) {
+        const TensorId id = find(copy, target);
+        if (id == TensorId()) continue;
+        outcomes_[id].weight = weight;
+        outcomes_[id].matched = "elements, like others that are cut alike";
+        const std::vector<AxisKeep> axes = followed(wanted(weight), target);
+        if (!axes.empty()) add(id, axes);
       }
-      if (is_cut) ++result_.states;
     }
   }
 
-  /// Could its states be those of parameters that are cut?
-  bool may_be_ours(const ParameterStates& states) const {
-    std::set<Shape> shapes;
-    for (const auto& [id, axes] : cuts_) shapes.insert(dims(id));
-    return std::ranges::any_of(states.states, [&](const ParameterState& state) {
-      return shapes.contains(dims(state.tensor));
-    });
+  void note_missing(const std::string& weight) {
+    if (match_of(weight) == nullptr && !match_.ambiguous.contains(weight)) {
+      leave(weight, why_unmatched(weight));
+    }
+  }
+
+  void add(TensorId id, const std::vector<AxisKeep>& axes) {
+    const StoredTensor& tensor = checkpoint_.tensors()[id];
+    if (!tensor.why_fixed.empty()) {
+      throw errors::fixed_tensor(to_string(tensor.path), tensor.why_fixed);
+    }
+    for (const AxisKeep& axis : axes) {
+      if (tensor.dims[axis.axis] == axis.size) continue;
+      throw errors::another_network(to_string(tensor.path), tensor.dims, axis.axis, axis.size);
+    }
+    cuts_[id] = axes;
+  }
+
+  void follow(const checkpoints::StateCut& cut) {
+    TensorOutcome& outcome = outcomes_[cut.state];
+    outcome.matched = "optimizer state";
+    outcome.weight = outcomes_[cut.parameter].weight;
+    if (!cut.why_left.empty()) leave(cut.state, cut.why_left);
+    if (cut.axes.empty()) return;
+    add(cut.state, cut.axes);
+    ++result_.states;
+  }
+
+  /// The module of a tensor's weight, with the dot behind it: "layer1." of "layer1.weight_g".
+  std::string module_of(TensorId id) const {
+    const std::string& weight = dependents_.weight_of(id);
+    return weight.substr(0, weight.rfind('.') + 1);
+  }
+
+  /// Lists what a copy has in a module with a cut weight, of a size that was cut, that no pass has
+  /// recognised.
+  void note_uncut(const NetworkCopy& copy) {
+    std::map<std::string, std::set<int64_t>> sizes;  // that were cut, by module
+    for (const auto& [id, axes] : cuts_) {
+      for (const AxisKeep& axis : axes) sizes[module_of(id)].insert(axis.size);
+    }
+    for (const TensorId id : checkpoint_.tensors().ids()) {
+      const std::string name = dotted_name(checkpoint_.tensors()[id]);
+      if (!name.starts_with(copy.prefix) || !outcomes_[id].matched.empty()) continue;
+      if (!outcomes_[id].why_left.empty()) continue;
+      const auto twin = match_.lookalikes.find(name.substr(copy.prefix.size()));
+      if (twin != match_.lookalikes.end() && !wanted(twin->second).empty()) {
+        leave(id, "it has the elements of " + in_quotes(twin->second) +
+                      ", but the model does not say that they are one");
+        continue;
+      }
+      for (std::string module = name; module.size() > copy.prefix.size();) {
+        module = module.substr(0, module.substr(0, module.size() - 1).rfind('.') + 1);
+        const auto cut = sizes.find(module);
+        const bool is_below = module.size() > copy.prefix.size() ||
+                              name.find('.', copy.prefix.size()) == std::string::npos;
+        if (cut == sizes.end() || !is_below) continue;
+        const auto size = std::ranges::find_if(
+            dims(id), [&](int64_t length) { return cut->second.contains(length); });
+        if (size == dims(id).end()) continue;
+        leave(id, "it lies beside a cut weight and has the size " + std::to_string(*size) +
+                      " that was cut, but what it is to the weight is not known");
+        break;
+      }
+    }
+  }
+
+  /// Scales the magnitude or singular vector of a normalised weight so that what is kept of the
+  /// weight stays what it was.
+  void keep_normalised(const WeightMatch& match) {
+    const auto cut = [&](TensorId id) {
+      const auto found = cuts_.find(id);
+      return found == cuts_.end() ? nullptr : &found->second;
+    };
+    for (const NetworkCopy& copy : match_.copies) {
+      const TensorId id = find(copy, match.targets.front());
+      if (id == TensorId() || cut(id) == nullptr) continue;
+      const auto composition =
+          checkpoints::composition_of(match, copy.prefix, names_, dependents_, checkpoint_);
+      const auto scaled = checkpoints::rescaled(composition, checkpoint_, cut);
+      if (!scaled) continue;
+      const DType dtype = checkpoint_.tensors()[scaled->tensor].type->dtype;
+      checkpoint_.assign(scaled->tensor, checkpoints::bytes_of(scaled->numbers, dtype));
+    }
   }
 
   void assign(const TensorUpdate& update) {
     const WeightMatch* match = match_of(update.tensor);
     if (match == nullptr) return leave(update.tensor, why_unmatched(update.tensor));
     if (update.values.empty()) return leave(update.tensor, "its new elements are not in the plan");
-    const bool is_plain = match->kind != MatchKind::kFolded && match->normalisation.empty() &&
-                          match->kind != MatchKind::kTransposed;
-    if (!is_plain) {
+    if (!is_stored_plain(*match)) {
       return leave(update.tensor,
                    "its new elements cannot be taken apart into those of a "
                    "normalisation, or are transposed");
     }
     for (const NetworkCopy& copy : match_.copies) {
-      const TensorId id = names_.find(copy.prefix + match->targets.front().name);
-      if (id == TensorId()) continue;
-      if (!copy.equal) {
-        leave(to_string(path(id)),
-              "its new elements follow from those of the model's file, which are others");
-      } else if (checkpoint_.tensors()[id].type->dtype != update.dtype) {
-        leave(to_string(path(id)), "its new elements are of another type");
-      } else {
-        checkpoint_.assign(id, update.values);
+      for (const MatchTarget& target : match->targets) {
+        const TensorId id = find(copy, target);
+        const bool is_weight = target.what.empty() || target.what == kEqualCopy;
+        if (id != TensorId() && is_weight) assign(id, copy, update);
       }
     }
+  }
+
+  /// Are the elements in the checkpoint those of the weight, in their order?
+  bool is_stored_plain(const WeightMatch& match) const {
+    return match.kind != MatchKind::kFolded && match.kind != MatchKind::kTransposed &&
+           match.normalisation.empty() &&
+           checkpoints::composition_of(match, match_.copies.front().prefix, names_, dependents_,
+                                       checkpoint_)
+               .is_plain();
+  }
+
+  void assign(TensorId id, const NetworkCopy& copy, const TensorUpdate& update) {
+    if (!copy.equal) {
+      leave(id, "its new elements follow from those of the model's file, which are others");
+    } else if (checkpoint_.tensors()[id].type->dtype != update.dtype) {
+      leave(id, "its new elements are of another type");
+    } else {
+      checkpoint_.assign(id, update.values);
+    }
+  }
+
+  void finish_outcomes() {
+    for (const TensorId id : checkpoint_.tensors().ids()) {
+      TensorOutcome& outcome = outcomes_[id];
+      outcome.after = outcome.before;
+      const auto cut = cuts_.find(id);
+      if (cut == cuts_.end()) continue;
+      for (const AxisKeep& axis : cut->second) {
+        outcome.after[axis.axis] = static_cast<int64_t>(axis.keep.size());
+      }
+    }
+    for (TensorOutcome& outcome : outcomes_) result_.outcomes.push_back(std::move(outcome));
   }
 
   const Plan& plan_;
   const CheckpointMatch& match_;
   Checkpoint& checkpoint_;
   TensorNames names_;
-  std::map<std::string, const WeightMatch*, std::less<>> by_weight_;
-  std::map<TensorId, std::vector<AxisKeep>> cuts_;
+  Dependents dependents_;
+  std::map<std::string, std::vector<AxisKeep>, std::less<>> wanted_;  ///< of the plan's tensors
+  Cuts cuts_;
+  IdVector<TensorId, TensorOutcome> outcomes_;
   CheckpointCut result_;
 };
 

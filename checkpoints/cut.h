@@ -11,24 +11,45 @@
 
 namespace parsimony {
 
+/// What became of a tensor of the checkpoint.
+struct TensorOutcome {
+  std::string tensor;       ///< its path, joined by '/'
+  std::string weight = {};  ///< of the network; empty: none
+  /// How the weight was recognised, or what the tensor is to it: "elements, transposed",
+  /// "low-rank factor", "optimizer state"; empty: nothing is known of it
+  std::string matched = {};
+  Shape before = {};
+  Shape after = {};
+  std::string why_left = {};  ///< where the plan or its module would have had it cut
+
+  bool operator==(const TensorOutcome&) const = default;
+};
+
 /// What was cut, for reports.
 struct CheckpointCut {
   std::vector<std::string> copies;  ///< prefixes of the copies of the network
   int64_t tensors = 0;              ///< of the copies
   int64_t states = 0;               ///< of optimizers
-  std::vector<std::string> left;  ///< what the plan names and the checkpoint has not, with reasons
+  /// What the plan names and the checkpoint has not, and what has a size that was cut, lies in a
+  /// module with a cut weight, and was not cut itself; with reasons.
+  std::vector<std::string> left;
+  std::vector<TensorOutcome> outcomes;  ///< of every tensor, in the order of the file
 };
 
-/// Cuts every copy of the network, and the states of optimizers with it: tensors of a parameter's
-/// shape, and factored second moments. Parameters of an optimizer are numbered in the order of
-/// `param_groups`; it is found by `param_names`, or if the shapes of all states fit the network's
-/// parameters in their own order, or matrices before vectors.
+/// Cuts every copy of the network, what hangs on its weights, and the states of optimizers. The
+/// kept part of a normalised weight stays what it was: its magnitude or singular vector is scaled.
+///
+/// A weight that the checkpoint has in one of several places is cut if all of them are to be cut
+/// alike; so are the states of a parameter that may be one of several. Otherwise nothing is cut:
+/// a checkpoint that is cut by the indices of another layer loads and is wrong. What it lacks is
+/// listed.
 ///
 /// The elements that the plan updates (constants folded, weights recovered) are assigned to the
 /// copies whose elements are those of the model's file.
 ///
-/// @throws UnsupportedError if the order of an optimizer's parameters cannot be known, if a
-/// tensor's shape is fixed, or, with `strict`, if anything is left
+/// @throws UnsupportedError if a weight or the order of an optimizer's parameters cannot be known,
+/// if weights that are one tensor would be cut differently, if a tensor's shape is fixed, or, with
+/// `strict`, if anything is left
 CheckpointCut cut_checkpoint(const Plan& plan, const CheckpointMatch& match, bool strict,
                              Checkpoint& checkpoint);
 

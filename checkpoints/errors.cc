@@ -65,11 +65,37 @@ UnsupportedError other_type(std::string_view tensor, std::string_view found,
                           ", wanted " + std::string(wanted));
 }
 
+UnsupportedError ambiguous_weight(std::string_view weight, std::string_view tensor,
+                                  std::string_view other) {
+  return UnsupportedError(
+      "weight " + in_quotes(weight) + ": the elements of " + in_quotes(tensor) + " and " +
+      in_quotes(other) +
+      " in the checkpoint both fit, and would be cut differently. Export the model with the names "
+      "of its parameters, or with weights that differ");
+}
+
+UnsupportedError tied_differently(std::string_view tensor, std::string_view weight,
+                                  std::string_view other) {
+  return UnsupportedError("tensor " + in_quotes(tensor) + " is both " + in_quotes(weight) +
+                          " and " + in_quotes(other) +
+                          " of the model, which are cut differently: tie them in the model, or "
+                          "save both");
+}
+
+UnsupportedError ambiguous_order(std::string_view optimizer, std::string_view parameter,
+                                 std::string_view tensor, std::string_view other) {
+  return UnsupportedError(
+      "optimizer " + in_quotes(optimizer) + ": by the shapes of all states its parameter " +
+      std::string(parameter) + " may be " + in_quotes(tensor) + " or " + in_quotes(other) +
+      ", which are cut differently. Save it with names (torch.optim with named_parameters() writes "
+      "`param_names`), or without the optimizer");
+}
+
 UnsupportedError unknown_order(std::string_view optimizer, size_t parameters, size_t tensors) {
   return UnsupportedError(
       "optimizer " + in_quotes(optimizer) + ": which of its " + std::to_string(parameters) +
       " parameters is which of the network's " + std::to_string(tensors) +
-      " cannot be known: their shapes do not agree in the order of the file. Save it with names "
+      " cannot be known: their shapes agree in no order of the groups. Save it with names "
       "(torch.optim with named_parameters() writes `param_names`), or without the optimizer");
 }
 
@@ -80,8 +106,7 @@ UnsupportedError blocks_in_checkpoint() {
 }
 
 UnsupportedError left_in_checkpoint(std::span<const std::string> left) {
-  std::string text =
-      "--strict: " + std::to_string(left.size()) + " of the plan's tensors are left:";
+  std::string text = "--strict: " + std::to_string(left.size()) + " tensors are left as they are:";
   for (const std::string& line : left) text += "\n  " + line;
   return UnsupportedError(text);
 }

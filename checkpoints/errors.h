@@ -29,6 +29,15 @@ ModelError another_network(std::string_view tensor, const Shape& dims, int axis,
 ModelError no_copy_of_network(std::string_view first);
 UnsupportedError other_type(std::string_view tensor, std::string_view found,
                             std::string_view wanted);
+/// The elements of both tensors are the weight's.
+UnsupportedError ambiguous_weight(std::string_view weight, std::string_view tensor,
+                                  std::string_view other);
+/// Both weights are the tensor.
+UnsupportedError tied_differently(std::string_view tensor, std::string_view weight,
+                                  std::string_view other);
+/// A parameter of the optimizer may be either tensor.
+UnsupportedError ambiguous_order(std::string_view optimizer, std::string_view parameter,
+                                 std::string_view tensor, std::string_view other);
 UnsupportedError unknown_order(std::string_view optimizer, size_t parameters, size_t tensors);
 UnsupportedError blocks_in_checkpoint();
 UnsupportedError left_in_checkpoint(std::span<const std::string> left);

@@ -46,11 +46,33 @@ bool all_equal(const Numbers& values) {
   return std::ranges::all_of(values, [&](double value) { return value == values.front(); });
 }
 
-bool equal_transposed(const Numbers& a, const Numbers& b, const Shape& dims) {
+std::vector<std::byte> bytes_of(const Numbers& numbers, DType dtype) {
+  const int64_t size = size_of(dtype);
+  std::vector<std::byte> bytes(numbers.size() * size);
+  for (size_t i = 0; i < numbers.size(); ++i) write_number(numbers[i], dtype, &bytes[i * size]);
+  return bytes;
+}
+
+Numbers transposed(const Numbers& numbers, const Shape& dims) {
+  Numbers result(numbers.size());
   for (int64_t i = 0; i < dims[0]; ++i) {
-    for (int64_t k = 0; k < dims[1]; ++k) {
-      if (a[i * dims[1] + k] != b[k * dims[0] + i]) return false;
-    }
+    for (int64_t k = 0; k < dims[1]; ++k) result[k * dims[0] + i] = numbers[i * dims[1] + k];
+  }
+  return result;
+}
+
+bool equal_transposed(const Weight& a, const Weight& b) {
+  const int64_t rows = a.dims[0];
+  const int64_t columns = a.dims[1];
+  std::vector<double> row(columns);
+  std::vector<double> column(columns);
+  for (int64_t i = 0; i < rows; ++i) {
+    Weight down = b;
+    down.data += i * b.stride;
+    down.stride *= rows;
+    read_block(a, i * columns, columns, row);
+    read_block(down, 0, columns, column);
+    if (row != column) return false;
   }
   return true;
 }

@@ -21,8 +21,14 @@ bool all_equal(const Numbers& values);
 /// Are the numbers of two weights of one shape the same?
 bool equal_numbers(const Weight& a, const Weight& b);
 
-/// Are the elements of `a`, a matrix of `dims`, those of `b` with rows and columns exchanged?
-bool equal_transposed(const Numbers& a, const Numbers& b, const Shape& dims);
+/// As elements of `dtype`; floats are rounded to nearest.
+std::vector<std::byte> bytes_of(const Numbers& numbers, DType dtype);
+
+/// A matrix of `dims` with rows and columns exchanged.
+Numbers transposed(const Numbers& numbers, const Shape& dims);
+
+/// Are the elements of `a`, a matrix, those of `b` with rows and columns exchanged?
+bool equal_transposed(const Weight& a, const Weight& b);
 
 /// The factor of each index of axis `out` between two weights of one shape; empty if there is none.
 Numbers factors_between(const Weight& folded, const Weight& plain, int out);

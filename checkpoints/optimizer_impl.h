@@ -19,8 +19,10 @@ struct ParameterState {
 struct ParameterStates {
   std::string path;                ///< "optimizer_states.0"
   std::vector<std::string> order;  ///< the optimizer's parameters, in the order of its groups
+  std::vector<size_t> groups;      ///< the number of parameters of each
   std::vector<std::string> names;  ///< theirs, where `param_names` says them
   std::vector<ParameterState> states;
+  bool is_list = false;  ///< without an optimizer around it: perhaps of something else
 };
 
 std::vector<ParameterStates> optimizers_of(const Checkpoint& checkpoint);

@@ -4,34 +4,21 @@
 #include <cmath>
 #include <map>
 
+#include "parsimony/checkpoints/composed_impl.h"
 #include "parsimony/checkpoints/errors.h"
 #include "parsimony/checkpoints/numbers_impl.h"
-#include "parsimony/graph/elements.h"
 
 namespace parsimony {
 namespace {
 
+using checkpoints::bytes_of;
 using checkpoints::Numbers;
 
-std::vector<std::byte> bytes_of(const Numbers& numbers, DType dtype) {
-  const int64_t size = size_of(dtype);
-  std::vector<std::byte> bytes(numbers.size() * size);
-  for (size_t i = 0; i < numbers.size(); ++i) write_number(numbers[i], dtype, &bytes[i * size]);
-  return bytes;
-}
-
-/// A matrix of `dims` with rows and columns exchanged.
-std::vector<std::byte> transposed(const std::vector<std::byte>& elements, const Shape& dims,
-                                  int64_t size) {
-  std::vector<std::byte> result(elements.size());
-  const int64_t rows = dims[0];
-  const int64_t columns = dims[1];
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t c = 0; c < columns; ++c) {
-      std::copy_n(&elements[(r * columns + c) * size], size, &result[(c * rows + r) * size]);
-    }
-  }
-  return result;
+/// @throws UnsupportedError unless the tensor's elements can become `dtype`
+void check_floating(const StoredTensor& stored, DType dtype) {
+  if (stored.type->dtype == dtype) return;
+  if (is_floating(stored.type->dtype) && is_floating(dtype)) return;
+  throw errors::other_type(to_string(stored.path), stored.type->name, name_of(dtype));
 }
 
 class Transferrer {
@@ -42,6 +29,7 @@ class Transferrer {
         match_(match),
         checkpoint_(checkpoint),
         names_(checkpoint),
+        dependents_(checkpoint, names_),
         options_(options) {
     for (const WeightMatch& weight : match.weights) by_weight_.emplace(weight.weight, &weight);
   }
@@ -81,17 +69,39 @@ class Transferrer {
   std::string why_unfit(const Weight& weight, const WeightMatch& match) const {
     for (const MatchTarget& target : match.targets) {
       const TensorId id = find(target.name);
+      // What hangs on the weight is used as it lies in this checkpoint, if it does.
+      if (match.normalisation.empty() && !target.what.empty()) continue;
       if (id == TensorId()) return "the checkpoint has no tensor " + in_quotes(target.name);
       Shape wanted = tensor(id).dims;
       for (size_t axis = 0; axis < target.axes.size(); ++axis) {
-        if (target.axes[axis] >= 0) wanted.at(target.axes[axis]) = weight.dims[axis];
+        if (target.axes[axis] < 0) continue;
+        wanted.at(target.axes[axis]) = weight.dims[axis] * target.block;
       }
       if (tensor(id).dims != wanted) {
         return "tensor " + in_quotes(target.name) + " has shape " + to_string(tensor(id).dims) +
                ", the weight " + to_string(weight.dims);
       }
     }
+    return why_not_composed(match);
+  }
+
+  /// Why the weight cannot be computed of what lies beside it; empty if it can.
+  std::string why_not_composed(const WeightMatch& match) const {
+    const std::string& weight = dependents_.weight_of(find(match.targets.front().name));
+    for (const Dependent& dependent : dependents_.of(weight)) {
+      const bool is_factor = dependent.part == Part::kDown || dependent.part == Part::kUp;
+      if (!is_factor || is_own_weight(dependent.tensor)) continue;
+      return "the scale of " + in_quotes(to_string(tensor(dependent.tensor).path)) +
+             ", which is added to it, is not in the checkpoint: merge it";
+    }
     return {};
+  }
+
+  /// Is the tensor a weight that the network reads itself?
+  bool is_own_weight(TensorId id) const {
+    return std::ranges::any_of(match_.weights, [&](const WeightMatch& other) {
+      return find(other.targets.front().name) == id;
+    });
   }
 
   Numbers numbers(TensorId id) const {
@@ -111,14 +121,23 @@ class Transferrer {
     if (!match.normalisation.empty()) {
       made.values = bytes_of(folded(weight, match), weight.dtype);
     } else {
-      const std::vector<int>& axes = match.targets.front().axes;
-      const bool as_it_lies = axes.size() != 2 || axes[0] < axes[1];
-      made.values = values_as(checkpoint_, id, weight.dtype);
-      if (!as_it_lies) {
-        made.values = transposed(made.values, tensor(id).dims, size_of(weight.dtype));
-      }
+      made.values = stored_values(weight, match, id);
     }
     result_.updates.push_back(std::move(made));
+  }
+
+  /// The elements as they lie there, composed, or transposed.
+  std::vector<std::byte> stored_values(const Weight& weight, const WeightMatch& match,
+                                       TensorId id) const {
+    const std::vector<int>& axes = match.targets.front().axes;
+    const bool as_it_lies = axes.size() != 2 || axes[0] < axes[1];
+    const auto composition = checkpoints::composition_of(match, match_.copies.front().prefix,
+                                                         names_, dependents_, checkpoint_);
+    if (composition.is_plain() && as_it_lies) return values_as(checkpoint_, id, weight.dtype);
+    check_floating(tensor(id), weight.dtype);
+    const Numbers numbers = checkpoints::composed(composition, checkpoint_);
+    return bytes_of(as_it_lies ? numbers : checkpoints::transposed(numbers, tensor(id).dims),
+                    weight.dtype);
   }
 
   /// Per channel: γ / √(σ² + ε).
@@ -167,6 +186,7 @@ class Transferrer {
   const CheckpointMatch& match_;
   const Checkpoint& checkpoint_;
   TensorNames names_;
+  Dependents dependents_;
   TransferOptions options_;
   std::map<std::string, const WeightMatch*, std::less<>> by_weight_;
   Transfer result_;
@@ -178,9 +198,7 @@ std::vector<std::byte> values_as(const Checkpoint& checkpoint, TensorId tensor, 
   const StoredTensor& stored = checkpoint.tensors()[tensor];
   const StoredValues values = checkpoint.values(tensor);
   if (stored.type->dtype == dtype) return {values.bytes().begin(), values.bytes().end()};
-  if (!is_floating(stored.type->dtype) || !is_floating(dtype)) {
-    throw errors::other_type(to_string(stored.path), stored.type->name, name_of(dtype));
-  }
+  check_floating(stored, dtype);
   return bytes_of(checkpoints::numbers_of(checkpoints::as_weight(stored, values)), dtype);
 }
 

@@ -137,8 +137,10 @@ void add_checkpoint_options(CLI::App& command, CheckpointOptions& options) {
              "Whose weights are pruned: the model's (model, the default), or the checkpoint's "
              "(checkpoint), for a model that was exported long ago")
       ->check(CLI::IsMember({"model", "checkpoint"}));
-  command.add_flag("--strict", options.strict,
-                   "Fail if the plan names a weight that the checkpoint has not");
+  command.add_flag(
+      "--strict", options.strict,
+      "Fail if the checkpoint lacks a weight of the plan, or has a tensor beside a cut "
+      "weight that is not cut");
 }
 
 void add_files(const CheckpointOptions& options, std::vector<NamedFile>& outputs,
@@ -207,6 +209,17 @@ std::string CheckpointJob::summary() const {
     text += coloured("note: ", Colour::kYellow, Stream::kOut) + printable(note) + "\n";
   }
   return text;
+}
+
+std::optional<CheckpointReport> CheckpointJob::report() const {
+  if (!checkpoint_) return std::nullopt;
+  CheckpointReport report{options_.in, options_.out, cut_.copies, cut_.tensors,
+                          cut_.states, cut_.left,    {}};
+  for (const TensorOutcome& outcome : cut_.outcomes) {
+    report.tensors.push_back({outcome.tensor, outcome.weight, outcome.matched, outcome.before,
+                              outcome.after, outcome.why_left});
+  }
+  return report;
 }
 
 void inspect_checkpoint(const std::string& path, bool as_json) {

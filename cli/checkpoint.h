@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "parsimony/checkpoints/cut.h"
 #include "parsimony/cli/outputs.h"
 #include "parsimony/engines/editable_model.h"
+#include "parsimony/report/prune_report.h"
 
 namespace parsimony::cli {
 
@@ -47,7 +49,8 @@ class CheckpointJob {
   /// Writes the cut checkpoint. @throws what cut_checkpoint throws, IoError
   void write(const Plan& plan);
 
-  std::string summary() const;  ///< lines for the terminal
+  std::string summary() const;                     ///< lines for the terminal
+  std::optional<CheckpointReport> report() const;  ///< empty without --checkpoint
 
  private:
   CheckpointOptions options_;

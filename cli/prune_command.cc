@@ -317,6 +317,7 @@ class PruneRun {
     if (!options_.plan.empty()) plan.save(options_.plan);
     if (!options_.masks.empty()) write_masks(options_.masks, pruning_masks(graph, pruning));
     measure_after();
+    report_.checkpoint = checkpoint_->report();
     if (!options_.report.empty()) write_file(options_.report, to_json(report_));
     if (!options_.html.empty()) {
       write_network_page(options_.html, options_.model, graph, pruning.analysis,

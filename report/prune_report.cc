@@ -281,6 +281,20 @@ void describe(JsonWriter& way, const MetricRow& row) {
   if (row.bound) way("bound", *row.bound)("trials", row.trials);
 }
 
+void describe(JsonWriter& way, const CheckpointTensorRow& row) {
+  way("tensor", row.tensor);
+  if (!row.weight.empty()) way("weight", row.weight);
+  way("matched", row.matched.empty() ? "no weight of the network" : row.matched);
+  way("before", row.before)("after", row.after);
+  if (!row.why_left.empty()) way("left", row.why_left);
+}
+
+void describe(JsonWriter& way, const CheckpointReport& report) {
+  way("path", report.path)("result", report.result)("copies", report.copies);
+  way("cut", report.cut)("states", report.states)("left", report.left);
+  way("tensors", report.tensors);
+}
+
 void describe(JsonWriter& way, const PruneReport& report) {
   way("command", report.command)("source", report.source)("result", report.result);
   way("inputs", report.inputs);
@@ -310,6 +324,7 @@ void describe(JsonWriter& way, const PruneReport& report) {
   if (report.depth) way("depth", *report.depth);
   if (report.constants) way("constants", *report.constants);
   if (report.recovery) way("recovery", *report.recovery);
+  if (report.checkpoint) way("checkpoint", *report.checkpoint);
 }
 
 std::string to_json(const RecoveryReport& report) {

@@ -97,6 +97,26 @@ struct MemoryRow {
   bool wanted = false;  ///< there was a budget of it
 };
 
+/// What became of a tensor of a checkpoint that was cut with the network.
+struct CheckpointTensorRow {
+  std::string tensor;   ///< keys from the root, joined by '/'
+  std::string weight;   ///< of the network that it is, or hangs on; empty: none
+  std::string matched;  ///< how it was recognised, or what it is to the weight; empty: it was not
+  Shape before;
+  Shape after;
+  std::string why_left;  ///< empty unless it should have been cut
+};
+
+struct CheckpointReport {
+  std::string path;
+  std::string result;
+  std::vector<std::string> copies;  ///< prefixes of the copies of the network
+  int64_t cut = 0;                  ///< tensors of the copies
+  int64_t states = 0;               ///< of optimizers
+  std::vector<std::string> left;    ///< with reasons
+  std::vector<CheckpointTensorRow> tensors;
+};
+
 struct PruneReport {
   std::string command;  ///< as it was typed
   ReportedFile source;
@@ -117,6 +137,7 @@ struct PruneReport {
   std::optional<LatencyRow> latency;
   std::optional<RoundingRow> rounding;
   std::vector<MetricRow> metrics;
+  std::optional<CheckpointReport> checkpoint;  ///< if one was cut
   std::vector<std::string> notes;
   std::vector<std::pair<std::string, double>> timings;  ///< stage and seconds
 };

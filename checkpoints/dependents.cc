@@ -1,0 +1,154 @@
+#include "parsimony/checkpoints/dependents.h"
+
+#include <array>
+
+namespace parsimony {
+namespace {
+
+/// The end of a name, component by component: "{}" is the weight's own name within its module, with
+/// what surrounds it in the component; "*" is any component.
+struct Row {
+  std::string_view pattern;
+  Part part;
+  std::string_view what;
+  std::string_view beside = {};  ///< a tensor of the same module that must exist
+  bool is_lookup = false;
+};
+
+constexpr std::string_view kFactor = "low-rank factor";
+constexpr std::string_view kScale = "quantisation parameter";
+
+// What several rows fit is the first one's.
+constexpr auto kRows = std::to_array<Row>({
+    {"parametrizations.{}.original", Part::kWeight, "parametrized weight"},
+    {"parametrizations.{}.original1", Part::kWeight, "direction of weight norm",
+     "parametrizations.{}.original0"},
+    {"parametrizations.{}.original0", Part::kMagnitude, "magnitude of weight norm",
+     "parametrizations.{}.original1"},
+    {"parametrizations.{}.*._u", Part::kLeft, "vector of spectral norm"},
+    {"parametrizations.{}.*._v", Part::kRight, "vector of spectral norm"},
+    {"{}_orig", Part::kWeight, "parametrized weight"},
+    {"{}_mask", Part::kMask, "pruning mask", "{}_orig"},
+    {"{}_u", Part::kLeft, "vector of spectral norm", "{}_orig"},
+    {"{}_v", Part::kRight, "vector of spectral norm", "{}_orig"},
+    {"{}_v", Part::kWeight, "direction of weight norm", "{}_g"},
+    {"{}_g", Part::kMagnitude, "magnitude of weight norm", "{}_v"},
+    {"base_layer.{}", Part::kWeight, "weight of the base layer"},
+    {"modules_to_save.*.{}", Part::kWeight, "trained copy"},
+    {"original_module.{}", Part::kWeight, "original of a trained copy"},
+    {"lora_A", Part::kDown, kFactor},
+    {"lora_A.weight", Part::kDown, kFactor},
+    {"lora_A.*", Part::kDown, kFactor},
+    {"lora_A.*.weight", Part::kDown, kFactor},
+    {"lora_B", Part::kUp, kFactor},
+    {"lora_B.weight", Part::kUp, kFactor},
+    {"lora_B.*", Part::kUp, kFactor},
+    {"lora_B.*.weight", Part::kUp, kFactor},
+    {"lora_embedding_A", Part::kDown, kFactor, {}, true},
+    {"lora_embedding_A.*", Part::kDown, kFactor, {}, true},
+    {"lora_embedding_B", Part::kUp, kFactor, {}, true},
+    {"lora_embedding_B.*", Part::kUp, kFactor, {}, true},
+    {"lora_magnitude_vector", Part::kPerOutput, "magnitude of DoRA"},
+    {"lora_magnitude_vector.weight", Part::kPerOutput, "magnitude of DoRA"},
+    {"lora_magnitude_vector.*", Part::kPerOutput, "magnitude of DoRA"},
+    {"lora_magnitude_vector.*.weight", Part::kPerOutput, "magnitude of DoRA"},
+    {"hada_w1_a.*", Part::kUp, kFactor},
+    {"hada_w1_b.*", Part::kDown, kFactor},
+    {"hada_w2_a.*", Part::kUp, kFactor},
+    {"hada_w2_b.*", Part::kDown, kFactor},
+    {"ia3_l.*", Part::kPerOutput, "scale of IA3"},
+    {"{}_fake_quant.*", Part::kPerOutput, kScale},
+    {"{}_fake_quant.*.*", Part::kPerOutput, kScale},
+    {"{}_quantizer.*", Part::kPerOutput, kScale},
+    {"{}_quantizer.*.*", Part::kPerOutput, kScale},
+    {"{}_scale", Part::kPerOutput, kScale},
+    {"{}_zero_point", Part::kPerOutput, kScale},
+    {"activation_post_process.*", Part::kPerOutput, kScale},
+    {"activation_post_process.*.*", Part::kPerOutput, kScale},
+    {"output_quantizer.*", Part::kPerOutput, kScale},
+    {"input_quantizer.*", Part::kPerInput, kScale},
+});
+
+/// Cuts the last component off `name`. @pre it has one
+std::string_view take_last(std::string_view& name) {
+  const size_t dot = name.rfind('.');
+  const std::string_view last = dot == name.npos ? name : name.substr(dot + 1);
+  name = dot == name.npos ? std::string_view() : name.substr(0, dot);
+  return last;
+}
+
+/// What "{}" stands for; empty if it stands for nothing.
+std::string_view captured(std::string_view pattern, std::string_view component) {
+  const size_t at = pattern.find("{}");
+  const std::string_view end = pattern.substr(at + 2);
+  const bool fits = component.size() > at + end.size() &&
+                    component.starts_with(pattern.substr(0, at)) && component.ends_with(end);
+  return fits ? component.substr(at, component.size() - at - end.size()) : std::string_view();
+}
+
+/// A name taken apart by a pattern.
+struct Parts {
+  std::string module;                ///< with the dot behind it; empty at the root
+  std::string parameter = "weight";  ///< what "{}" stands for
+};
+
+std::optional<Parts> taken_apart(std::string_view name, std::string_view pattern) {
+  Parts parts;
+  while (!pattern.empty()) {
+    if (name.empty()) return std::nullopt;
+    const std::string_view wanted = take_last(pattern);
+    const std::string_view component = take_last(name);
+    if (wanted.find("{}") != wanted.npos) {
+      parts.parameter = captured(wanted, component);
+      if (parts.parameter.empty()) return std::nullopt;
+    } else if (wanted != "*" && wanted != component) {
+      return std::nullopt;
+    }
+  }
+  if (!name.empty()) parts.module = std::string(name) + ".";
+  return parts;
+}
+
+std::string filled_in(std::string_view pattern, const Parts& parts) {
+  const size_t at = pattern.find("{}");
+  return parts.module + std::string(pattern.substr(0, at)) + parts.parameter +
+         std::string(pattern.substr(at + 2));
+}
+
+}  // namespace
+
+std::optional<Dependency> dependency_of(const std::string& name, const TensorNames& names) {
+  for (const Row& row : kRows) {
+    const std::optional<Parts> parts = taken_apart(name, row.pattern);
+    if (!parts) continue;
+    if (!row.beside.empty() && names.find(filled_in(row.beside, *parts)) == TensorId()) continue;
+    return Dependency{
+        parts->module + parts->parameter,
+        {TensorId(), row.part, row.what, row.is_lookup, static_cast<int>(&row - kRows.data())}};
+  }
+  return std::nullopt;
+}
+
+Dependents::Dependents(const Checkpoint& checkpoint, const TensorNames& names)
+    : weight_of_(checkpoint.tensors().size()) {
+  for (const TensorId id : checkpoint.tensors().ids()) {
+    std::string& name = weight_of_[id] = dotted_name(checkpoint.tensors()[id]);
+    std::optional<Dependent> dependent;
+    // An adapter's module holds a layer that may be parametrized itself.
+    while (auto found = dependency_of(name, names)) {
+      if (!dependent || dependent->part == Part::kWeight) dependent = found->as;
+      name = std::move(found->weight);
+    }
+    if (!dependent) continue;
+    dependent->tensor = id;
+    by_weight_[name].push_back(*dependent);
+  }
+}
+
+const std::vector<Dependent>& Dependents::of(const std::string& weight) const {
+  static const std::vector<Dependent> kNothing;
+  const auto found = by_weight_.find(weight);
+  return found == by_weight_.end() ? kNothing : found->second;
+}
+
+}  // namespace parsimony

@@ -1,0 +1,63 @@
+// What hangs on a weight under another name: its parametrization, low-rank factors, scales.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parsimony/checkpoints/checkpoint.h"
+#include "parsimony/checkpoints/tensor_names.h"
+
+namespace parsimony {
+
+/// What a tensor is to a weight. "Outputs" and "inputs" are the layer's.
+enum class Part : uint8_t {
+  kWeight,     ///< the weight, or what it is computed from: all of its axes
+  kMask,       ///< multiplied into it: all of its axes
+  kMagnitude,  ///< of weight normalisation: the weight's axes, 1 where the norm runs
+  kLeft,       ///< singular vector of spectral normalisation along the outputs
+  kRight,      ///< and along all other axes
+  kDown,       ///< low-rank factor [rank, inputs, …]
+  kUp,         ///< low-rank factor [outputs, rank, …]
+  kPerOutput,  ///< a number per output
+  kPerInput,   ///< a number per input
+};
+
+/// A tensor that hangs on a weight.
+struct Dependent {
+  TensorId tensor;
+  Part part = Part::kWeight;
+  std::string_view what;   ///< "low-rank factor"
+  bool is_lookup = false;  ///< the weight is a table of rows: its inputs come first
+  int order = 0;           ///< of several for one weight, the lowest is the weight's own
+};
+
+/// A name that the table of dependents knows: "layer.weight_g" hangs on "layer.weight".
+struct Dependency {
+  std::string weight;
+  Dependent as;  ///< without the tensor
+};
+
+/// Of a tensor by this dotted name; empty if the table does not know it, or what must lie beside it
+/// does not.
+std::optional<Dependency> dependency_of(const std::string& name, const TensorNames& names);
+
+/// What hangs on what in a checkpoint, by dotted names. Whether the weight exists, under its own
+/// name or only through these, is another question.
+class Dependents {
+ public:
+  Dependents(const Checkpoint& checkpoint, const TensorNames& names);
+
+  const std::vector<Dependent>& of(const std::string& weight) const;
+  /// The weight that a tensor hangs on, or is: "layer.weight" of "layer.weight_g".
+  const std::string& weight_of(TensorId tensor) const { return weight_of_[tensor]; }
+
+ private:
+  IdVector<TensorId, std::string> weight_of_;
+  absl::flat_hash_map<std::string, std::vector<Dependent>> by_weight_;
+};
+
+}  // namespace parsimony
