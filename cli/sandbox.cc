@@ -11,11 +11,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
+#include <new>
 #include <vector>
 
 #include "parsimony/base/files.h"
@@ -144,9 +146,40 @@ void end_of_time(int /*signal*/) {
   end_with("parsimony: stopped after --max-seconds of processor time\n");
 }
 
-/// ONNX Runtime aborts where memory ends.
-void end_of_memory(int /*signal*/) {
-  end_with("parsimony: stopped by a library, as where --max-memory is used up\n");
+/// An allocation was refused. Whoever asked may do without, or end with the process.
+volatile std::sig_atomic_t memory_was_refused = 0;
+
+void refuse_memory() {
+  memory_was_refused = 1;
+  throw std::bad_alloc();
+}
+
+/// Bytes that RLIMIT_DATA counts, as /proc/self/statm has them: the sixth number, in pages. Only
+/// calls that a signal handler may make.
+uint64_t data_in_use() {
+  std::array<char, 256> text{};
+  const int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  if (file < 0 || read(file, text.data(), text.size() - 1) <= 0) return 0;
+  close(file);
+  uint64_t pages = 0;
+  int gaps = 0;
+  for (const char c : text) {
+    if (c == ' ') ++gaps;
+    if (gaps == 5 && c >= '0' && c <= '9') pages = 10 * pages + static_cast<uint64_t>(c - '0');
+  }
+  return pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+/// ONNX Runtime aborts where memory ends. Other aborts are crashes: abort() goes on when this
+/// returns, and a signal from outside is sent again.
+void end_of_memory(int signal) {
+  rlimit limits{};
+  getrlimit(RLIMIT_DATA, &limits);
+  if (memory_was_refused != 0 || data_in_use() > limits.rlim_cur / 8 * 7) {
+    end_with("parsimony: --max-memory is used up\n");
+  }
+  std::signal(signal, SIG_DFL);
+  static_cast<void>(raise(signal));
 }
 
 }  // namespace
@@ -170,6 +203,7 @@ void add_limit_options(CLI::App& app, Limits& limits) {
 
 void apply(const Limits& limits) {
   if (limits.memory > 0) {
+    std::set_new_handler(refuse_memory);
     std::signal(SIGABRT, end_of_memory);
     bound(RLIMIT_DATA, limits.memory, "--max-memory");
   }

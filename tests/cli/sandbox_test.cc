@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <string>
 
 #include "tests/cli/command.h"
@@ -131,10 +132,22 @@ TEST(CliLimits, MemoryIsBounded) {
   // ONNX Runtime gives up with the process, or says that it cannot run the network.
   EXPECT_TRUE(outcome.code == 3 || lines_with(outcome.out, "Not proven") != "") << outcome.out;
   if (outcome.code == 3) {
-    EXPECT_NE(outcome.err.find("as where --max-memory is used up"), std::string::npos);
+    EXPECT_NE(outcome.err.find("--max-memory is used up"), std::string::npos) << outcome.err;
     EXPECT_FALSE(place.has("o.onnx"));
   }
   EXPECT_EQ(place.run("prune huge.onnx -o o.onnx --max-memory much").code, 2);
+}
+
+// Whatever aborts while there is memory is a crash, and must not look like a limit.
+TEST(CliLimits, AnAbortWithMemoryLeftIsACrash) {
+  const Workplace place;
+  for (const std::string limit : {"--max-memory 4G", "--max-memory 1G --max-seconds 100", ""}) {
+    const Outcome outcome = place.shell("sleep 3 | parsimony " + limit +
+                                        " --after-input inspect cnn.onnx & pid=$!\n"
+                                        "sleep 1; kill -ABRT $pid; wait $pid");
+    EXPECT_EQ(outcome.code, 128 + SIGABRT) << limit;
+    EXPECT_EQ(outcome.err.find("max-memory"), std::string::npos) << outcome.err;
+  }
 }
 
 // A loop without an end.
