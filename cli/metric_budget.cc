@@ -25,6 +25,7 @@ double bound_of(const MetricBudget& budget, double dense, bool lower_is_better) 
 
 PruneCommandOptions with_macs(PruneCommandOptions options, double share) {
   options.shorthand.budget = formatted("macs=%.10g%%", 100 * share);
+  options.shorthand.force = true;  // the metric says how much
   return options;
 }
 

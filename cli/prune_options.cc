@@ -188,6 +188,8 @@ void add_shorthand(CLI::App& command, PruneCommandOptions& options, const std::s
       "With --round-to auto, what the network will run on: x86-avx2, x86-avx512, arm-neon, "
       "cuda-tensorcore or generic (this processor)",
       "NAME");
+  command.add_flag("--force", shorthand.force,
+                   "Also where less than a thousandth of the network may remain");
 }
 
 void add_options(CLI::App& command, PruneCommandOptions& options) {
@@ -284,7 +286,11 @@ ConfigList config_of(const PruneCommandOptions& options) {
       throw errors::nothing_asked();
     }
   }
-  if (!options.config.empty()) return read_config(options.config);
+  if (!options.config.empty()) {
+    ConfigList config = read_config(options.config);
+    config.force = config.force || options.shorthand.force;
+    return config;
+  }
   Shorthand shorthand = options.shorthand;
   const Preset* preset = preset_of(options);
   if (preset != nullptr && !is_given(options, "--criterion"))

@@ -129,6 +129,7 @@ ConfigList config_of(const JsonReader& document, bool in_recipe) {
     config.calibration = read_calibration(*value);
   }
   if (const auto value = document.find("recover")) config.recover = read_recover(*value);
+  if (const auto value = document.find("force")) config.force = value->flag();
   config.granularity = network_granularity(document);
   GivenRequest defaults;
   read_request(document, defaults, config.granularity.has_value());

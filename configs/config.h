@@ -57,6 +57,7 @@ struct CalibrationSetting {
 struct ConfigList {
   std::vector<ConfigEntry> entries;
   std::optional<Granularity> granularity = {};  ///< empty if the file does not say
+  bool force = false;  ///< also where less than a thousandth may remain: see check_shares
   /// Not used for planning, but by whoever carries it out.
   std::optional<ScheduleSetting> schedule = {};
   std::optional<CalibrationSetting> calibration = {};
@@ -93,6 +94,7 @@ struct Shorthand {
   std::string budget = "channels";
   int round_to = 1;
   std::string target = {};  ///< that is rounded to; empty: none
+  bool force = false;       ///< as of ConfigList
 };
 
 /// @throws ConfigError naming the option

@@ -35,8 +35,8 @@ inline constexpr std::array<std::string_view, 3> kTies = {"global_group_id", "de
 
 inline constexpr std::array<std::string_view, 3> kOnlyEntry = {"exclude", "target_names",
                                                                "target_settings"};
-inline constexpr std::array<std::string_view, 5> kOnlyFile = {"config_list", "$schema", "schedule",
-                                                              "recover", "calibration"};
+inline constexpr std::array<std::string_view, 6> kOnlyFile = {
+    "config_list", "$schema", "schedule", "recover", "calibration", "force"};
 
 template <typename... Lists>
 std::vector<std::string> joined(const Lists&... lists) {

@@ -166,6 +166,7 @@ int add_request(const ConfigEntry& entry, size_t index, Settings& settings) {
 Settings resolve(const ConfigList& config, const Graph& graph) {
   const LayerNames names(graph);
   Settings settings;
+  settings.force = config.force;
   settings.layers.resize(graph.nodes.size());
   for (size_t i = 0; i < config.entries.size(); ++i) {
     const ConfigEntry& entry = config.entries[i];

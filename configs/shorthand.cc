@@ -43,6 +43,7 @@ ConfigList from_shorthand(const Shorthand& shorthand) {
   entry.from_command_line = true;
   ConfigList config;
   config.entries = {std::move(entry)};
+  config.force = shorthand.force;
   return config;
 }
 

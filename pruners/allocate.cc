@@ -60,10 +60,6 @@ void record_scores(const Pool& pool, PerGroup<std::vector<double>>& scores) {
   }
 }
 
-bool is_of_network(Budget budget) {
-  return budget != Budget::kChannels && budget != Budget::kWeights && budget != Budget::kLatency;
-}
-
 /// What limits count as a function of a pool's channels; all else is as in `masks`.
 class CostOfCounts {
  public:
@@ -104,13 +100,16 @@ class CostOfCounts {
 /// Spends the budgets of one network.
 class Spender {
  public:
-  Spender(const Graph& graph, const Facts& facts, const Coupling& coupling, const Scored& scored,
-          const ChooseFunction& choose, const ImportanceCurves& importance)
+  Spender(const Graph& graph, const Facts& facts, const Coupling& coupling,
+          const Settings& settings, const Scored& scored, const ChooseFunction& choose,
+          const ImportanceCurves& importance)
       : coupling_(coupling),
         scored_(scored),
         choose_(choose),
         importance_(importance),
-        quantities_(graph, facts, coupling) {}
+        quantities_(graph, facts, coupling) {
+    check_shares(settings, coupling, quantities_);
+  }
 
   void spend(Pool& pool, Allocation& result) {
     const Request& request = *pool.request;
@@ -212,7 +211,7 @@ Allocation allocate(const Graph& graph, const Facts& facts, const Coupling& coup
   Allocation result;
   result.conflicts = std::move(scored.conflicts);
   result.masks = AxisMasks::all_kept(coupling);
-  Spender spender(graph, facts, coupling, scored, choose, importance);
+  Spender spender(graph, facts, coupling, settings, scored, choose, importance);
   result.scores.resize(coupling.groups.size());
   for (Pool& pool : make_pools(settings, scored)) {
     spender.spend(pool, result);

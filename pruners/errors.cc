@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <string>
 
+#include "parsimony/base/words.h"
 #include "parsimony/pruners/criterion.h"
 
 namespace parsimony::errors {
@@ -15,6 +16,22 @@ ConfigError unknown_criterion(std::string_view name) {
     text += '"' + known[i] + '"';
   }
   return ConfigError(text);
+}
+
+ConfigError too_small_amount(std::string_view key, double amount, double dense,
+                             std::string_view unit) {
+  constexpr double kMostPercent = 100;
+  const std::string budget = std::string(key) + "=" + formatted("%g", amount);
+  const std::string slip = amount <= kMostPercent ? " Did you mean " + budget + "%?" : "";
+  return ConfigError("budget " + budget + ": less than a thousandth of the " +
+                     formatted("%.10g ", dense) + std::string(unit) + " that the network has." +
+                     slip + " Such a cut has to be forced: --force, or force=True in Python");
+}
+
+ConfigError too_small_share(double share) {
+  return ConfigError(formatted("%g%% may remain", 100 * share) +
+                     ": less than a thousandth. Such a cut has to be forced: --force, or "
+                     "force=True in Python");
 }
 
 UnsupportedError exact_values() {

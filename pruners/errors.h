@@ -18,6 +18,11 @@ ConfigError needs_training(std::string_view criterion);
 ConfigError wrong_counts(size_t found, size_t wanted);
 /// `possible` is the share that may be removed.
 ConfigError cannot_anneal(double ratio, double possible);
+/// An amount of `unit` that is less than a thousandth of what the network has.
+ConfigError too_small_amount(std::string_view key, double amount, double dense,
+                             std::string_view unit);
+/// The same of a share that may remain.
+ConfigError too_small_share(double share);
 /// Layers that should lose the same channels have different numbers of channels.
 ConfigError channels_differ(std::string_view first, std::string_view second);
 /// internal_metric_block parts of a group.

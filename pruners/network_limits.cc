@@ -4,25 +4,36 @@
 #include <cmath>
 #include <cstdio>
 
+#include "parsimony/pruners/errors.h"
+
 namespace parsimony {
 namespace {
 
-std::string unit_of(Budget budget) {
+constexpr double kLeastShare = 1e-3;
+
+struct BudgetWords {
+  const char* key;  ///< as budgets are written: "macs=50%"
+  const char* unit;
+};
+
+BudgetWords words_of(Budget budget) {
   switch (budget) {
     case Budget::kMacs:
-      return "MACs";
+      return {"macs", "MACs"};
     case Budget::kParams:
-      return "parameters";
+      return {"params", "parameters"};
     case Budget::kWeights:
-      return "weights";
+      return {"weights", "weights"};
     case Budget::kWeightBytes:
-      return "bytes of weights";
+      return {"weights", "bytes of weights"};
     case Budget::kFile:
-      return "bytes of the file";
+      return {"file", "bytes of the file"};
     case Budget::kPeakRam:
-      return "bytes of activations";
+      return {"peak_ram", "bytes of activations"};
+    case Budget::kLatency:
+      return {"latency_ms", "milliseconds"};
     default:
-      return "channels";
+      return {"channels", "channels"};
   }
 }
 
@@ -33,6 +44,10 @@ double most_of(const Limit& limit, double dense) {
 }
 
 }  // namespace
+
+bool is_of_network(Budget budget) {
+  return budget != Budget::kChannels && budget != Budget::kWeights && budget != Budget::kLatency;
+}
 
 double Quantities::operator()(Budget budget, const AxisMasks& masks) {
   switch (budget) {
@@ -95,15 +110,39 @@ std::vector<std::string> NetworkLimits::missed(const AxisMasks& masks) const {
   return missed;
 }
 
+void check_share(const Limit& limit, double dense) {
+  const double share = limit.amount ? *limit.amount / dense : 1 - limit.ratio;
+  if (share >= kLeastShare) return;
+  if (!limit.amount) throw errors::too_small_share(share);
+  const auto [key, unit] = words_of(limit.budget);
+  throw errors::too_small_amount(key, *limit.amount, dense, unit);
+}
+
+void check_shares(const Settings& settings, const Coupling& coupling, Quantities& quantities) {
+  if (settings.force) return;
+  const AxisMasks all = AxisMasks::all_kept(coupling);
+  for (const Request& request : settings.requests) {
+    std::vector<Limit> limits = request.also;
+    limits.push_back({request.budget, request.amount, request.ratio});
+    for (const Limit& limit : limits) {
+      if (!limit.amount) {
+        check_share(limit, 1);
+      } else if (is_of_network(limit.budget)) {
+        check_share(limit, quantities(limit.budget, all));
+      }
+    }
+  }
+}
+
 std::string shortfall(const Limit& limit, double share_gone, double left) {
   char text[200];
-  const std::string unit = unit_of(limit.budget);
+  const char* const unit = words_of(limit.budget).unit;
   if (limit.amount) {
     std::snprintf(text, sizeof text, "asked for at most %.0f %s: no fewer than %.0f can be reached",
-                  *limit.amount, unit.c_str(), left);
+                  *limit.amount, unit, left);
   } else {
     std::snprintf(text, sizeof text, "asked to remove %g%% of the %s: no more than %.1f%% can go",
-                  limit.ratio * 100, unit.c_str(), share_gone * 100);
+                  limit.ratio * 100, unit, share_gone * 100);
   }
   return text;
 }

@@ -13,6 +13,9 @@
 
 namespace parsimony {
 
+/// Is it counted on the whole network's graph? Others are shares of layers, or measured.
+bool is_of_network(Budget budget);
+
 /// Parameters, MACs, bytes of weights, of the file, of activations.
 class Quantities {
  public:
@@ -60,6 +63,13 @@ class NetworkLimits {
   Quantities& quantities_;
   std::vector<Most> limits_;
 };
+
+/// Refuses what is more likely a slip than a wish, such as macs=50 where macs=50% is meant.
+/// @throws ConfigError if a share that a request lets remain is below a thousandth
+void check_shares(const Settings& settings, const Coupling& coupling, Quantities& quantities);
+
+/// The same of one limit, of a network that has `dense`.
+void check_share(const Limit& limit, double dense);
 
 /// "asked for at most 1000 MACs: no fewer than 1200 can be reached". @param share_gone  of what is
 /// limited, used if the limit is a ratio

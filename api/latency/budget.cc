@@ -213,6 +213,9 @@ class Spender {
     measure(network, dense);
     wanted_share_ = 1 - latency_request(task_.settings)->ratio;
     amount_ = latency_request(task_.settings)->amount;
+    if (amount_ && !task_.settings.force) {
+      check_share({.budget = Budget::kLatency, .amount = amount_}, dense_seconds() / kMilli);
+    }
     outcome_.wanted = wanted();
     Aim aim(std::min(most_seconds_, kAim * outcome_.wanted / dense_seconds() * by_tables));
     const double precise = options_.tolerance / 4;

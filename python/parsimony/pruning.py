@@ -73,6 +73,7 @@ def prune(
     loss: Optional[scoring.Loss] = None,
     samples: int = 256,
     recover: Union[None, str, Sequence[str]] = None,
+    force: bool = False,
     seed: int = 0,
     progress: Optional[bool] = None,
 ) -> Plan:
@@ -113,6 +114,7 @@ def prune(
             outputs and the labels to a scalar. Without it, the criteria use cross-entropy.
         samples: how many samples of `data` are used.
         recover: steps after the cut: "bias", "bn", "least-squares" (docs/guide/recovery.md).
+        force: also where less than a thousandth of the network may remain.
         seed: for random inputs and criteria.
         progress: show a progress bar; by default in terminals and notebooks, with tqdm.
 
@@ -130,6 +132,7 @@ def prune(
         "scope": scope,
         "granularity": granularity,
         "round_to": round_to,
+        "force": force or None,
     }
     if masks is not None:
         if ratio is not None or config_list is not None or budget is not None or scores is not None:

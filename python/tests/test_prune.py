@@ -275,6 +275,18 @@ def test_budgets_and_exclusions() -> None:
     assert plan.macs[1] <= 0.5 * plan.macs[0]
 
 
+@pytest.mark.parametrize("budget", ["macs=1", {"macs": 1}, "params=0.05%", {"macs": "50%", "file": 1}])
+def test_less_than_a_thousandth_is_forced(budget: Any) -> None:
+    model = networks.Residual()
+    before = copy.deepcopy(model.state_dict())
+    with pytest.raises(parsimony.ConfigError, match="less than a thousandth .*force=True"):
+        parsimony.prune(model, images(), budget=budget)
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(tensor, before[name])
+    parsimony.prune(model, images(), budget=budget, force=True)
+    assert model.wide.out_channels < 16
+
+
 def test_masks() -> None:
     model = networks.Residual()
     masks = {"wide.weight": torch.ones(16, 8, 1, 1), "depthwise.weight": torch.ones(16, 1, 3, 3)}

@@ -9,6 +9,7 @@
 #include "parsimony/api/latency/standalone_subgraph.h"
 #include "parsimony/api/prune.h"
 #include "parsimony/base/errors.h"
+#include "parsimony/base/words.h"
 #include "parsimony/graph/graph_editor.h"
 #include "parsimony/pruners/latency/subgraphs.h"
 #include "tests/api/measured_network.h"
@@ -160,13 +161,28 @@ TEST(LatencyBudget, MayBeAShareOfTheDenseNetworksTime) {
   EXPECT_TRUE(pruning.latency->holds(0.05));
 }
 
+TEST(LatencyBudget, LessThanAThousandthIsForced) {
+  const auto pruned_to = [](double share, bool force) {
+    Residual net;
+    Meter meter;
+    PruneOptions options;
+    options.latency.meter = &meter;
+    const std::string budget =
+        "latency_ms=" + formatted("%.12g", 1e3 * share * meter.whole(net.graph));
+    return plan_pruning(net.graph, from_shorthand({.budget = budget, .force = force}), options);
+  };
+  EXPECT_THROW(pruned_to(1.0 / 1001, false), ConfigError);
+  EXPECT_TRUE(pruned_to(1.0 / 999, false).latency.has_value());
+  EXPECT_TRUE(pruned_to(1.0 / 1001, true).latency.has_value());
+}
+
 TEST(LatencyBudget, HoldsBesideOtherAmounts) {
   const auto pruned_to = [](const std::string& budget) {
     Residual net;
     Meter meter;
     PruneOptions options;
     options.latency.meter = &meter;
-    return plan_pruning(net.graph, from_shorthand({.budget = budget}), options);
+    return plan_pruning(net.graph, from_shorthand({.budget = budget, .force = true}), options);
   };
   const Pruning by_time = pruned_to("latency_ms=60%");
   const Pruning slack = pruned_to("macs=95%,latency_ms=60%");

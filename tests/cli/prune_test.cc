@@ -44,6 +44,40 @@ TEST(CliPrune, FitsAnAmount) {
       << too_few.out;
 }
 
+TEST(CliPrune, LessThanAThousandthIsForced) {
+  const Workplace place;
+  const auto pruned = [&](const std::string& options) {
+    return place.run("prune cnn.onnx --no-verify -o o.onnx " + options);
+  };
+  const std::string end = " Such a cut has to be forced: --force, or force=True in Python\n";
+  EXPECT_EQ(pruned("--budget macs=25").err,
+            "parsimony: budget macs=25: less than a thousandth of the 41502 MACs that the network "
+            "has. Did you mean macs=25%?" +
+                end);
+  EXPECT_EQ(pruned("--budget params=0.6").err,
+            "parsimony: budget params=0.6: less than a thousandth of the 686 parameters that the "
+            "network has. Did you mean params=0.6%?" +
+                end);
+  EXPECT_EQ(pruned("--ratio 0.9995").err,
+            "parsimony: 0.05% may remain: less than a thousandth." + end);
+  // On both sides of the thousandth: 41.502 MACs.
+  const std::string below = std::to_string(41502.0 / 1001);
+  const std::string above = std::to_string(41502.0 / 999);
+  EXPECT_EQ(pruned("--budget macs=" + below).code, 2);
+  EXPECT_EQ(pruned("--budget macs=" + above).code, 0);
+  EXPECT_EQ(pruned("--force --budget macs=" + below).code, 0);
+  EXPECT_EQ(pruned("--budget macs=0.0999%").code, 2);
+  EXPECT_EQ(pruned("--budget macs=0.1001%").code, 0);
+  EXPECT_EQ(pruned("--budget macs=50%,file=2").code, 2) << "of several each";
+  EXPECT_EQ(pruned("--ratio 0.999").code, 0);
+  place.write("c.json", R"({"budget": {"macs": 25}, "config_list": [{"op_types": ["Conv"]}]})");
+  EXPECT_EQ(pruned("--config c.json").code, 2);
+  EXPECT_EQ(pruned("--config c.json --force").code, 0);
+  place.write("f.json", R"({"budget": {"macs": 25}, "force": true,
+                            "config_list": [{"op_types": ["Conv"]}]})");
+  EXPECT_EQ(pruned("--config f.json").code, 0);
+}
+
 TEST(CliPrune, CriteriaByDataAskForThem) {
   const Workplace place;
   const Outcome outcome = place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --criterion taylor");
