@@ -19,22 +19,25 @@ struct ApplyOptions {
   std::string output;
   std::vector<std::string> inputs;
   CheckpointOptions checkpoint;
+  bool in_place = false;
 };
 
 void run_apply(const ApplyOptions& options, const Session& session) {
-  std::vector<NamedFile> outputs = {{"--output", options.output}};
-  std::vector<NamedFile> files = {{"the model", options.model}, {"--plan", options.plan}};
+  std::vector<NamedFile> outputs = {{"--output", options.output, kModel}};
+  std::vector<NamedFile> files = {{kModel, options.model}, {"--plan", options.plan}};
   add_files(options.checkpoint, outputs, files);
-  check_outputs(outputs, files);
+  check_outputs(outputs, files, options.in_place);
   enter_sandbox(session.limits, outputs, false);
   const Plan plan = Plan::load(options.plan);
   Progress progress({"read", "edit", "write"}, !session.quiet);
   progress.begin("read");
   const auto& inputs = options.inputs.empty() ? plan.inputs : options.inputs;
   auto model = open_model(options.model, inputs);
-  check_outputs_beside(outputs, *model);
+  check_outputs_beside(outputs, files, *model, options.in_place);
   const std::string sha256 = model->sha256();
   const CheckpointOptions asked = resolved(options.checkpoint, options.model, options.output);
+  const bool writes_model = asked.out != options.output;
+  if (writes_model) check_ending(options.output, model->graph().format);
   CheckpointJob checkpoint(asked, model->graph());
   model = checkpoint.weighted(std::move(model), inputs);
   const Graph& graph = model->graph();
@@ -43,7 +46,7 @@ void run_apply(const ApplyOptions& options, const Session& session) {
   apply_plan(plan, graph, probe, model->editor());
   progress.begin("write");
   checkpoint.write(plan);
-  if (asked.out != options.output) model->write(options.output);
+  if (writes_model) model->write(options.output);
   progress.finish();
   if (session.quiet) return;
   if (!plan.sha256.empty() && plan.sha256 != sha256) {
@@ -62,6 +65,7 @@ void add_options(CLI::App& command, ApplyOptions& options) {
       ->required();
   add_option(command, "-o,--output", options.output, "OUT", "Where the smaller model goes")
       ->required();
+  add_in_place_option(command, options.in_place);
   add_input_option(command, options.inputs);
   add_checkpoint_options(command, options.checkpoint);
 }

@@ -271,8 +271,8 @@ void add_options(CLI::App& command, LatencyOptions& options) {
 
 void bench_latency(const LatencyOptions& options, const Session& session) {
   if (options.models.empty()) throw errors::usage("bench", "MODEL is required, or --train NAME");
-  std::vector<NamedFile> inputs = {{}};  // the first place would be one that may be written over
-  for (const std::string& model : options.models) inputs.push_back({"the model", model});
+  std::vector<NamedFile> inputs;
+  for (const std::string& model : options.models) inputs.push_back({kModel, model});
   const std::vector<NamedFile> outputs = {{"--json", options.json}};
   check_outputs(outputs, inputs);
   enter_sandbox(session.limits, outputs,

@@ -145,7 +145,7 @@ void add_checkpoint_options(CLI::App& command, CheckpointOptions& options) {
 
 void add_files(const CheckpointOptions& options, std::vector<NamedFile>& outputs,
                std::vector<NamedFile>& inputs) {
-  outputs.push_back({"--checkpoint-out", options.out});
+  outputs.push_back({"--checkpoint-out", options.out, "--checkpoint"});
   inputs.push_back({"--checkpoint", options.in});
 }
 
@@ -164,6 +164,7 @@ CheckpointJob::CheckpointJob(CheckpointOptions options, const Graph& graph)
   if (options_.in.empty() != options_.out.empty()) throw errors::half_a_checkpoint();
   if (options_.in.empty()) return;
   checkpoint_ = open_checkpoint(options_.in);
+  check_ending(options_.out, checkpoint_->format());
   match_ = match_checkpoint(graph, *checkpoint_);
 }
 

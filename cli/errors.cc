@@ -1,5 +1,6 @@
 #include "parsimony/cli/errors.h"
 
+#include <filesystem>
 #include <vector>
 
 #include "parsimony/api/output_metrics.h"
@@ -127,6 +128,18 @@ ConfigError config_without_ratio() {
 ConfigError same_file(std::string_view path, std::string_view one, std::string_view other) {
   return ConfigError(std::string(one) + " and " + std::string(other) +
                      " are the same file: " + std::string(path));
+}
+
+ConfigError not_in_place(std::string_view path, std::string_view input, std::string_view output) {
+  return ConfigError(std::string(output) + " is " + std::string(input) + ": " + std::string(path) +
+                     ". With --in-place it is replaced");
+}
+
+ConfigError wrong_ending(std::string_view path, std::string_view format, std::string_view ending) {
+  const std::string name = std::filesystem::path(path).stem().string() + std::string(ending);
+  return ConfigError(std::string(path) + ": what is written is of the format " +
+                     std::string(format) + ", and the name says another; wanted for example " +
+                     name);
 }
 
 IoError not_a_file(std::string_view path) {

@@ -55,6 +55,10 @@ ConfigError preset_without_data(std::string_view preset);
 /// --config-out without a ratio to propose.
 ConfigError config_without_ratio();
 ConfigError same_file(std::string_view path, std::string_view one, std::string_view other);
+/// The same where --in-place allows it.
+ConfigError not_in_place(std::string_view path, std::string_view input, std::string_view output);
+/// A path that ends as files of another format than the result's do; `ending` would be right.
+ConfigError wrong_ending(std::string_view path, std::string_view format, std::string_view ending);
 IoError not_a_file(std::string_view path);
 
 VerificationError differs(std::string_view what);

@@ -75,9 +75,8 @@ void write_page(const ExplainOptions& options, const AnalysedModel& model, bool 
 
 void run(ExplainOptions& options, const Session& session) {
   const std::string& config_file = options.prune.config;
-  const std::vector<NamedFile> outputs = {
-      {"the model", {}}, {"--dot", options.dot}, {"--html", options.html}};
-  check_outputs(outputs, {{"the model", options.model}, {"--config", config_file}});
+  const std::vector<NamedFile> outputs = {{"--dot", options.dot}, {"--html", options.html}};
+  check_outputs(outputs, {{kModel, options.model}, {"--config", config_file}});
   enter_sandbox(session.limits, outputs, false);
   const ConfigList config = config_file.empty() ? ConfigList() : read_config(config_file);
   options.prune.granularity = options.granularity;

@@ -51,7 +51,8 @@ void print_summary(const ExportJob& job, const ExportOutcome& made) {
 void run_export(const ExportOptions& options, const Session& session) {
   const ExportJob& job = options.job;
   const std::vector<NamedFile> outputs = {{"--output", job.output}};
-  check_outputs(outputs, {{"the model", job.model}});
+  check_outputs(outputs, {{kModel, job.model}});
+  check_ending(job.output, "onnx");
   enter_sandbox(session.limits, outputs, false);
   if (std::ifstream(job.model).good() && !is_zip(job.model)) {
     throw errors::no_torchscript(job.model);

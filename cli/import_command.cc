@@ -19,6 +19,7 @@ struct ImportOptions {
   std::string output;
   std::vector<std::string> inputs;
   bool partial = false;
+  bool in_place = false;
   TransferOptions transfer;
 };
 
@@ -46,11 +47,14 @@ void prove(const Graph& graph, const std::vector<TensorUpdate>& updates,
 }
 
 void run_import(const ImportOptions& options, const Session& session) {
-  check_outputs({{"--output", options.output}}, {{"the model", options.model},
-                                                 {"--checkpoint", options.checkpoint},
-                                                 {"--before", options.before}});
+  const std::vector<NamedFile> outputs = {{"--output", options.output, kModel}};
+  const std::vector<NamedFile> inputs = {
+      {kModel, options.model}, {"--checkpoint", options.checkpoint}, {"--before", options.before}};
+  check_outputs(outputs, inputs, options.in_place);
   const auto checkpoint = open_checkpoint(options.checkpoint);
   const auto model = open_model(options.model, options.inputs);
+  check_outputs_beside(outputs, inputs, *model, options.in_place);
+  check_ending(options.output, model->graph().format);
   const CheckpointMatch match = match_of(model->graph(), *checkpoint, options.before);
   const Transfer made = transfer(model->graph(), match, *checkpoint, options.transfer);
   if (!made.left.empty() && !options.partial)
@@ -82,6 +86,7 @@ void add_options(CLI::App& command, ImportOptions& options) {
       ->required();
   add_option(command, "-o,--output", options.output, "OUT", "Where the model with them goes")
       ->required();
+  add_in_place_option(command, options.in_place);
   add_option(command, "--before", options.before, "CKPT",
              "The checkpoint of the model's present weights, which shows how they were folded");
   add_option(command, "--epsilon", options.transfer.epsilon, "E",

@@ -49,8 +49,10 @@ void run_know(const KnowOptions& options, const Session& session) {
     std::filesystem::create_directories(own.parent_path());
     path = own;
   }
-  check_outputs({{"--output", path}}, {{"the model", options.model}});
+  check_outputs({{"--output", path}}, {{kModel, options.model}});
+  check_ending(path, "onnx");
   const auto model = open_model(options.model, options.inputs);
+  check_outputs_beside({{"--output", path}}, {}, *model);
   std::set<std::string, std::less<>> own;
   for (const Weight& weight : model->graph().weights) {
     if (model->owns(weight.name)) own.insert(weight.name);

@@ -1,5 +1,6 @@
 #include "parsimony/cli/metric.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "parsimony/api/errors.h"
@@ -147,10 +148,22 @@ Measured Meter::measure(const MetricRow& metric, const std::string& model) {
   return output_of(metric.command, model, options_.minutes);
 }
 
-double Meter::compare(const BuiltInMetric& metric, const std::string& model) {
+void Meter::let_replace() {
+  const auto compares = [](const std::string& metric) {
+    return parse_built_in(metric).has_value();
+  };
+  if (std::ranges::any_of(options_.commands, compares)) open();
+  is_replaced_ = true;
+}
+
+void Meter::open() {
   if (comparison_ == nullptr) comparison_ = std::make_unique<Comparison>(model_, data_);
+}
+
+double Meter::compare(const BuiltInMetric& metric, const std::string& model) {
+  open();
   const NetworkComparison& networks = *comparison_->networks;
-  if (model == model_) return metric.of(networks, networks.wanted());
+  if (model == model_ && !is_replaced_) return metric.of(networks, networks.wanted());
   return metric.of(networks, networks.outputs_of(open_model(model, data_.inputs)->graph()));
 }
 

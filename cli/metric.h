@@ -69,14 +69,19 @@ class Meter {
   /// @throws ModelError if it fails, takes too long or prints no finite number
   Measured measure(const MetricRow& metric, const std::string& model);
 
+  /// From here on another network may be in the dense network's file.
+  void let_replace();
+
  private:
   struct Comparison;
+  void open();
   double compare(const BuiltInMetric& metric, const std::string& model);
 
   const MetricOptions& options_;
   const std::string model_;
   const MetricData data_;
   std::unique_ptr<Comparison> comparison_;  ///< once a built-in metric is asked for
+  bool is_replaced_ = false;
 };
 
 }  // namespace parsimony::cli

@@ -1,5 +1,6 @@
 #include "parsimony/cli/outputs.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
@@ -15,8 +16,9 @@ bool is_same(const NamedFile& a, const NamedFile& b) {
   if (a.path.empty() || b.path.empty()) return false;
   std::error_code error;
   if (fs::equivalent(a.path, b.path, error) && !error) return true;
-  const fs::path first = fs::weakly_canonical(a.path, error);
-  const fs::path second = fs::weakly_canonical(b.path, error);
+  // Of a relative path of which nothing exists, weakly_canonical makes no absolute one.
+  const fs::path first = fs::weakly_canonical(fs::absolute(a.path), error);
+  const fs::path second = fs::weakly_canonical(fs::absolute(b.path), error);
   return !error && first == second;
 }
 
@@ -28,32 +30,77 @@ void check_writable(const std::string& path) {
   const NewFile probe(path);
 }
 
+/// What files of an ending are. Others may be anything.
+struct Ending {
+  std::string_view ending;
+  std::vector<std::string_view> formats;
+};
+
+const std::vector<Ending>& endings() {
+  static const std::vector<Ending> all = {
+      {".onnx", {"onnx"}},
+      {".pt2", {"torch.export"}},
+      {".safetensors", {"safetensors"}},
+      {".pt", {"torchscript", "PyTorch zip archive", "PyTorch stream"}},
+      {".pth", {"torchscript", "PyTorch zip archive", "PyTorch stream"}},
+      {".ckpt", {"PyTorch zip archive", "PyTorch stream"}}};
+  return all;
+}
+
+bool is_of(const Ending& ending, std::string_view format) {
+  return std::ranges::find(ending.formats, format) != ending.formats.end();
+}
+
 }  // namespace
 
-void check_outputs(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs) {
+void add_in_place_option(CLI::App& command, bool& in_place) {
+  command.add_flag("--in-place", in_place,
+                   "Allow an output to be the file that it is made of, which it replaces");
+}
+
+void check_outputs(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs,
+                   bool in_place) {
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (outputs[i].path.empty()) continue;
+    const NamedFile& output = outputs[i];
+    if (output.path.empty()) continue;
     for (size_t j = 0; j < i; ++j) {
-      if (is_same(outputs[i], outputs[j])) {
-        throw errors::same_file(outputs[i].path, outputs[j].option, outputs[i].option);
+      if (is_same(output, outputs[j])) {
+        throw errors::same_file(output.path, outputs[j].option, output.option);
       }
     }
-    for (size_t j = 0; j < inputs.size(); ++j) {
-      if (i == 0 && j == 0) continue;
-      if (is_same(outputs[i], inputs[j])) {
-        throw errors::same_file(outputs[i].path, inputs[j].option, outputs[i].option);
+    for (const NamedFile& input : inputs) {
+      if (!is_same(output, input)) continue;
+      if (output.replaces != input.option) {
+        throw errors::same_file(output.path, input.option, output.option);
       }
+      if (!in_place) throw errors::not_in_place(output.path, input.option, output.option);
     }
-    check_writable(outputs[i].path);
+    check_writable(output.path);
   }
 }
 
-void check_outputs_beside(const std::vector<NamedFile>& outputs, const EditableFile& model) {
-  std::vector<NamedFile> inputs = {{}};
+void check_outputs_beside(std::vector<NamedFile> outputs, std::vector<NamedFile> inputs,
+                          const EditableFile& model, bool in_place) {
+  std::vector<NamedFile> beside;
   for (const std::string& path : model.data_files()) {
-    inputs.push_back({"the model's external data", path});
+    beside.push_back({"the model's external data", path});
   }
-  check_outputs(outputs, inputs);
+  if (beside.empty()) return;
+  const NamedFile data{"the output's external data", outputs.front().path + ".data"};
+  const auto is_data = [&](const NamedFile& file) { return is_same(file, data); };
+  // Where the model's lie there the writer takes another name.
+  if (std::ranges::none_of(beside, is_data)) outputs.insert(outputs.begin() + 1, data);
+  inputs.insert(inputs.end(), beside.begin(), beside.end());
+  check_outputs(outputs, inputs, in_place);
+}
+
+void check_ending(const std::string& path, std::string_view format) {
+  const auto found = std::ranges::find(
+      endings(), std::string_view(fs::path(path).extension().native()), &Ending::ending);
+  if (found == endings().end() || is_of(*found, format)) return;
+  for (const Ending& right : endings()) {
+    if (is_of(right, format)) throw errors::wrong_ending(path, format, right.ending);
+  }
 }
 
 }  // namespace parsimony::cli

@@ -1,26 +1,42 @@
 // Checks the files that a command will write before it starts to work.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "parsimony/engines/editable_model.h"
 
 namespace parsimony::cli {
 
+/// What messages call the file that a command is about.
+inline constexpr const char* kModel = "the model";
+
 /// A file and the option that names it.
 struct NamedFile {
-  std::string option;  ///< "--plan"
-  std::string path;    ///< empty: not given
+  std::string option;         ///< "--plan"
+  std::string path;           ///< empty: not given
+  std::string replaces = {};  ///< of an output: the input that it may be with --in-place
 };
+
+/// --in-place
+void add_in_place_option(CLI::App& command, bool& in_place);
 
 /// Rejects outputs that would fail, or destroy something, after the work is done.
 /// @throws IoError if a folder is missing or not writable
-/// @throws ConfigError if two outputs are the same file, or an output is an input. The first output
-/// may be the first input: a model may replace its original.
-void check_outputs(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs);
+/// @throws ConfigError if two outputs are the same file, or an output is an input, by whatever name
+/// or link
+void check_outputs(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs,
+                   bool in_place = false);
 
-/// The same for the files beside a model, which are known after reading it.
-void check_outputs_beside(const std::vector<NamedFile>& outputs, const EditableFile& model);
+/// The same for the files beside the model and beside the first output, which will be a model: they
+/// are known after reading it.
+void check_outputs_beside(std::vector<NamedFile> outputs, std::vector<NamedFile> inputs,
+                          const EditableFile& model, bool in_place = false);
+
+/// `format` as Graph and Checkpoint call it: "onnx", "safetensors".
+/// @throws ConfigError if the path ends as files of another format do
+void check_ending(const std::string& path, std::string_view format);
 
 }  // namespace parsimony::cli

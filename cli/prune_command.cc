@@ -161,12 +161,12 @@ struct Files {
 
 Files files_of(const PruneCommandOptions& options) {
   Files files = {
-      {{"--output", options.output},
+      {{"--output", options.output, kModel},
        {"--plan", options.plan},
        {"--report", options.report},
        {"--html", options.html},
        {"--masks-out", options.masks}},
-      {{"the model", options.model}, {"--config", options.config}, {"--masks", options.masks_in}}};
+      {{kModel, options.model}, {"--config", options.config}, {"--masks", options.masks_in}}};
   add_files(options.checkpoint, files.outputs, files.inputs);
   return files;
 }
@@ -191,7 +191,7 @@ class PruneRun {
 
   void run() {
     const auto [outputs, inputs] = files_of(options_);
-    check_outputs(outputs, inputs);
+    check_outputs(outputs, inputs, options_.in_place);
     const ConfigList config = config_of(options_);
     check_something_to_measure(config);
     PruneOptions options = prune_options_of(options_, config);
@@ -202,10 +202,11 @@ class PruneRun {
     progress_.begin("read");
     std::vector<std::pair<std::string, double>> reading;
     timed(reading, "read", [&] { model_ = open_model(options_.model, options_.inputs); });
-    check_outputs_beside(outputs, *model_);
+    check_outputs_beside(outputs, inputs, *model_, options_.in_place);
     const CheckpointOptions checkpoint =
         resolved(options_.checkpoint, options_.model, options_.output);
     writes_model_ = checkpoint.out != options_.output;
+    if (writes_model_) check_ending(options_.output, model_->graph().format);
     checkpoint_.emplace(checkpoint, model_->graph());
     sha256_ = model_->sha256();
     notes_ = model_->notes();
@@ -303,6 +304,7 @@ class PruneRun {
     report_.source.sha256 = plan.sha256;
     if (!options_.plan.empty()) static_cast<void>(plan.to_json());  // it may refuse
     progress_.begin("write");
+    if (options_.in_place) meter_->let_replace();
     std::optional<int64_t> bytes;
     timed(report_.timings, "write", [&] {
       checkpoint_->write(plan);

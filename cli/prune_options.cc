@@ -37,6 +37,7 @@ void add_model_files(CLI::App& command, PruneCommandOptions& options) {
   add_model_argument(command, options.model);
   add_option(command, "-o,--output", options.output, "OUT", "Where the smaller model goes")
       ->required();
+  add_in_place_option(command, options.in_place);
 }
 
 void add_constants(CLI::App& command, PruneCommandOptions& options) {

@@ -27,6 +27,7 @@ struct PruneCommandOptions {
   std::string masks;
   std::string masks_in;  ///< of `speedup`, in place of a config
   CheckpointOptions checkpoint;
+  bool in_place = false;
   bool timings = false;
   // Options that have to be parsed into those of `prune`.
   std::string layers;  ///< residual blocks to remove: "3", "25%", "auto"; empty: none

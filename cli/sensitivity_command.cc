@@ -137,9 +137,9 @@ class CommandJudge {
 };
 
 void run_sensitivity(const SensitivityCommandOptions& options, const Session& session) {
-  const std::vector<NamedFile> outputs = {
-      {"", ""}, {"--json", options.json}, {"--config-out", options.config}};
-  check_outputs(outputs, {{"the model", options.model}});
+  const std::vector<NamedFile> outputs = {{"--json", options.json},
+                                          {"--config-out", options.config}};
+  check_outputs(outputs, {{kModel, options.model}});
   if (!options.config.empty() && options.ratio <= 0) throw errors::config_without_ratio();
   if (options.metric.commands.size() > 1) throw errors::usage("sensitivity", "--metric takes one");
   const std::string metric = options.metric.commands.empty() ? "" : options.metric.commands.front();

@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -32,6 +33,7 @@ struct TrainCommandOptions {
   std::vector<std::string> inputs;
   std::vector<std::string> match;
   double minutes = 0;
+  bool in_place = false;
 };
 
 std::string row(const char* what, const LedgerPoint::Score& score) {
@@ -61,6 +63,12 @@ std::string summary(const LedgerPoint& point) {
   return text;
 }
 
+/// The format of a network that is trained on: the file's own, or that of a module.
+std::string_view written_as(const std::string& model) {
+  if (is_zip(model)) return model.ends_with(".pt2") ? "torch.export" : "torchscript";
+  return std::filesystem::exists(model) ? "onnx" : "torchscript";
+}
+
 void run_train(TrainCommandOptions& options, const Session& session) {
   TrainRequest& request = options.request;
   request.ranks = ranks_of(options.ranks, session);
@@ -73,12 +81,16 @@ void run_train(TrainCommandOptions& options, const Session& session) {
   if (!request.plan.empty() && !request.recipe.prune) {
     throw errors::usage("train", "--plan: the recipe has no \"prune\"");
   }
-  check_outputs({{"-o", request.out},
+  check_outputs({{"-o", request.out, "--model"},
                  {"--plan", request.plan},
                  {"--report", options.report},
                  {"--checkpoint", request.checkpoint},
                  {"--profile", request.profile}},
-                {{"--model", request.recipe.model}, {"--teacher", request.teacher}});
+                {{"--model", request.recipe.model},
+                 {"--config", options.recipe.config},
+                 {"--teacher", request.teacher}},
+                options.in_place);
+  check_ending(request.out, written_as(request.recipe.model));
   const LedgerPoint point = torch_commands().train(request);
   if (request.ranks.rank > 0) return;
   if (!options.report.empty()) write_file(options.report, to_json_line(point) + "\n");
@@ -121,10 +133,15 @@ void run_on_arrays(TrainCommandOptions& options, const Session& session) {
   const bool by_teacher = options.calibration.loss == kTeachersOutputs;
   check_on_arrays(options, recipe, by_teacher);
   const std::string& teacher = by_teacher ? request.teacher : recipe.model;
-  check_outputs({{"-o", request.out}, {"--report", options.report}},
-                {{"the model", recipe.model}, {"--teacher", teacher}});
+  const std::vector<NamedFile> outputs = {{"-o", request.out, kModel},
+                                          {"--report", options.report}};
+  const std::vector<NamedFile> inputs = {
+      {kModel, recipe.model}, {"--config", options.recipe.config}, {"--teacher", request.teacher}};
+  check_outputs(outputs, inputs, options.in_place);
   const std::unique_ptr<EditableFile> dense = open_model(teacher, options.inputs);
   const std::unique_ptr<EditableFile> small = open_model(recipe.model, options.inputs);
+  check_outputs_beside(outputs, inputs, *small, options.in_place);
+  check_ending(request.out, small->graph().format);
   CalibrationData data = options.calibration;
   data.mean = recipe.train.mean;
   data.deviation = recipe.train.deviation;
@@ -193,6 +210,7 @@ void add_train_options(CLI::App& command, TrainCommandOptions& options) {
   TrainRequest& request = options.request;
   add_model_option(command, "--model", options.recipe)->type_name("NAME");
   add_option(command, "-o,--output", request.out, "OUT", "The trained network");
+  add_in_place_option(command, options.in_place);
   add_option(command, "--plan", request.plan, "FILE", "Write the plan of the last cut");
   add_options(command, request, options.recipe);
   add_rank_training_options(command, options.ranks);
@@ -202,6 +220,7 @@ void add_train_options(CLI::App& command, TrainCommandOptions& options) {
 void add_finetune_options(CLI::App& command, TrainCommandOptions& options) {
   add_model_option(command, "model", options.recipe)->required()->type_name("IN");
   add_option(command, "-o,--output", options.request.out, "OUT", "The trained model")->required();
+  add_in_place_option(command, options.in_place);
   add_loss_option(command, options.calibration,
                   "What it is trained to give: the data's labels (labels, the default), the "
                   "teacher's outputs (outputs), or arrays of --calibration that are named like "

@@ -54,11 +54,12 @@ std::string data_path(const ModelFile::Impl& impl, const std::string& path) {
 
 /// Data files that are unused once the model at `path` has been replaced by an edited version of
 /// itself: those that belong to it by name, M.onnx.data, M.onnx_data, M.onnx.1.data. Other files
-/// may belong to other models, and links to a hub's cache. None if `path` is not the file that was
-/// read.
+/// may belong to other models, and links to a hub's cache. None if `path` does not lead to the
+/// name that was read: by another name of the file, a hard link, the old model stays.
 std::vector<fs::path> data_files_left_by(const ModelFile::Impl& impl, const std::string& path) {
-  std::error_code ignored;
-  if (!fs::equivalent(path, impl.path, ignored)) return {};
+  std::error_code error;
+  const fs::path target = fs::canonical(path, error);
+  if (error || target != fs::canonical(impl.path, error)) return {};
   const std::string model = fs::path(impl.path).filename().string();
   std::vector<fs::path> names;
   for (const ExternalData::File& file : impl.external.files()) {
@@ -66,7 +67,7 @@ std::vector<fs::path> data_files_left_by(const ModelFile::Impl& impl, const std:
     const std::string name = own.filename().string();
     const bool ours = name.starts_with(model + ".") || name.starts_with(model + "_");
     // A link's target is the hub's, and a path with folders was laid out by hand.
-    if (ours && own.filename() == file.location && !fs::is_symlink(own, ignored)) {
+    if (ours && own.filename() == file.location && !fs::is_symlink(own, error)) {
       names.push_back(own);
     }
   }

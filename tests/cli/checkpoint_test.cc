@@ -64,6 +64,34 @@ TEST(CliKnow, AKnownNetworkNeedsItsCheckpointOnly) {
   EXPECT_NE(listed.find("a checkpoint of the network mine"), std::string::npos) << listed;
 }
 
+TEST(CliKnow, ACheckpointIsReplacedInPlaceOnly) {
+  const KnownPlace place;
+  place.write_checkpoint("cnn.onnx", "a.safetensors", "");
+  const std::string original = place.bytes("a.safetensors");
+  const std::string half = " --ratio 0.5 --no-verify";
+  ASSERT_EQ(place.know("prune a.safetensors -o b.safetensors" + half).code, 0);
+  ASSERT_EQ(place.shell("ln -s a.safetensors link.safetensors").code, 0);
+  const std::string beside =
+      "prune cnn.onnx -o o.onnx --checkpoint a.safetensors --checkpoint-out ";
+  for (const std::string output : {"a.safetensors", "./link.safetensors"}) {
+    EXPECT_EQ(place.know("prune a.safetensors -o " + output + half).err,
+              "parsimony: --output is the model: " + output + ". With --in-place it is replaced\n");
+    EXPECT_EQ(place.know(beside + output + half).err,
+              "parsimony: --checkpoint-out is --checkpoint: " + output +
+                  ". With --in-place it is replaced\n");
+    EXPECT_EQ(place.bytes("a.safetensors"), original);
+  }
+  for (const std::string output : {"s.pth", "s.ckpt", "s.pt2"}) {
+    const std::string error = place.know("prune a.safetensors -o " + output + half).err;
+    EXPECT_EQ(error, "parsimony: " + output +
+                         ": what is written is of the format safetensors, and the name says "
+                         "another; wanted for example s.safetensors\n");
+    EXPECT_EQ(place.know(beside + output + half).err, error);
+  }
+  ASSERT_EQ(place.know("prune a.safetensors -o a.safetensors --in-place" + half).code, 0);
+  EXPECT_EQ(place.bytes("a.safetensors"), place.bytes("b.safetensors"));
+}
+
 TEST(CliKnow, AnotherNetworkIsRefusedWithTheWaysOn) {
   const KnownPlace place;
   place.write_checkpoint("whole.onnx", "a.safetensors", "");
@@ -89,6 +117,10 @@ TEST(CliImport, SetsTheWeightsOfACheckpoint) {
   EXPECT_EQ(other.code, 4);
   EXPECT_NE(other.err.find("has shape [8], the weight [4]"), std::string::npos) << other.err;
   EXPECT_FALSE(place.has("no.onnx"));
+  const std::string in_place = "import small.onnx --checkpoint b.safetensors -o small.onnx";
+  EXPECT_EQ(place.run(in_place).code, 2);
+  ASSERT_EQ(place.run(in_place + " --in-place").code, 0);
+  EXPECT_EQ(place.bytes("small.onnx"), place.bytes("same.onnx"));
 }
 
 }  // namespace
