@@ -401,3 +401,25 @@ def test_the_plan_shows_what_was_done() -> None:
     text = repr(parsimony.prune(model, images(2, 4), ratio=0.5))
     assert "0.weight" in text and "12x4" in text and "6x4" in text
     assert "parameters     223" in text and "Proven: largest difference" in text
+
+
+class Cached(nn.Module):
+    """Appends to a cache that is empty, as decoders do: torch skips tensors of shape [0]."""
+
+    def __init__(self, axis: int) -> None:
+        super().__init__()
+        self.axis = axis
+        self.first, self.keys, self.last = nn.Linear(6, 8), nn.Linear(8, 8), nn.Linear(8, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = torch.relu(self.first(x))
+        empty = torch.tensor([], dtype=h.dtype)
+        keys = torch.cat([empty, self.keys(h), h.new_zeros(0)], self.axis)
+        return self.last(torch.cat([h, empty], dim=-1) + keys)
+
+
+@pytest.mark.parametrize("axis", [-2, 1, -1])
+def test_empty_tensors_are_skipped(axis: int) -> None:
+    model = Cached(axis)
+    plan = parsimony.prune(model, images(2, 5, 6), ratio=0.5)
+    assert model.first.out_features == 4 and plan.proof is not None
