@@ -152,7 +152,8 @@ def prune(
         request.options += ["--recover", ",".join(steps)]
 
     with Steps(progress, "trace", "plan", "cut", "prove") as step, ExitStack() as place:
-        folder = Path(place.enter_context(_folder(model)))
+        module = bare(model)
+        folder = Path(place.enter_context(_folder(module)))
         step("trace")
         used = _criteria(config)
         inputs = Inputs.of(example_inputs)
@@ -161,7 +162,7 @@ def prune(
         if data is None and masks is None:
             request.start(folder / "model.pt", inputs.specs, folder)
             place.callback(request.stop)
-        trace = Trace(bare(model), inputs)
+        trace = Trace(module, inputs)
         stand_ins: Dict[str, Tensor] = {}
         if loss is not None:
             chosen = used.pop() if len(used) == 1 else "none"
@@ -187,6 +188,9 @@ def bare(model: nn.Module) -> nn.Module:
     """The module inside DataParallel, DistributedDataParallel or torch.compile's wrapper."""
     if isinstance(model, jit.ScriptModule):
         raise UnsupportedError("a ScriptModule cannot be cut in place: save it, and prune the file")
+    if not isinstance(model, nn.Module):
+        kind = type(model).__name__
+        raise ConfigError(f"wanted a module, found {kind}: load weights into their module first")
     parallel = (nn.DataParallel, nn.parallel.DistributedDataParallel)
     inner = model.module if isinstance(model, parallel) else getattr(model, "_orig_mod", model)
     return inner if inner is model else bare(inner)

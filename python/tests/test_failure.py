@@ -178,3 +178,9 @@ def test_a_path_that_is_no_plan(tmp_path: Path) -> None:
         (tmp_path / "bad.json").write_text(text)
         with pytest.raises(parsimony.ConfigError, match="not a plan"):
             parsimony.Plan.load(tmp_path / "bad.json")
+
+
+@pytest.mark.parametrize("model", ["resnet18.pth", {"weight": torch.zeros(2, 3)}])
+def test_weights_are_no_module(model: Any) -> None:
+    with pytest.raises(parsimony.ConfigError, match=r"wanted a module, found (str|dict)"):
+        parsimony.prune(model, torch.rand(1, 3), ratio=0.5)

@@ -40,6 +40,14 @@ const Between kBetween[] = {
     {"Differences", "    y = torch.diff(y, 1, 3)\n"},
     {"Distance", "    y = y * torch.pairwise_distance(y, y * 2.0, 2.0, 1e-6, True)\n"},
     {"FirstChannelsShape", "    y = y + torch.ones_like(y[:, :1])\n"},
+    {"CatOfNothing", "    y = torch.cat([torch.zeros([0]), y], -3)\n"},
+    {"CatOfNothingOnBothSides", "    y = torch.cat([y.new_zeros([0]), y, torch.zeros([0])], 1)\n"},
+    {"ConcatOfNothing", "    y = torch.concat([y, y.new_zeros([0]), y * 2.0], -1)\n"},
+    {"HstackOfNothing", "    y = torch.hstack([y, torch.zeros([0])])\n"},
+    {"NothingMakesIntegersReal",
+     "    y = y + torch.cat([torch.zeros([0]), torch.arange(6)], -1)\n"},
+    {"CatOfNothingAtAll",
+     "    y = y + torch.sum(torch.cat([torch.zeros([0]), torch.zeros([0])], -1))\n"},
     {"FirstRowsSize", "    y = y * torch.full([y[:, 0].size(1), 1], 0.5)\n"},
 };
 

@@ -88,15 +88,34 @@ ValueId at_index(Call& call, int64_t axis, const Element& index) {
   return result;
 }
 
+/// Of the shape [0]. Such a tensor has no place beside tensors of another rank, but for torch's
+/// cat.
+bool is_void(Call& call, const Operand& tensor) {
+  return call.out.shape(tensor.value) != nullptr && call.shape(tensor.value) == Shape{0};
+}
+
+/// torch skips void tensors, whatever the rank of the others; the result's type counts them.
+void join(Call& call, std::vector<Operand> tensors, int64_t axis) {
+  const auto floating = [&](const Operand& tensor) {
+    return is_floating(call.out.graph().value(tensor.value).dtype);
+  };
+  const auto skipped = std::ranges::stable_partition(
+      tensors, [&](const Operand& tensor) { return !is_void(call, tensor); });
+  bool real = false;
+  if (skipped.begin() != tensors.begin()) {
+    real = std::ranges::any_of(skipped, floating);
+    tensors.erase(skipped.begin(), skipped.end());
+    real = real && std::ranges::none_of(tensors, floating);
+  }
+  if (call.out.is_complex(tensors[0].value)) axis = call.axis(axis, call.rank(tensors[0].value));
+  const ValueId joined = call.out.emit("Concat", tensors, {{"axis", axis}});
+  call.give(real ? call.out.real(joined) : joined);
+}
+
 }  // namespace
 
 /// cat(tensors, dim)
-void lower_cat(Call& call) {
-  const std::vector<Operand> tensors = call.tensors(0);
-  int64_t axis = call.integer(1, 0);
-  if (call.out.is_complex(tensors[0].value)) axis = call.axis(axis, call.rank(tensors[0].value));
-  call.give_node("Concat", tensors, {{"axis", axis}});
-}
+void lower_cat(Call& call) { join(call, call.tensors(0), call.integer(1, 0)); }
 
 /// hstack(tensors), vstack(tensors), dstack(tensors) of tensors that have the dimension
 void lower_stack_along(Call& call) {
@@ -104,7 +123,7 @@ void lower_stack_along(Call& call) {
   const size_t rank = call.rank(tensors.front().value);
   const size_t axis = call.op == "vstack" ? 0 : call.op == "dstack" ? 2 : rank == 1 ? 0 : 1;
   call.require(rank > axis && (rank > 1 || call.op == "hstack"));
-  call.give_node("Concat", tensors, {{"axis", static_cast<int64_t>(axis)}});
+  join(call, tensors, static_cast<int64_t>(axis));
 }
 
 /// meshgrid(vectors, indexing): each along a dimension of its own
