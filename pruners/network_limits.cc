@@ -152,7 +152,7 @@ std::string above_limit(const Limit& limit, int64_t dense, int64_t left) {
   if (static_cast<double>(left) <= most) return {};
   char text[200];
   std::snprintf(text, sizeof text, "asked for at most %.0f %s: %lld remain", most,
-                unit_of(limit.budget).c_str(), static_cast<long long>(left));
+                words_of(limit.budget).unit, static_cast<long long>(left));
   return text;
 }
 
