@@ -281,6 +281,7 @@ Proof Reference::compare(Network& small) const {
   }
   Proof proof = compare_outputs(found);
   proof.fault = fault;
+  if (!fault.empty()) proof.notes.push_back(fault);
   const bool chose = std::ranges::any_of(
       choices_, [](const ChoiceRecord& step) { return step.recorded.has_value(); });
   if (proof.holds() || !fault.empty() || !chose) return proof;
