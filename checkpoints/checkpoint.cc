@@ -1,6 +1,7 @@
 #include "parsimony/checkpoints/checkpoint.h"
 
 #include <cstring>
+#include <filesystem>
 
 #include "parsimony/checkpoints/errors.h"
 #include "parsimony/checkpoints/formats_impl.h"
@@ -81,6 +82,8 @@ bool is_checkpoint(const std::string& path) {
 }
 
 std::unique_ptr<Checkpoint> open_checkpoint(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return checkpoints::open_directory(path);
   switch (format_of(path)) {
     case Format::kTorchZip:
       return checkpoints::open_torch_zip(path);
@@ -94,7 +97,7 @@ std::unique_ptr<Checkpoint> open_checkpoint(const std::string& path) {
       break;
   }
   throw errors::not_a_checkpoint(
-      path, "wanted a file of torch.save or safetensors, or the index of several");
+      path, "wanted a file of torch.save or safetensors, the index of several, or a directory");
 }
 
 std::unique_ptr<Checkpoint> open_checkpoint(std::string_view bytes, std::string name) {

@@ -39,9 +39,9 @@ UnsupportedError fixed_tensor(std::string_view tensor, std::string_view why) {
   return UnsupportedError("tensor " + in_quotes(tensor) + " cannot be cut: " + std::string(why));
 }
 
-ConfigError shards_in_place(std::string_view path) {
+ConfigError files_in_place(std::string_view path) {
   return ConfigError(std::string(path) +
-                     ": shards keep their names, and would replace those that they are made of; "
+                     ": its files keep their names, and would replace those that they are made of; "
                      "write into another folder");
 }
 

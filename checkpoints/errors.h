@@ -21,8 +21,8 @@ UnsupportedError cut_differently(std::string_view tensor, std::string_view other
 UnsupportedError overlapping(std::string_view tensor, std::string_view other);
 UnsupportedError fixed_tensor(std::string_view tensor, std::string_view why);
 
-/// The index of shards would overwrite those that it was read from.
-ConfigError shards_in_place(std::string_view path);
+/// The files of a checkpoint would overwrite those that it was read from.
+ConfigError files_in_place(std::string_view path);
 
 ModelError another_network(std::string_view tensor, const Shape& dims, int axis, int64_t wanted);
 /// `first`: a weight and why it has no tensor; may be empty.

@@ -62,5 +62,8 @@ std::unique_ptr<Checkpoint> open_torch_zip(std::string_view bytes, std::string n
 std::unique_ptr<Checkpoint> open_torch_stream(const std::string& path);
 std::unique_ptr<Checkpoint> open_safetensors(const std::string& path);
 std::unique_ptr<Checkpoint> open_shards(const std::string& path);
+/// All files in it that are checkpoints, their tensors under the files' names; `write` makes a
+/// directory, into which everything else is copied.
+std::unique_ptr<Checkpoint> open_directory(const std::string& path);
 
 }  // namespace parsimony::checkpoints

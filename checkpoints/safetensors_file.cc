@@ -1,19 +1,13 @@
-// safetensors: one file, or several behind an index (as transformers shards them). An index may
-// also name files of torch.save.
+// A file of safetensors.
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
-#include "parsimony/base/json_reader.h"
-#include "parsimony/base/ranges.h"
 #include "parsimony/checkpoints/errors.h"
 #include "parsimony/checkpoints/formats_impl.h"
 #include "parsimony/masks/tensor_file.h"
 
 namespace parsimony::checkpoints {
 namespace {
-
-namespace fs = std::filesystem;
 
 class Safetensors : public CheckpointFile {
  public:
@@ -68,121 +62,10 @@ class Safetensors : public CheckpointFile {
   TensorHeader header_;
 };
 
-/// Several files, and the index that says which tensor is in which.
-class Shards : public Checkpoint {
- public:
-  explicit Shards(const std::string& path) : path_(path), text_(read_file(path)) {
-    const JsonDocument index(text_, path, throw_as<ModelError>);
-    const fs::path folder = fs::path(path).parent_path();
-    for (const JsonReader file : index.root().at("weight_map").members()) {
-      const std::string name = file.name();
-      if (fs::path(name).filename() != name) file.fail("a shard lies in another folder");
-      if (!contains(names_, name)) names_.push_back(name);
-    }
-    std::ranges::sort(names_);
-    for (const std::string& name : names_) {
-      shards_.push_back(open_checkpoint(folder / name));
-      const Checkpoint& shard = *shards_.back();
-      const auto first = static_cast<int32_t>(tensors_.size());
-      for (CheckpointLine line : shard.tree()) {
-        if (line.tensor != TensorId()) line.tensor = TensorId(first + line.tensor.number());
-        tree_.push_back(std::move(line));
-      }
-      for (const TensorId id : shard.tensors().ids()) {
-        tensors_.push_back(shard.tensors()[id]);
-        places_.emplace_back(shards_.size() - 1, id);
-      }
-    }
-    for (const JsonReader file : index.root().at("weight_map").members()) {
-      const std::string key(file.own_key());
-      const auto is_key = [&](const StoredTensor& tensor) { return tensor.path.back() == key; };
-      if (std::ranges::none_of(tensors_, is_key)) file.fail("the file has no such tensor");
-    }
-  }
-
-  std::string_view format() const override { return "index of shards"; }
-  const IdVector<TensorId, StoredTensor>& tensors() const override { return tensors_; }
-  std::vector<CheckpointLine> tree() const override { return tree_; }
-
-  CheckpointGlobals globals() const override {
-    CheckpointGlobals all;
-    for (const auto& shard : shards_) {
-      const CheckpointGlobals some = shard->globals();
-      for (const auto& [from, to] :
-           {std::pair(&some.names, &all.names), std::pair(&some.refused, &all.refused)}) {
-        for (const std::string& name : *from) {
-          if (!contains(*to, name)) to->push_back(name);
-        }
-      }
-    }
-    return all;
-  }
-
-  StoredValues values(TensorId tensor) const override {
-    const auto [shard, id] = places_[tensor];
-    return shards_[shard]->values(id);
-  }
-  void cut(TensorId tensor, std::vector<AxisKeep> axes) override {
-    const auto [shard, id] = places_[tensor];
-    removed_ += bytes_of(tensors_[tensor].dims, tensor);
-    Shape dims = tensors_[tensor].dims;
-    for (const AxisKeep& axis : axes) dims[axis.axis] = static_cast<int64_t>(axis.keep.size());
-    removed_ -= bytes_of(dims, tensor);
-    shards_[shard]->cut(id, std::move(axes));
-  }
-  void assign(TensorId tensor, std::vector<std::byte> values) override {
-    const auto [shard, id] = places_[tensor];
-    shards_[shard]->assign(id, std::move(values));
-  }
-
-  void write(const std::string& path) const override {
-    const fs::path folder = fs::path(path).parent_path();
-    std::error_code error;
-    if (fs::equivalent(fs::absolute(path_).parent_path(), fs::absolute(path).parent_path(),
-                       error)) {
-      throw errors::shards_in_place(path);
-    }
-    for (size_t i = 0; i < shards_.size(); ++i) shards_[i]->write(folder / names_[i]);
-    write_file(path, changed_index());
-  }
-
- private:
-  int64_t bytes_of(const Shape& dims, TensorId tensor) const {
-    return element_count(dims) * tensors_[tensor].type->bytes;
-  }
-
-  /// The index with the new total, which stands once in it.
-  std::string changed_index() const {
-    const JsonDocument index(text_, path_, throw_as<ModelError>);
-    const auto metadata = index.root().find("metadata");
-    const auto total = metadata ? metadata->find("total_size") : std::nullopt;
-    if (!total || removed_ == 0) return text_;
-    const std::string old = total->json();
-    const size_t key = text_.find("\"total_size\"");
-    const size_t at = text_.find(old, key);
-    if (key == std::string::npos || at == std::string::npos) return text_;
-    const int64_t left = total->count() - removed_;
-    return std::string(text_).replace(at, old.size(), std::to_string(left));
-  }
-
-  std::string path_;
-  std::string text_;
-  std::vector<std::string> names_;
-  std::vector<std::unique_ptr<Checkpoint>> shards_;
-  IdVector<TensorId, StoredTensor> tensors_;
-  IdVector<TensorId, std::pair<size_t, TensorId>> places_;
-  std::vector<CheckpointLine> tree_;
-  int64_t removed_ = 0;  ///< bytes
-};
-
 }  // namespace
 
 std::unique_ptr<Checkpoint> open_safetensors(const std::string& path) {
   return std::make_unique<Safetensors>(path);
-}
-
-std::unique_ptr<Checkpoint> open_shards(const std::string& path) {
-  return std::make_unique<Shards>(path);
 }
 
 }  // namespace parsimony::checkpoints

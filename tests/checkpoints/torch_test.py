@@ -301,6 +301,38 @@ class Checkpoints(unittest.TestCase):
             self.assertEqual(json.load(file)["metadata"]["total_size"],
                              sum(t.numel() * t.element_size() for t in cut.values()))
 
+    def test_directories(self):
+        """Of trainers: weights in shards, optimizer and other things in files of their own."""
+        self.trace()
+        state = self.model.state_dict()
+        names = list(state)
+        os.makedirs(self.path("in/logs"))
+        torch.save({name: state[name] for name in names[:5]}, self.path("in/model-1.bin"))
+        torch.save({name: state[name] for name in names[5:]}, self.path("in/model-2.bin"))
+        index = {name: f"model-{1 + (i >= 5)}.bin" for i, name in enumerate(names)}
+        torch.save(self.optimizer.state_dict(), self.path("in/optimizer.pt"))
+        torch.save({"cpu": torch.get_rng_state()}, self.path("in/rng_state.pth"))
+        for name, text in (("in/model.bin.index.json", json.dumps({"weight_map": index})),
+                           ("in/trainer_state.json", "{}"), ("in/logs/a.txt", "text")):
+            with open(self.path(name), "w") as file:
+                file.write(text)
+        self.prune("--checkpoint", "in", "--checkpoint-out", "out", "--strict")
+        cut = {}
+        for shard in ("model-1.bin", "model-2.bin"):
+            cut.update(torch.load(self.path("out/" + shard)))
+        small = self.compare_outputs(cut)
+        optimizer = torch.optim.Adam(small.parameters(), lr=1e-3)
+        optimizer.load_state_dict(torch.load(self.path("out/optimizer.pt")))
+        for parameter in small.parameters():
+            self.assertEqual(optimizer.state[parameter]["exp_avg"].shape, parameter.shape)
+        for name in ("rng_state.pth", "trainer_state.json", "logs/a.txt"):
+            with open(self.path("in/" + name), "rb") as a, open(self.path("out/" + name), "rb") as b:
+                self.assertEqual(a.read(), b.read(), name)
+        done = self.prune("--checkpoint", "in", "--checkpoint-out", "in", code=2)
+        self.assertIn("are the same file", done.stderr)
+        os.remove(self.path("in/model.bin.index.json"))  # then the shards are files like others
+        self.prune("--checkpoint", "in", "--checkpoint-out", "again", "--strict", code=4)
+
     def test_an_optimizer_whose_order_is_unknown(self):
         self.trace()
         shuffled = list(self.model.parameters())[::-1]

@@ -64,9 +64,11 @@ def exported(sample: Sample, folder: pathlib.Path) -> List[str]:
     return [str(path), "--input", *sizes]
 
 
-def named_in(text: str, sample: Sample) -> bool:
-    """Does it name a tensor of the network or of the checkpoint?"""
-    names = {name for state in sample.states(sample.checkpoint) for name in state}
+def names_tensor(text: str, sample: Sample, command: str) -> bool:
+    """Does it name a tensor of the network, or one that the command finds in the checkpoint?"""
+    words = [command, "inspect", str(sample.checkpoint), "--json"]
+    found = json.loads(subprocess.run(words, capture_output=True, text=True).stdout or "{}")
+    names = {"/".join(tensor["path"]) for tensor in found.get("tensors", [])}
     return any(name in text for name in names.union(named_tensors(sample.exported)))
 
 
@@ -226,7 +228,7 @@ def check(make: Maker, command: str, folder: pathlib.Path) -> Dict:
     (folder / "command.txt").write_text(" ".join(map(str, words)) + "\n" + done.stdout + done.stderr)
     if done.returncode:
         text = done.stderr.strip().removeprefix("parsimony: ")
-        named = done.returncode in (2, 3, 4) and named_in(text, sample)
+        named = done.returncode in (2, 3, 4) and names_tensor(text, sample, command)
         return {**row, "verdict": "refused" if named else "wrong", "why": f"refused: {text}"}
     try:
         return {**row, **judge(sample, small, small_network, Plan.load(folder / "plan.json")), "verdict": "right"}
