@@ -68,7 +68,8 @@ std::string_view module_of(std::string_view name) {
 
 class Recogniser {
  public:
-  explicit Recogniser(const Checkpoint& checkpoint) : checkpoint_(checkpoint), names_(checkpoint) {
+  explicit Recogniser(const Checkpoint& checkpoint)
+      : checkpoint_(checkpoint), names_(checkpoint), dependents_(checkpoint, names_) {
     for (const StoredTensor& tensor : checkpoint.tensors()) full_.push_back(dotted_name(tensor));
   }
 
@@ -78,7 +79,8 @@ class Recogniser {
     const onnx_io::Skeleton graph = onnx_io::read_skeleton(skeleton);
     const auto first = std::ranges::find(graph.weights, false, &SkeletonWeight::filled);
     if (first == graph.weights.end()) return std::nullopt;
-    for (const std::string& full : full_) {
+    for (const TensorId id : checkpoint_.tensors().ids()) {
+      const std::string& full = dependents_.weight_of(id);
       if (!full.ends_with(first->name)) continue;
       const std::string prefix = full.substr(0, full.size() - first->name.size());
       if (!prefix.empty() && !prefix.ends_with('.')) continue;
@@ -91,20 +93,36 @@ class Recogniser {
   }
 
   const StoredTensor* tensor(const std::string& name) const {
-    const TensorId id = names_.find(name);
+    const TensorId id = find(name);
     return id == TensorId() ? nullptr : &checkpoint_.tensors()[id];
   }
 
   /// What the weight is filled with; nothing if the checkpoint has none.
   std::optional<onnx_io::Filling> filling(const std::string& prefix,
                                           const SkeletonWeight& weight) const {
-    const TensorId id = names_.find(prefix + weight.name);
+    const TensorId id = find(prefix + weight.name);
     if (id == TensorId()) return std::nullopt;
-    const StoredTensor& stored = checkpoint_.tensors()[id];
-    return onnx_io::Filling{weight.dtype, stored.dims, values_as(checkpoint_, id, weight.dtype)};
+    return onnx_io::Filling{weight.dtype, checkpoint_.tensors()[id].dims,
+                            weight_as(checkpoint_, dependents_, id, weight.dtype)};
   }
 
  private:
+  /// A weight by its own name, or what it is computed from.
+  TensorId find(const std::string& name) const {
+    const TensorId id = names_.find(name);
+    return id == TensorId() ? dependents_.standing_for(name) : id;
+  }
+
+  /// Does the tensor hang on a weight of the network, and add nothing to it?
+  bool belongs(TensorId id, const std::set<std::string>& weights) const {
+    const std::string& weight = dependents_.weight_of(id);
+    return weights.contains(weight) &&
+           std::ranges::any_of(dependents_.of(weight), [&](const Dependent& dependent) {
+             const bool adds = dependent.part == Part::kDown || dependent.part == Part::kUp;
+             return dependent.tensor == id && !adds;
+           });
+  }
+
   std::optional<Fit> fit_under(const std::string& prefix, const onnx_io::Skeleton& graph) const {
     Fit fit{.name = {}, .prefix = prefix, .reshaped = {}};
     std::set<std::string> used;
@@ -128,7 +146,7 @@ class Recogniser {
     }
     for (const TensorId id : checkpoint_.tensors().ids()) {
       const std::string& name = full_[id];
-      if (!name.starts_with(prefix) || used.contains(name)) continue;
+      if (!name.starts_with(prefix) || used.contains(name) || belongs(id, used)) continue;
       const std::vector<std::string>& path = checkpoint_.tensors()[id].path;
       if (!containers.contains({path.begin(), path.end() - 1})) continue;
       const std::string_view core = std::string_view(name).substr(prefix.size());
@@ -151,6 +169,7 @@ class Recogniser {
 
   const Checkpoint& checkpoint_;
   TensorNames names_;
+  Dependents dependents_;
   IdVector<TensorId, std::string> full_;
 };
 

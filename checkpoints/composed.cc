@@ -144,9 +144,9 @@ Composition composition_of(TensorId tensor, const Dependents& dependents,
       composition.magnitude = id;
     } else if (dependent.part == Part::kMask && stored(id).dims == dims) {
       composition.mask = id;
-    } else if (dependent.part == Part::kLeft) {
+    } else if (dependent.part == Part::kLeft && stored(id).dims.size() == 1) {
       composition.left = id;
-    } else if (dependent.part == Part::kRight) {
+    } else if (dependent.part == Part::kRight && stored(id).dims.size() == 1) {
       composition.right = id;
     }
   }

@@ -105,6 +105,11 @@ class Cutter {
         note_owner(id, match, target);
         const std::vector<AxisKeep> axes = followed(wanted(match.weight), target);
         if (!axes.empty()) add(id, axes);
+        if (target.what == kMagnitudeOfFactors && axes.size() < wanted(match.weight).size()) {
+          leave(id,
+                "its norm runs over inputs that are removed, and cannot be computed without the "
+                "scale of the factors");
+        }
       }
     }
   }
@@ -149,8 +154,13 @@ class Cutter {
   }
 
   void note_missing(const std::string& weight) {
-    if (match_of(weight) == nullptr && !match_.ambiguous.contains(weight)) {
-      leave(weight, why_unmatched(weight));
+    if (match_of(weight) != nullptr || match_.ambiguous.contains(weight)) return;
+    leave(weight, why_unmatched(weight));
+    for (const NetworkCopy& copy : match_.copies) {
+      for (const Dependent& dependent : dependents_.of(copy.prefix + weight)) {
+        leave(dependent.tensor,
+              "it hangs on " + in_quotes(weight) + ", which the checkpoint lacks");
+      }
     }
   }
 

@@ -48,10 +48,10 @@ constexpr auto kRows = std::to_array<Row>({
     {"lora_embedding_A.*", Part::kDown, kFactor, {}, true},
     {"lora_embedding_B", Part::kUp, kFactor, {}, true},
     {"lora_embedding_B.*", Part::kUp, kFactor, {}, true},
-    {"lora_magnitude_vector", Part::kPerOutput, "magnitude of DoRA"},
-    {"lora_magnitude_vector.weight", Part::kPerOutput, "magnitude of DoRA"},
-    {"lora_magnitude_vector.*", Part::kPerOutput, "magnitude of DoRA"},
-    {"lora_magnitude_vector.*.weight", Part::kPerOutput, "magnitude of DoRA"},
+    {"lora_magnitude_vector", Part::kPerOutput, kMagnitudeOfFactors},
+    {"lora_magnitude_vector.weight", Part::kPerOutput, kMagnitudeOfFactors},
+    {"lora_magnitude_vector.*", Part::kPerOutput, kMagnitudeOfFactors},
+    {"lora_magnitude_vector.*.weight", Part::kPerOutput, kMagnitudeOfFactors},
     {"hada_w1_a.*", Part::kUp, kFactor},
     {"hada_w1_b.*", Part::kDown, kFactor},
     {"hada_w2_a.*", Part::kUp, kFactor},
@@ -149,6 +149,15 @@ const std::vector<Dependent>& Dependents::of(const std::string& weight) const {
   static const std::vector<Dependent> kNothing;
   const auto found = by_weight_.find(weight);
   return found == by_weight_.end() ? kNothing : found->second;
+}
+
+TensorId Dependents::standing_for(const std::string& weight) const {
+  const Dependent* first = nullptr;
+  for (const Dependent& dependent : of(weight)) {
+    if (dependent.part != Part::kWeight) continue;
+    if (first == nullptr || dependent.order < first->order) first = &dependent;
+  }
+  return first == nullptr ? TensorId() : first->tensor;
 }
 
 }  // namespace parsimony

@@ -26,6 +26,9 @@ enum class Part : uint8_t {
   kPerInput,   ///< a number per input
 };
 
+/// Its norm runs over the weight and its low-rank factors, whose scale no checkpoint holds.
+inline constexpr std::string_view kMagnitudeOfFactors = "magnitude of DoRA";
+
 /// A tensor that hangs on a weight.
 struct Dependent {
   TensorId tensor;
@@ -52,6 +55,9 @@ class Dependents {
   Dependents(const Checkpoint& checkpoint, const TensorNames& names);
 
   const std::vector<Dependent>& of(const std::string& weight) const;
+  /// The tensor that stands for a weight which is not stored under its own name; kNone if there is
+  /// none.
+  TensorId standing_for(const std::string& weight) const;
   /// The weight that a tensor hangs on, or is: "layer.weight" of "layer.weight_g".
   const std::string& weight_of(TensorId tensor) const { return weight_of_[tensor]; }
 

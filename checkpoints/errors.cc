@@ -91,11 +91,13 @@ UnsupportedError ambiguous_order(std::string_view optimizer, std::string_view pa
       "`param_names`), or without the optimizer");
 }
 
-UnsupportedError unknown_order(std::string_view optimizer, size_t parameters, size_t tensors) {
+UnsupportedError unknown_order(std::string_view optimizer, size_t parameters, size_t tensors,
+                               std::string_view state) {
   return UnsupportedError(
       "optimizer " + in_quotes(optimizer) + ": which of its " + std::to_string(parameters) +
       " parameters is which of the network's " + std::to_string(tensors) +
-      " cannot be known: their shapes agree in no order of the groups. Save it with names "
+      " cannot be known, so that " + in_quotes(state) +
+      " cannot be cut: their shapes agree in no order of the groups. Save it with names "
       "(torch.optim with named_parameters() writes `param_names`), or without the optimizer");
 }
 

@@ -38,7 +38,8 @@ UnsupportedError tied_differently(std::string_view tensor, std::string_view weig
 /// A parameter of the optimizer may be either tensor.
 UnsupportedError ambiguous_order(std::string_view optimizer, std::string_view parameter,
                                  std::string_view tensor, std::string_view other);
-UnsupportedError unknown_order(std::string_view optimizer, size_t parameters, size_t tensors);
+UnsupportedError unknown_order(std::string_view optimizer, size_t parameters, size_t tensors,
+                               std::string_view state);
 UnsupportedError blocks_in_checkpoint();
 UnsupportedError left_in_checkpoint(std::span<const std::string> left);
 

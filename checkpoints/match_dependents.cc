@@ -82,6 +82,7 @@ class Alignment {
     if (!composition.is_spectral()) return std::nullopt;
     if (dependent_.part == Part::kLeft) return along(composition.rows, 0);
     const int columns = composition.rows == 0 ? 1 : 0;
+    if (weight_[columns] == 0) return std::nullopt;
     return along(columns, 0, dims_[0] / weight_[columns]);
   }
 

@@ -94,12 +94,7 @@ Matching::Matching(const Graph& of_network, const Checkpoint& file)
   for (const TensorId id : checkpoint.tensors().ids()) {
     const std::string& weight = dependents.weight_of(id);
     if (weight == full[id] || names.find(weight) != TensorId()) continue;
-    const Dependent* own = nullptr;
-    for (const Dependent& dependent : dependents.of(weight)) {
-      const bool is_whole = dependent.part == Part::kWeight;
-      if (is_whole && (own == nullptr || dependent.order < own->order)) own = &dependent;
-    }
-    if (own != nullptr && own->tensor == id) index_endings(weight, id, true);
+    if (dependents.standing_for(weight) == id) index_endings(weight, id, true);
   }
   for (const WeightId id : graph.weights.ids()) ids_.emplace(graph.weight(id).name, id);
 }

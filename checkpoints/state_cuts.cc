@@ -169,11 +169,12 @@ class StateFollower {
     if (states.is_list) return;
     std::set<Shape> shapes;
     for (const auto& [id, axes] : cuts_) shapes.insert(dims(id));
-    const bool may_be_ours = std::ranges::any_of(states.states, [&](const ParameterState& state) {
+    const auto ours = std::ranges::find_if(states.states, [&](const ParameterState& state) {
       return shapes.contains(dims(state.tensor));
     });
-    if (!may_be_ours) return;
-    throw errors::unknown_order(states.path, states.order.size(), parameters_.size());
+    if (ours == states.states.end()) return;
+    throw errors::unknown_order(states.path, states.order.size(), parameters_.size(),
+                                to_string(path(ours->tensor)));
   }
 
   const Checkpoint& checkpoint_;

@@ -202,6 +202,14 @@ std::vector<std::byte> values_as(const Checkpoint& checkpoint, TensorId tensor, 
   return bytes_of(checkpoints::numbers_of(checkpoints::as_weight(stored, values)), dtype);
 }
 
+std::vector<std::byte> weight_as(const Checkpoint& checkpoint, const Dependents& dependents,
+                                 TensorId tensor, DType dtype) {
+  const auto composition = checkpoints::composition_of(tensor, dependents, checkpoint);
+  if (composition.is_plain()) return values_as(checkpoint, tensor, dtype);
+  check_floating(checkpoint.tensors()[tensor], dtype);
+  return bytes_of(checkpoints::composed(composition, checkpoint), dtype);
+}
+
 Transfer transfer(const Graph& graph, const CheckpointMatch& match, const Checkpoint& checkpoint,
                   const TransferOptions& options) {
   check_has_copy(match);

@@ -15,6 +15,11 @@ namespace parsimony {
 /// @throws UnsupportedError if one is a float and the other is not
 std::vector<std::byte> values_as(const Checkpoint& checkpoint, TensorId tensor, DType dtype);
 
+/// The elements of the weight of which the tensor is the main part: as they lie there, or g·v/|v|,
+/// w/σ, w·mask. @throws as values_as
+std::vector<std::byte> weight_as(const Checkpoint& checkpoint, const Dependents& dependents,
+                                 TensorId tensor, DType dtype);
+
 /// How the statistics of a normalisation that an exporter folded into a layer are read.
 struct TransferOptions {
   /// Added to the variance where the file does not show it: PyTorch's default.

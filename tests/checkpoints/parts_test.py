@@ -246,6 +246,35 @@ class NormalisedWeights(Case):
         self.check(lambda layer: prune.random_unstructured(layer, "weight", 0.3),
                    lambda layer: prune.remove(layer, "weight"))
 
+    def test_a_known_network_in_parts(self):
+        """Its checkpoint alone is enough, whatever its weights are computed from."""
+        environment = {**os.environ, "XDG_DATA_HOME": self.folder}
+        def run(*words):
+            done = subprocess.run([COMMAND, *words], cwd=self.folder, env=environment,
+                                  capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
+        net = nn.Sequential(nn.Linear(6, 12), nn.ReLU(), nn.Linear(12, 4)).eval()
+        torch.jit.trace(net, torch.rand(1, 6)).save(self.path("net.pt"))
+        run("know", "mine", "net.pt", "--input", "1x6")
+        for normalise in (nn.utils.weight_norm, nn.utils.spectral_norm):
+            other = nn.Sequential(normalise(nn.Linear(6, 12)), nn.ReLU(),
+                                  normalise(nn.Linear(12, 4))).eval()
+            state = {"module." + name: value for name, value in other.state_dict().items()}
+            torch.save({"state_dict": state}, self.path("a.pth"))
+            run("prune", "a.pth", "-o", "b.onnx", "--ratio", "0.5", "--checkpoint-out", "b.pth")
+            run("import", "b.onnx", "--checkpoint", "b.pth", "-o", "c.onnx")
+            cut = torch.load(self.path("b.pth"))["state_dict"]
+            self.assertEqual(tuple(cut["module.0.bias"].shape), (6,))
+            self.assertEqual({value.shape[0] for name, value in cut.items() if ".0." in name and
+                              not name.endswith("0.weight_v")}, {6})
+
+    def test_a_norm_of_factors_is_listed(self):
+        net = nn.Sequential(nn.Linear(6, 12), nn.ReLU(), nn.Linear(12, 4))
+        state = net.state_dict()
+        state["2.lora_magnitude_vector"] = torch.rand(4)
+        self.prune(net, state, torch.rand(1, 6))
+        self.assertIn("2.lora_magnitude_vector: its norm runs over inputs", self.done.stdout)
+
     def test_a_norm_that_the_network_computes_stays(self):
         """Its inputs are zero in the masked network as well, and count in no norm."""
         net = nn.Sequential(nn.Linear(6, 12), nn.ReLU(), nn.utils.weight_norm(nn.Linear(12, 4)))
@@ -315,6 +344,14 @@ class Optimizers(Case):
                                      {"params": net[:5].parameters()}], 0.01, momentum=0.9)
         names = [n for n, _ in net.named_parameters()]
         self.cut(net, optimizer, torch.rand(2, 3, 9, 9)[:2], names[8:] + names[:8])
+
+    def test_states_that_fit_nothing_are_named(self):
+        net = nn.Sequential(nn.Linear(6, 12), nn.ReLU(), nn.Linear(12, 4))
+        saved = {"model": net.state_dict(), "optimizer": {
+            "state": {i: {"m": torch.zeros(12)} for i in range(4)},
+            "param_groups": [{"lr": 0.1, "params": [0, 1, 2, 3]}]}}
+        self.prune(net, saved, torch.rand(1, 6), code=3)
+        self.assertIn('"optimizer/state/0/m"', self.done.stderr)
 
     def test_a_buffer_is_no_parameter(self):
         net = self.mlp()

@@ -1,6 +1,11 @@
-// Checkpoints alone, and weights that return to their model; those of PyTorch are in
-// tests/checkpoints/torch_test.py.
+// Checkpoints alone, weights that return to their model, and which tensor is which weight where
+// names do not say it; checkpoints of PyTorch are in tests/checkpoints/torch_test.py and
+// parts_test.py.
 #include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <map>
 
 #include "parsimony/masks/tensor_file.h"
 #include "parsimony/onnx_io/reader.h"
@@ -121,6 +126,310 @@ TEST(CliImport, SetsTheWeightsOfACheckpoint) {
   EXPECT_EQ(place.run(in_place).code, 2);
   ASSERT_EQ(place.run(in_place + " --in-place").code, 0);
   EXPECT_EQ(place.bytes("small.onnx"), place.bytes("same.onnx"));
+}
+
+using Floats = std::vector<float>;
+
+struct Named {
+  Shape dims;
+  Floats values;
+
+  bool operator==(const Named&) const = default;
+};
+
+using NamedTensors = std::vector<std::pair<std::string, Named>>;
+
+Named sines(const Shape& dims, float seed) {
+  Named tensor{dims, Floats(element_count(dims))};
+  for (size_t i = 0; i < tensor.values.size(); ++i) {
+    tensor.values[i] = std::sin(seed + static_cast<float>(i));
+  }
+  return tensor;
+}
+
+Named exchanged(const Named& matrix) {
+  Named result{{matrix.dims[1], matrix.dims[0]}, matrix.values};
+  for (int64_t i = 0; i < matrix.dims[0]; ++i) {
+    for (int64_t k = 0; k < matrix.dims[1]; ++k) {
+      result.values[k * matrix.dims[0] + i] = matrix.values[i * matrix.dims[1] + k];
+    }
+  }
+  return result;
+}
+
+/// A model in text whose initializers are these, and a checkpoint of others.
+class Matched : public ::testing::Test {
+ protected:
+  void write_model(const std::string& text, const NamedTensors& weights) const {
+    onnx::ModelProto model = model_of(text);
+    for (const auto& [name, tensor] : weights) {
+      onnx::TensorProto& initializer = *model.mutable_graph()->add_initializer();
+      initializer.set_name(name);
+      initializer.set_data_type(onnx::TensorProto::FLOAT);
+      for (const int64_t size : tensor.dims) initializer.add_dims(size);
+      for (const float value : tensor.values) initializer.add_float_data(value);
+    }
+    save(model, place_ / "net.onnx");
+  }
+
+  /// Prunes by half, with a checkpoint of these tensors.
+  Outcome prune(const NamedTensors& tensors, const std::string& options = "") const {
+    std::vector<FileTensor> file;
+    for (const auto& [name, tensor] : tensors) {
+      const auto* data = reinterpret_cast<const std::byte*>(tensor.values.data());
+      file.push_back(
+          {name, DType::kFloat32, tensor.dims, {data, tensor.values.size() * sizeof(float)}});
+    }
+    write_tensors(place_ / "a.safetensors", file);
+    return place_.run(
+        "prune net.onnx -o small.onnx --ratio 0.5 --no-verify --report r.json "
+        "--checkpoint a.safetensors --checkpoint-out b.safetensors " +
+        options);
+  }
+
+  std::map<std::string, Named> cut() const {
+    const std::string bytes = place_.bytes("b.safetensors");
+    std::map<std::string, Named> result;
+    for (const FileTensor& tensor : parse_tensors(bytes, "b")) {
+      Named& named = result[tensor.name];
+      named.dims = tensor.dims;
+      named.values.resize(tensor.data.size() / sizeof(float));
+      std::memcpy(named.values.data(), tensor.data.data(), tensor.data.size());
+    }
+    return result;
+  }
+
+  std::map<std::string, Named> small() const {
+    const onnx_io::ModelFile file(place_ / "small.onnx");
+    const Graph graph = onnx_io::to_graph(file);
+    std::map<std::string, Named> result;
+    for (const Weight& weight : graph.weights) {
+      if (weight.dtype != DType::kFloat32) continue;
+      const HostTensor host = to_host(weight);
+      result[weight.name] = {weight.dims, Floats(host.floats.begin(), host.floats.end())};
+    }
+    return result;
+  }
+
+  Workplace place_;
+};
+
+/// Layers of a product and a sum, as exporters write a linear layer without its names.
+constexpr const char* kLayers = R"(
+net (float[1,8] x) => (float[1,3] y)
+{
+  m0 = MatMul(x, M0)
+  a0 = Add(m0, B0)
+  r0 = Relu(a0)
+  m1 = MatMul(r0, M1)
+  a1 = Add(B1, m1)
+  r1 = Relu(a1)
+  m2 = MatMul(r1, M2)
+  y = Add(m2, B2)
+}
+)";
+
+TEST_F(Matched, ABiasIsTheOneBesideItsMatrix) {
+  const Named a = sines({8, 8}, 1);
+  const Named b = sines({8, 8}, 100);
+  const Named c = sines({3, 8}, 200);
+  const Named bias = sines({8}, 7);
+  const Named last = sines({3}, 9);
+  write_model(kLayers, {{"M0", exchanged(a)},
+                        {"B0", bias},
+                        {"M1", exchanged(b)},
+                        {"B1", bias},
+                        {"M2", exchanged(c)},
+                        {"B2", last}});
+  // In another order than the model's.
+  const Outcome outcome = prune({{"b.weight", b},
+                                 {"b.bias", bias},
+                                 {"a.weight", a},
+                                 {"a.bias", bias},
+                                 {"c.weight", c},
+                                 {"c.bias", last}},
+                                "--strict");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  auto got = cut();
+  auto wanted = small();
+  EXPECT_EQ(got["a.bias"], wanted["B0"]);
+  EXPECT_EQ(got["b.bias"], wanted["B1"]);
+  EXPECT_EQ(exchanged(got["a.weight"]), wanted["M0"]);
+  EXPECT_EQ(exchanged(got["b.weight"]), wanted["M1"]);
+  EXPECT_EQ(exchanged(got["c.weight"]), wanted["M2"]);
+  const std::string report = place_.bytes("r.json");
+  EXPECT_NE(report.find("beside its matrix"), std::string::npos) << report;
+  EXPECT_NE(report.find("elements, transposed"), std::string::npos) << report;
+}
+
+TEST_F(Matched, EqualMatricesAreToldApartByTheirBiases) {
+  const Named a = sines({8, 8}, 1);
+  const Named c = sines({3, 8}, 200);
+  const NamedTensors stored = {{"b.weight", a}, {"b.bias", sines({8}, 5)},
+                               {"a.weight", a}, {"a.bias", sines({8}, 7)},
+                               {"c.weight", c}, {"c.bias", sines({3}, 9)}};
+  write_model(kLayers, {{"M0", exchanged(a)},
+                        {"B0", sines({8}, 7)},
+                        {"M1", exchanged(a)},
+                        {"B1", sines({8}, 5)},
+                        {"M2", exchanged(c)},
+                        {"B2", sines({3}, 9)}});
+  const Outcome outcome = prune(stored, "--strict");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  auto got = cut();
+  auto wanted = small();
+  EXPECT_EQ(exchanged(got["a.weight"]), wanted["M0"]);
+  EXPECT_EQ(exchanged(got["b.weight"]), wanted["M1"]);
+  EXPECT_EQ(got["b.bias"], wanted["B1"]);
+}
+
+TEST_F(Matched, EqualLayersAreRefusedWithBothNames) {
+  const Named a = sines({8, 8}, 1);
+  const Named c = sines({3, 8}, 200);
+  const Named bias = sines({8}, 7);
+  write_model(kLayers, {{"M0", exchanged(a)},
+                        {"B0", bias},
+                        {"M1", exchanged(a)},
+                        {"B1", bias},
+                        {"M2", exchanged(c)},
+                        {"B2", sines({3}, 9)}});
+  const Outcome outcome = prune({{"b.weight", a},
+                                 {"b.bias", bias},
+                                 {"a.weight", a},
+                                 {"a.bias", bias},
+                                 {"c.weight", c},
+                                 {"c.bias", sines({3}, 9)}});
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_NE(outcome.err.find("\"a.weight\""), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("\"b.weight\""), std::string::npos) << outcome.err;
+  EXPECT_FALSE(place_.has("b.safetensors"));
+  EXPECT_FALSE(place_.has("small.onnx"));
+}
+
+/// Two layers side by side that read and write the same channels are cut alike.
+TEST_F(Matched, EqualLayersThatAreCutAlikeAreCut) {
+  const Named a = sines({8, 8}, 1);
+  const Named c = sines({3, 8}, 200);
+  write_model(
+      R"(
+net (float[1,8] x) => (float[1,3] y)
+{
+  h = MatMul(x, M)
+  r = Relu(h)
+  p = MatMul(r, P)
+  q = MatMul(r, Q)
+  s = Add(p, q)
+  t = Relu(s)
+  y = MatMul(t, Y)
+}
+)",
+      {{"M", sines({8, 8}, 40)}, {"P", exchanged(a)}, {"Q", exchanged(a)}, {"Y", exchanged(c)}});
+  const Outcome outcome = prune({{"q.weight", a},
+                                 {"p.weight", a},
+                                 {"m.weight", exchanged(sines({8, 8}, 40))},
+                                 {"y.weight", c}},
+                                "--strict");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  auto got = cut();
+  EXPECT_EQ(exchanged(got["p.weight"]), small()["P"]);
+  EXPECT_EQ(got["p.weight"], got["q.weight"]);
+}
+
+TEST_F(Matched, AModuleWhoseMatrixIsLeftKeepsItsBias) {
+  const Named a = sines({8, 8}, 1);
+  const Named b = sines({8, 8}, 100);
+  const Named c = sines({3, 8}, 200);
+  write_model(kLayers, {{"M0", exchanged(a)},
+                        {"B0", sines({8}, 7)},
+                        {"M1", exchanged(b)},
+                        {"B1", sines({8}, 5)},
+                        {"M2", exchanged(c)},
+                        {"B2", sines({3}, 9)}});
+  const NamedTensors stored = {{"a.weight", a},
+                               {"a.bias", sines({8}, 7)},
+                               {"b.weight", sines({8, 8}, 300)},  // trained on
+                               {"b.bias", sines({8}, 5)},
+                               {"c.weight", c},
+                               {"c.bias", sines({3}, 9)}};
+  const Outcome outcome = prune(stored);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(cut()["b.bias"], sines({8}, 5));
+  EXPECT_NE(outcome.out.find("left as it is: B1: the matrix"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("left as it is: M1:"), std::string::npos) << outcome.out;
+  EXPECT_EQ(prune(stored, "--strict").code, 3);
+}
+
+/// A table that is read as rows and, transposed, as the last layer; the head lies before and behind
+/// it in the file.
+TEST_F(Matched, EqualCopiesOfWhatIsReadTwiceAreTied) {
+  const Named table = sines({12, 8}, 1);
+  const Named w1 = sines({8, 6}, 50);
+  const Named w2 = sines({6, 8}, 90);
+  write_model(R"(
+net (int64[1,4] ids) => (float[1,4,12] y)
+{
+  e = Gather(table, ids)
+  a = MatMul(e, w1)
+  b = Relu(a)
+  c = MatMul(b, w2)
+  d = Add(e, c)
+  t = Transpose<perm = [1, 0]>(table)
+  y = MatMul(d, t)
+}
+)",
+              {{"table", table}, {"w1", w1}, {"w2", w2}});
+  const Outcome outcome = prune(
+      {{"decoder.weight", table}, {"table", table}, {"w1", w1}, {"w2", w2}, {"head.weight", table}},
+      "--strict");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  auto got = cut();
+  EXPECT_EQ(got["table"], small()["table"]);
+  EXPECT_EQ(got["head.weight"], got["table"]);
+  EXPECT_EQ(got["decoder.weight"], got["table"]);
+}
+
+TEST_F(Matched, EqualCopiesOfWhatIsReadOnceAreListed) {
+  const Named a = sines({8, 8}, 1);
+  write_model(R"(
+net (float[1,8] x) => (float[1,3] y)
+{
+  h = MatMul(x, w1)
+  r = Relu(h)
+  y = MatMul(r, w2)
+}
+)",
+              {{"w1", a}, {"w2", sines({8, 3}, 60)}});
+  const NamedTensors stored = {{"w1", a}, {"w2", sines({8, 3}, 60)}, {"old.w1", a}};
+  const Outcome outcome = prune(stored);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(cut()["old.w1"], a);
+  EXPECT_NE(outcome.out.find("old.w1: it has the elements of"), std::string::npos) << outcome.out;
+  EXPECT_EQ(prune(stored, "--strict").code, 3);
+}
+
+TEST_F(Matched, WeightsThatOneTensorIsAreCutAlike) {
+  // The model has the table twice, the checkpoint once.
+  const Named table = sines({12, 8}, 1);
+  write_model(R"(
+net (int64[1,4] ids) => (float[1,4,12] y)
+{
+  e = Gather(table, ids)
+  a = MatMul(e, w1)
+  b = Relu(a)
+  c = MatMul(b, w2)
+  d = Add(e, c)
+  y = MatMul(d, head)
+}
+)",
+              {{"table", table},
+               {"w1", sines({8, 6}, 50)},
+               {"w2", sines({6, 8}, 90)},
+               {"head", exchanged(table)}});
+  const Outcome outcome =
+      prune({{"table", table}, {"w1", sines({8, 6}, 50)}, {"w2", sines({6, 8}, 90)}}, "--strict");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(cut()["table"], small()["table"]);
+  EXPECT_EQ(exchanged(cut()["table"]), small()["head"]);
 }
 
 }  // namespace
