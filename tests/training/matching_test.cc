@@ -4,8 +4,10 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
+#include <torch/nn/modules/linear.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -13,9 +15,13 @@
 
 #include "parsimony/api/prune.h"
 #include "parsimony/base/errors.h"
+#include "parsimony/graph/trained_weights.h"
 #include "parsimony/speedup/small_network.h"
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/torch_io/machine/threads.h"
+#include "parsimony/torch_io/mirror.h"
+#include "parsimony/torch_io/script/read.h"
+#include "parsimony/torch_io/script/script_file.h"
 #include "parsimony/torch_io/tensor.h"
 #include "parsimony/training/loop/output_loss.h"
 #include "parsimony/training/recovery/blocks.h"
@@ -216,6 +222,143 @@ TEST(MatchingOutputs, BringsADetectorWithTwoInputsBack) {
   EXPECT_EQ(result.report.test_samples, 64);
   ASSERT_TRUE(result.report.before.test_error && step.after.test_error);
   EXPECT_LT(*step.after.test_error, 0.65 * *result.report.before.test_error);
+}
+
+/// Eight batches of random numbers.
+Batches random_batches(const at::IntArrayRef& dims) {
+  return [dims = dims.vec()](int64_t) -> Feed {
+    return [dims, left = 8]() mutable -> std::optional<SampleBatch> {
+      if (left-- == 0) return {};
+      SampleBatch batch;
+      batch.inputs = {at::randn(dims, at::detail::createCPUGenerator(left))};
+      batch.count = dims[0];
+      return batch;
+    };
+  };
+}
+
+/// The weights of the halved network that training to the outputs, whole or in blocks, has changed.
+std::set<std::string> trained_in(Graph& graph) {
+  const Pruning pruning = plan_pruning(graph, from_shorthand({.criterion = "l1", .ratio = 0.5}));
+  EXPECT_FALSE(pruning.plan.groups.empty());
+  SmallNetwork small(graph, pruning.plan);
+  const MatchData data{.batches = random_batches({2, 6, 8}), .batch = 2};
+  match_blocks(graph, small, {}, data, {.epochs = 4, .lr = 1e-2});
+  match_outputs(graph, small, {}, data, {.epochs = 2, .lr = 1e-2});
+  std::set<std::string> names;
+  for (const TensorUpdate& update : small.updates()) names.insert(update.tensor);
+  return names;
+}
+
+using Names = std::set<std::string>;
+
+const std::vector<InputSpec> kShape = {{{2, 6, 8}, {}}};
+
+TEST(Trained, OfInitializersWhatLayersReadByTheirRows) {
+  // Frequencies, a table of their products, positions, a window, a mask and an epsilon stay.
+  TextModel model(
+      R"(<ir_version: 8, opset_import: ["" : 17]>
+         net (float[2,6,8] x) => (float[2,6,8] y) <float one = {1.0}, int64[1] last = {-1}>
+         { angle = Mul(x, frequencies)
+           turned = Cos(angle)
+           place = ReduceMean<axes=[2]>(x)
+           table = MatMul(place, more_frequencies)
+           p = Add(turned, positions)
+           q = Add(p, table)
+           t = Transpose<perm=[1,0]>(W1)
+           h = MatMul(q, t)
+           b = Add(h, B1)
+           c = PRelu(b, slope)
+           n = LayerNormalization<axis=-1>(c, gain, shift)
+           g = Mul(n, own_gain)
+           m = MatMul(g, W2)
+           w = Mul(m, window)
+           e = Div(w, one)
+           y = Add(e, mask) })",
+      {{"frequencies", "8"},
+       {"more_frequencies", "1x8"},
+       {"positions", "6x8"},
+       {"W1", "16x8"},
+       {"B1", "16"},
+       {"slope", "16"},
+       {"gain", "16"},
+       {"shift", "16"},
+       {"own_gain", "16"},
+       {"W2", "16x8"},
+       {"window", "6x8"},
+       {"mask", "6x1"}});
+  EXPECT_EQ(trained_in(model.graph()),
+            (Names{"W1", "B1", "slope", "gain", "shift", "own_gain", "W2"}));
+}
+
+TEST(Trained, TablesThatInputsLookUp) {
+  const TextModel model(
+      R"(net (int64[N,6] ids) => (float[N,6,8] y) <int64[6] places = {0, 1, 2, 3, 4, 5}>
+         { a = Gather(words, ids)
+           b = Gather(positions, places)
+           c = Add(a, b)
+           y = MatMul(c, W) })",
+      {{"words", "30x8"}, {"positions", "6x8"}, {"W", "8x8"}});
+  const auto trained = trained_weights(model.graph());
+  Names names;
+  for (const WeightId w : trained.ids()) {
+    if (trained[w]) names.insert(model.graph().weights[w].name);
+  }
+  EXPECT_EQ(names, (Names{"words", "W"}));
+}
+
+/// Frequencies on the input, positions, and a window behind the last layer: buffers, though to
+/// their places a gain and a bias belong as well. The scale is a parameter.
+const char* const kRotary = R"(
+def forward(self, x):
+    y = torch.cos(x * self.inv_freq) + self.positions
+    h = torch.relu(torch.matmul(y, self.w1) + self.b1)
+    return torch.matmul(h, self.w2) * self.window * self.scale
+)";
+
+torch::jit::Module rotary() {
+  torch::jit::Module module("rotary");
+  const at::Generator generator = at::detail::createCPUGenerator(3);
+  const auto add = [&](const char* name, at::IntArrayRef dims, bool is_buffer) {
+    module.register_parameter(name, at::randn(dims, generator), is_buffer);
+  };
+  add("inv_freq", {8}, true);
+  add("positions", {6, 8}, true);
+  add("window", {8}, true);
+  add("w1", {8, 16}, false);
+  add("b1", {16}, false);
+  add("w2", {16, 8}, false);
+  add("scale", {}, false);
+  module.define(kRotary);
+  return module;
+}
+
+TEST(Trained, OfTorchScriptItsParameters) {
+  torch_io::ScriptGraph script = torch_io::read_script(rotary(), kShape);
+  EXPECT_EQ(trained_in(script.graph), (Names{"w1", "b1", "w2", "scale"}));
+}
+
+TEST(Trained, OfALiveModuleItsParameters) {
+  torch::nn::Module module;
+  const at::Tensor frequencies = module.register_buffer("frequencies", at::rand({8}) + 0.5);
+  const at::Tensor window = module.register_buffer("window", at::rand({8}) + 0.5);
+  torch::nn::Linear inner = module.register_module("inner", torch::nn::Linear(8, 16));
+  torch::nn::Linear outer = module.register_module("outer", torch::nn::Linear(16, 8));
+  const torch::jit::Module traced =
+      torch_io::traced(module,
+                       [&](const std::vector<at::Tensor>& x) {
+                         return outer(inner(at::cos(x.at(0) * frequencies)).relu()) * window;
+                       },
+                       {at::randn({2, 6, 8})});
+  torch_io::ScriptGraph script = torch_io::read_script(traced, kShape);
+  EXPECT_EQ(trained_in(script.graph),
+            (Names{"inner.weight", "inner.bias", "outer.weight", "outer.bias"}));
+}
+
+TEST(Trained, OfAProgramOfTorchExportItsParameters) {
+  torch_io::ScriptFile file("tests/exported/tiny_rotary.2.15.pt2");
+  EXPECT_EQ(trained_in(file.read({}).graph),
+            (Names{"inner.weight", "inner.bias", "out.weight", "out.bias", "scale"}));
 }
 
 /// Four layers in a row, the second of which also reaches the last.

@@ -139,6 +139,24 @@ class TinyUnread(nn.Module):
         return self.ahead(inner)
 
 
+class TinyRotary(nn.Module):
+    """Rotary frequencies, a table of positions and a window as buffers, and a parameter of one number."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner, self.out = nn.Linear(8, 16), nn.Linear(16, 8)
+        self.scale = nn.Parameter(torch.tensor(0.5))
+        self.register_buffer("inv_freq", 10.0 ** -torch.arange(4))
+        self.register_buffer("positions", torch.randn(6, 8))
+        self.register_buffer("window", torch.linspace(0.5, 1.5, 8), persistent=False)
+
+    def forward(self, x):
+        y = x + self.positions
+        angle = y[..., :1] * self.inv_freq
+        y = torch.cat((y[..., :4] * angle.cos(), y[..., 4:] * angle.sin()), -1)
+        return self.out(F.relu(self.inner(y))) * self.window * self.scale
+
+
 SHARED = """gpt gpt_mask gpt_plain_mask gpt_fused_tied llama llama_rmsnorm alibi t5_bias bert_post_norm vit_fused
     vit_mean vit_cosine vit_linear_attention encoder_post encoder_pre encoder_decoder mixer gated_mlp perceiver conformer
     speech mixture detector lstm gru_both_ways""".split()
@@ -167,6 +185,7 @@ def others():
         ("tiny_text", TinyText, tokens(6), None),
         ("tiny_guarded", TinyGuarded, (torch.randn(2, 3, 8, 8),), None),
         ("tiny_unread", TinyUnread, (torch.randn(2, 6),), None),
+        ("tiny_rotary", TinyRotary, (torch.randn(2, 6, 8),), ({0: batch},)),
         ("tiny_waves", TinyWaves, (torch.randn(2, 8, 3), torch.rand(2)), None),
     ]
 

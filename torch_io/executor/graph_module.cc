@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "parsimony/graph/trained_weights.h"
 #include "parsimony/torch_io/executor/errors.h"
 #include "parsimony/torch_io/executor/program_impl.h"
 #include "parsimony/torch_io/executor/weight_reader_impl.h"
@@ -23,23 +24,24 @@ struct GraphModuleImpl::State {
 
 namespace {
 
-/// Weights that are computed with but not trained.
-IdVector<WeightId, bool> settings_of(const Graph& graph) {
-  IdVector<WeightId, bool> setting(graph.weights.size(), false);
+/// The weights that become parameters.
+IdVector<WeightId, bool> parameters_of(const Graph& graph, const GraphModuleOptions& options) {
+  IdVector<WeightId, bool> result = trained_weights(graph);
+  if (options.constants) result = IdVector<WeightId, bool>(graph.weights.size(), true);
   const std::set<std::string, std::less<>> arithmetic = {"Add", "Sub", "Mul", "Div",
                                                          "Pow", "Max", "Min", "Where"};
   for (const Node& node : graph.nodes) {
     const executor::Operator* op = executor::find_operator(node.domain, node.op);
     for (size_t i = 0; i < node.inputs.size() && op != nullptr; ++i) {
       if (node.inputs[i] == kNone) continue;
-      const WeightId weight = graph.value(node.inputs[i]).weight;
-      if (weight == kNone) continue;
+      const WeightId id = graph.value(node.inputs[i]).weight;
+      if (id == kNone) continue;
       const bool fixed = i < 32 && ((op->fixed >> i) & 1U) != 0;
-      const bool lone = graph.weight(weight).count() == 1 && arithmetic.contains(node.op);
-      if (fixed || lone) setting[weight] = true;
+      const bool lone = graph.weight(id).count() == 1 && arithmetic.contains(node.op);
+      if (fixed || (lone && options.constants)) result[id] = false;
     }
   }
-  return setting;
+  return result;
 }
 
 std::string torch_name(const std::string& name, const std::set<std::string>& taken) {
@@ -61,7 +63,7 @@ GraphModuleImpl::GraphModuleImpl(const Graph& graph, const GraphModuleOptions& o
   }
   state_->program = Program(options.fuses ? executor::with_swish(graph) : graph);
   state_->trainable = options.trainable;
-  const IdVector<WeightId, bool> setting = settings_of(graph);
+  const IdVector<WeightId, bool> is_parameter = parameters_of(graph, options);
   std::set<std::string> taken;
   for (const WeightId w : graph.weights.ids()) {
     const Weight& weight = graph.weights[w];
@@ -73,7 +75,7 @@ GraphModuleImpl::GraphModuleImpl(const Graph& graph, const GraphModuleOptions& o
     at::Tensor tensor = executor::WeightReader(graph, weight).whole();
     const std::string name = torch_name(weight.name, taken);
     taken.insert(name);
-    tensor = tensor.is_floating_point() && !setting[w]
+    tensor = tensor.is_floating_point() && is_parameter[w]
                  ? register_parameter(name, tensor, options.trainable)
                  : register_buffer(name, tensor);
     state_->weights.emplace(weight.name, tensor);

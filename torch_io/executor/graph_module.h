@@ -16,6 +16,8 @@
 namespace parsimony {
 struct GraphModuleOptions {
   bool trainable = true;  ///< parameters require gradients
+  /// Constants are parameters as well, for gradients by all that is cut.
+  bool constants = false;
   /// What one kernel can compute, it does; values in between cannot be observed.
   bool fuses = false;
   /// Weights that are streamed from the file after the graph for every node, instead of being held
@@ -30,10 +32,9 @@ struct GraphModuleOptions {
 ///     GraphModule net(onnx_io::to_graph(file));
 ///     at::Tensor y = net->forward(at::rand({1, 3, 32, 32}));
 ///
-/// Floating-point weights are parameters with the file's names, in which dots become underscores.
-/// Buffers are: integers, running statistics of BatchNormalization, settings (bounds of Clip,
-/// scales of Resize and of quantisation, exponents) and scalars in arithmetic, such as the epsilon
-/// of a decomposed normalisation.
+/// Parameters are what trained_weights() has, under the file's names, in which dots become
+/// underscores. All else are buffers: integers, constants, running statistics of
+/// BatchNormalization, settings (bounds of Clip, scales of Resize and of quantisation, exponents).
 ///
 /// The module starts in evaluation mode. In training mode BatchNormalization uses the batch's
 /// statistics and updates the running ones with its attribute `momentum`, as defined by ONNX, and

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "parsimony/graph/operators/factor.h"
+#include "parsimony/graph/trained_weights.h"
 #include "parsimony/torch_io/script/editor.h"
 #include "parsimony/torch_io/script/errors_impl.h"
 #include "parsimony/torch_io/script/interpreter_impl.h"
@@ -120,18 +123,27 @@ ScriptGraph read(const jit::Module& module, const std::vector<InputSpec>& inputs
   return result;
 }
 
-/// The program as a source, whose numbers cannot all be edited.
-class ScriptSource final : public GraphSource {
+/// The program as a source, whose numbers cannot all be edited, and whose parameters are known.
+class ScriptSource final : public ParameterSource {
  public:
-  explicit ScriptSource(std::shared_ptr<script::Origins> origins) : origins_(std::move(origins)) {}
+  explicit ScriptSource(std::shared_ptr<script::Origins> origins) : origins_(std::move(origins)) {
+    for (const auto& parameter : origins_->module.named_parameters()) {
+      parameters_.insert(parameter.name);
+    }
+  }
 
   std::vector<NodeId> unwritable(const Graph& graph,
                                  const std::vector<Patch>& patches) const override {
     return torch_io::unwritable({graph, origins_, {}, 0}, patches);
   }
 
+  bool is_parameter(const std::string& weight) const override {
+    return parameters_.contains(weight);
+  }
+
  private:
   std::shared_ptr<script::Origins> origins_;
+  std::unordered_set<std::string> parameters_;
 };
 
 }  // namespace

@@ -62,8 +62,8 @@ struct Measuring::State {
       outputs.resize(1);
       outputs.insert(outputs.end(), own.values().begin(), own.values().end());
     }
-    net =
-        GraphModule(std::move(with.graph), GraphModuleOptions{.trainable = by_batch || by_sample});
+    net = GraphModule(std::move(with.graph),
+                      GraphModuleOptions{.trainable = by_batch || by_sample, .constants = true});
     if (gated) gates.emplace(coupling, sites, std::move(with.gates));
     activations.emplace(of, facts, coupling, sites, needs.channels);
     weights.emplace(of, coupling, net->weights(), needs.channels);

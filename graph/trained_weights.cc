@@ -1,0 +1,168 @@
+#include "parsimony/graph/trained_weights.h"
+
+#include <algorithm>
+
+#include "parsimony/graph/operators/linear_form.h"
+
+namespace parsimony {
+namespace {
+
+constexpr int64_t kNoLayer = 0;
+constexpr int64_t kAnyNumber = -1;
+
+class TrainedWeights {
+ public:
+  explicit TrainedWeights(const Graph& graph)
+      : graph_(graph),
+        trained_(graph.weights.size(), false),
+        producer_(graph.values.size(), kNone),
+        constant_(graph.values.size(), false),
+        channels_(graph.values.size(), kNoLayer) {
+    for (const ValueId v : graph.values.ids()) constant_[v] = graph.value(v).weight != kNone;
+    for (const NodeId n : graph.nodes.ids()) visit(n);
+  }
+
+  IdVector<WeightId, bool> result() && { return std::move(trained_); }
+
+ private:
+  void visit(NodeId n) {
+    const Node& node = graph_.nodes[n];
+    const auto is_constant = [&](ValueId v) { return v == kNone || constant_[v]; };
+    const bool constant = !node.inputs.empty() && node.bodies.empty() &&
+                          std::ranges::all_of(node.inputs, is_constant);
+    const int64_t channels = constant ? kNoLayer : channels_of(node);
+    for (const ValueId v : node.outputs) {
+      if (v == kNone) continue;
+      producer_[v] = n;
+      constant_[v] = constant;
+      channels_[v] = channels;
+    }
+  }
+
+  /// Of the layer from which its answer comes. Marks what the node trains.
+  int64_t channels_of(const Node& node) {
+    const OpSchema& schema = schema_of(node);
+    int64_t before = kNoLayer;
+    for (const ValueId v : node.inputs) {
+      if (before == kNoLayer && v != kNone) before = channels_[v];
+    }
+    if (schema.linear.kind != LinearKind::kNotLinear) return channels_of_layer(node);
+    if (schema.has(kAttends)) return kNoLayer;
+    if (schema.norm.gain >= 0) {
+      mark(operand(node, schema.norm.gain));
+      mark(operand(node, schema.norm.shift));
+      return before == kNoLayer ? length_of(operand(node, schema.norm.gain)) : before;
+    }
+    if (schema.zero == ZeroBehaviour::kFirst) mark(operand(node, 1));
+    if (before != kNoLayer && (schema.traits & (kAdds | kMultiplies | kDivides)) != 0) {
+      for (const ValueId v : node.inputs) {
+        if (is_vector_of(v, before)) mark(v);
+      }
+    }
+    return before;
+  }
+
+  int64_t channels_of_layer(const Node& node) {
+    int64_t channels = kNoLayer;
+    for (const int i : weight_operands(node)) {
+      const ValueId v = node.inputs[static_cast<size_t>(i)];
+      if (!constant_[v]) continue;
+      const int64_t made = channels_made_by(node, i, v);
+      if (made == kNoLayer) continue;
+      mark(v);
+      channels = made;
+    }
+    if (channels != kNoLayer) mark(operand(node, schema_of(node).linear.bias));
+    return channels;
+  }
+
+  /// By a matrix; kNoLayer if the operand is none.
+  int64_t channels_made_by(const Node& node, int i, ValueId v) const {
+    const LinearKind kind = schema_of(node).linear.kind;
+    const WeightId weight = graph_.value(v).weight;
+    if (kind == LinearKind::kLookup && !is_given(operand(node, 1))) return kNoLayer;
+    if (weight == kNone) return kAnyNumber;
+    const Shape& dims = graph_.weight(weight).dims;
+    if (kind == LinearKind::kLookup) return dims.empty() ? kNoLayer : dims.back();
+    if (kind == LinearKind::kContraction) return dims.size() < 2 ? kNoLayer : kAnyNumber;
+    const auto form = linear_form(node, i, dims.size());
+    if (!form) return kAnyNumber;
+    // A product over one number is a table of products: of positions and frequencies.
+    const bool sums = kind != LinearKind::kMatrixProduct || dims[form->in_axis] > 1;
+    if (!sums) return kNoLayer;
+    const bool grouped = kind == LinearKind::kTransposedConvolution;
+    return form->out_axis < 0 ? 1 : dims[form->out_axis] * (grouped ? form->groups : 1);
+  }
+
+  static ValueId operand(const Node& node, int i) {
+    return i < 0 || i >= std::ssize(node.inputs) ? kNone : node.inputs[static_cast<size_t>(i)];
+  }
+
+  /// An input of the network, or elements of one.
+  bool is_given(ValueId v) const {
+    while (v != kNone && !graph_.value(v).is_input) v = moved_from(v);
+    return v != kNone;
+  }
+
+  /// What a value has its elements from; kNone if it is computed.
+  ValueId moved_from(ValueId v) const {
+    const NodeId n = producer_[v];
+    if (n == kNone) return kNone;
+    const Node& node = graph_.nodes[n];
+    const bool moves =
+        (schema_of(node).traits & (kCopies | kPermutes | kRearranges | kTakesApart)) != 0;
+    return moves ? node.inputs.front() : kNone;
+  }
+
+  WeightId weight_behind(ValueId v) const {
+    while (v != kNone && graph_.value(v).weight == kNone) v = moved_from(v);
+    return v == kNone ? kNone : graph_.value(v).weight;
+  }
+
+  int64_t length_of(ValueId v) const {
+    const WeightId weight = v == kNone ? kNone : weight_behind(v);
+    return weight == kNone ? kAnyNumber : graph_.weight(weight).count();
+  }
+
+  bool is_vector_of(ValueId v, int64_t channels) const {
+    if (v == kNone || !constant_[v]) return false;
+    const WeightId weight = weight_behind(v);
+    if (weight == kNone) return false;
+    const int64_t count = graph_.weight(weight).count();
+    const Shape& dims = graph_.weight(weight).dims;
+    return count > 1 && std::ranges::max(dims) == count &&
+           (channels == kAnyNumber || channels == count);
+  }
+
+  /// The weights that a constant is, or is computed from.
+  void mark(ValueId v) {
+    if (v == kNone || !constant_[v]) return;
+    if (const WeightId weight = graph_.value(v).weight; weight != kNone) {
+      trained_[weight] = is_floating(graph_.weight(weight).dtype);
+      return;
+    }
+    for (const ValueId input : graph_.nodes[producer_[v]].inputs) mark(input);
+  }
+
+  const Graph& graph_;
+  IdVector<WeightId, bool> trained_;
+  IdVector<ValueId, NodeId> producer_;
+  IdVector<ValueId, bool> constant_;     ///< computed from weights alone
+  IdVector<ValueId, int64_t> channels_;  ///< of the layer that it comes from
+};
+
+}  // namespace
+
+IdVector<WeightId, bool> trained_weights(const Graph& graph) {
+  const auto* source = dynamic_cast<const ParameterSource*>(graph.source.get());
+  IdVector<WeightId, bool> trained(graph.weights.size(), false);
+  bool any = false;
+  for (const WeightId w : graph.weights.ids()) {
+    if (source == nullptr || !source->is_parameter(graph.weights[w].name)) continue;
+    any = true;
+    trained[w] = is_floating(graph.weights[w].dtype);
+  }
+  return any ? trained : TrainedWeights(graph).result();
+}
+
+}  // namespace parsimony
