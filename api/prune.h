@@ -90,7 +90,7 @@ struct MatchSettings {
 struct RecoverySettings {
   std::vector<RecoveryMethod> steps;  ///< in this order
   int rounds = 3;                     ///< of least squares, see api/recovery/refit.h
-  double ridge = 1e-3;                ///< of least squares, see least_squares()
+  std::optional<double> ridge = {};   ///< of least squares, see judged_fit()
   MatchSettings outputs = {};         ///< of kOutputs
   /// kFinetune: on the whole training set, with the dense network as teacher if `distill` says so.
   TrainSettings finetune = gentle_training();

@@ -256,9 +256,15 @@ void describe(JsonWriter& way, const RecoveryState& state) {
   if (state.loss) way("loss", *state.loss);
 }
 
+void describe(JsonWriter& way, const LayerRecovery& fit) {
+  way("layer", fit.layer)("error_before", fit.before)("error_after", fit.after);
+  way("ridge", fit.ridge)("kept", fit.kept);
+}
+
 void describe(JsonWriter& way, const RecoveryStep& step) {
   describe(way, step.after);
   way("method", name_of(step.method))("layers", step.layers)("seconds", step.seconds);
+  if (!step.fits.empty()) way("fits", step.fits);
 }
 
 void describe(JsonWriter& way, const RecoveryReport& report) {

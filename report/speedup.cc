@@ -65,6 +65,24 @@ std::string percent(const std::optional<double>& accuracy) {
   return accuracy ? formatted("%.2f%%", 100 * *accuracy) : "-";
 }
 
+std::string error_text(const std::optional<double>& error) {
+  return error ? formatted("%.4f", *error) : "-";
+}
+
+/// Empty where no layer was fitted.
+std::string fits_text(const RecoveryStep& step) {
+  using enum Table::Align;
+  if (step.fits.empty()) return "";
+  Table table({"layer", "error before", "after", "ridge", ""},
+              {kLeft, kRight, kRight, kRight, kLeft});
+  for (const LayerRecovery& fit : step.fits) {
+    table.add({printable(fit.layer), error_text(fit.before), error_text(fit.after),
+               formatted("%g", fit.ridge), fit.kept ? "kept: worse on held-out samples" : ""});
+  }
+  return "Fits of " + std::string(name_of(step.method)) +
+         "; errors are of held-out samples, which no fit had seen:\n" + table.text();
+}
+
 }  // namespace
 
 std::string to_text(const RecoveryReport& report) {
@@ -75,8 +93,7 @@ std::string to_text(const RecoveryReport& report) {
               {kLeft, kRight, kRight, kRight, kRight, kRight});
   const auto add = [&](const std::string& name, const RecoveryState& state,
                        const std::string& layers, const std::string& seconds) {
-    table.add({name, formatted("%.4f", state.error),
-               state.test_error ? formatted("%.4f", *state.test_error) : "-",
+    table.add({name, formatted("%.4f", state.error), error_text(state.test_error),
                by_loss ? formatted("%.4f", *state.loss) : percent(state.accuracy), layers,
                seconds});
   };
@@ -92,6 +109,7 @@ std::string to_text(const RecoveryReport& report) {
     text += "; test data: " + counted(report.test_samples, "sample");
   }
   text += ".\n";
+  for (const RecoveryStep& step : report.steps) text += fits_text(step);
   for (const std::string& note : report.notes) text += "note: " + printable(note) + "\n";
   return text;
 }

@@ -1,10 +1,37 @@
 #include "parsimony/speedup/least_squares.h"
 
 #include <Eigen/Cholesky>
+#include <algorithm>
+#include <array>
+#include <utility>
 
 #include "parsimony/speedup/errors.h"
 
 namespace parsimony {
+namespace {
+
+constexpr auto kRidges = std::to_array({1e-4, 1e-3, 1e-2, 1e-1, 1.0});
+constexpr double kUsualRidge = 1e-3;
+// Of float32: what is lacking beside what is wanted, where a layer gives just that.
+constexpr double kRounding = 1e-6;
+
+std::vector<Eigen::MatrixXd> solutions(const std::vector<SplitSums>& systems, double ridge) {
+  std::vector<Eigen::MatrixXd> maps;
+  for (const SplitSums& sums : systems) maps.push_back(least_squares(sums.seen, ridge));
+  return maps;
+}
+
+double error_of(const std::vector<SplitSums>& systems, const std::vector<Eigen::MatrixXd>& maps) {
+  double error = 0;
+  for (size_t i = 0; i < systems.size(); ++i) error += held_out_error(systems[i], maps[i]);
+  return error;
+}
+
+bool lacks_nothing(const SplitSums& sums) {
+  return sums.seen.cross.isZero(0) && sums.held.cross.isZero(0);
+}
+
+}  // namespace
 
 Eigen::MatrixXd least_squares(const LeastSquaresSums& sums, double ridge) {
   const Eigen::Index in = sums.second.rows();
@@ -16,8 +43,48 @@ Eigen::MatrixXd least_squares(const LeastSquaresSums& sums, double ridge) {
   if (in == 0 || trace == 0) return Eigen::MatrixXd::Zero(sums.cross.rows(), in);
   Eigen::MatrixXd system = sums.second;
   system.diagonal().array() += ridge * trace / static_cast<double>(in);
+  if (ridge > 0) {  // many times as fast as LDLT, which stands singular systems
+    const Eigen::LLT<Eigen::MatrixXd> factors(system);
+    if (factors.info() == Eigen::Success) {
+      return factors.solve(sums.cross.transpose()).transpose();
+    }
+  }
   const Eigen::LDLT<Eigen::MatrixXd> factors(system);
   return factors.solve(sums.cross.transpose()).transpose();
+}
+
+double held_out_error(const SplitSums& sums, const Eigen::MatrixXd& map) {
+  if (sums.held.cross.size() == 0) return 0;
+  return (map * sums.held.second - 2 * sums.held.cross).cwiseProduct(map).sum() + sums.lacking;
+}
+
+JudgedFit judged_fit(std::vector<SplitSums> systems, std::optional<double> ridge) {
+  JudgedFit fit;
+  if (std::ranges::all_of(systems, lacks_nothing)) return fit;
+  for (SplitSums& sums : systems) {
+    if (sums.seen.cross.size() == 0) sums.seen = std::exchange(sums.held, {});
+    fit.judged = fit.judged || sums.held.cross.size() > 0;
+    fit.before += sums.lacking;
+    fit.wanted += sums.wanted;
+  }
+  if (fit.judged && fit.before <= kRounding * kRounding * fit.wanted) return fit;
+  std::vector<double> candidates(kRidges.begin(), kRidges.end());
+  if (ridge || !fit.judged) candidates = {ridge.value_or(kUsualRidge)};
+  for (const double candidate : candidates) {
+    std::vector<Eigen::MatrixXd> maps = solutions(systems, candidate);
+    const double error = error_of(systems, maps);
+    if (!fit.seen.empty() && error >= fit.after) continue;
+    fit.seen = std::move(maps);
+    fit.ridge = candidate;
+    fit.after = error;
+  }
+  for (SplitSums& sums : systems) {
+    if (sums.held.cross.size() == 0) continue;
+    sums.seen.second += sums.held.second;
+    sums.seen.cross += sums.held.cross;
+  }
+  fit.all = fit.judged ? solutions(systems, fit.ridge) : fit.seen;
+  return fit;
 }
 
 }  // namespace parsimony

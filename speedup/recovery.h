@@ -39,12 +39,23 @@ struct RecoveryState {
   std::optional<double> loss = {};
 };
 
+/// The fit of one layer. Errors are ‖small − dense‖ / ‖dense‖ of what the layer should give, on
+/// samples that were held out of the fit; empty if none were.
+struct LayerRecovery {
+  std::string layer;
+  std::optional<double> before = {};
+  std::optional<double> after = {};  ///< of what was fitted to the other samples
+  double ridge = 0;
+  bool kept = false;  ///< the layer has its weights still, since `after` is worse
+};
+
 /// One step and the network after it.
 struct RecoveryStep {
   RecoveryMethod method = RecoveryMethod::kBias;
   RecoveryState after;
   int layers = 0;  ///< that were changed
   double seconds = 0;
+  std::vector<LayerRecovery> fits = {};  ///< of bias and least-squares, in topological order
 };
 
 struct RecoveryReport {

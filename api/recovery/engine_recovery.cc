@@ -39,19 +39,18 @@ class EngineRecovery final : public RecoveryEngine {
   }
 
   int carry_out(RecoveryMethod method, SmallNetwork& small, const std::vector<std::string>& fixed,
-                std::vector<UnfitLayer>& unfit, std::vector<std::string>& /*notes*/) override {
-    EngineRefit refitting(engine_, [this] { return feed(); });
-    const int64_t batch = samples_.batch(batch_);
+                RefitLog& log, std::vector<std::string>& /*notes*/) override {
+    const bool fits = method != RecoveryMethod::kBatchNorm;
+    const int64_t batch = samples_.batch(fits ? fit_batch(samples_.count(), batch_) : batch_);
+    EngineRefit refitting(engine_, [this, batch] { return feed(batch); });
     switch (method) {
       case RecoveryMethod::kBias:
         return refit(refitting, dense_, small, fixed,
-                     {.weights = false, .batch = batch, .unfit = &unfit});
+                     {.weights = false, .batch = batch, .log = &log});
       case RecoveryMethod::kLeastSquares:
-        return refit(refitting, dense_, small, fixed,
-                     {.ridge = settings_.ridge,
-                      .rounds = settings_.rounds,
-                      .batch = batch,
-                      .unfit = &unfit});
+        return refit(
+            refitting, dense_, small, fixed,
+            {.ridge = settings_.ridge, .rounds = settings_.rounds, .batch = batch, .log = &log});
       case RecoveryMethod::kBatchNorm:
         return estimate_batch_norms(refitting, small);
       default:
@@ -60,9 +59,9 @@ class EngineRecovery final : public RecoveryEngine {
   }
 
  private:
-  HeldFeed feed() const {
+  HeldFeed feed(int64_t batch) const {
     std::vector<std::pair<int64_t, int64_t>> runs;
-    samples_.for_each(false, batch_,
+    samples_.for_each(false, batch,
                       [&](int64_t first, int64_t count) { runs.emplace_back(first, count); });
     return [this, runs, next = size_t{0}]() mutable -> std::optional<HeldBatch> {
       if (next == runs.size()) return {};

@@ -91,12 +91,16 @@ class EngineSums final : public LayerSums {
         sums_(groups_of_layer(fit_.node)) {}
 
   void next_round() override {
-    complete_ = rows_seen_ > 0;
+    complete_ = any_ || complete_;
     any_ = false;
-    for (LeastSquaresSums& sums : sums_) sums.cross.setZero();
+    for (SplitSums& sums : sums_) {
+      sums.seen.cross.setZero();
+      sums.held.cross.setZero();
+      sums.lacking = 0;
+    }
   }
 
-  void add(const Held& input, const Held& wanted, const Held& found, bool rectified) override {
+  void add(const Held& input, const Held& wanted, const Held& found, How how) override {
     Shape kept = bytes_in(wanted).dims;
     const auto rank = std::ssize(kept);
     const int64_t axis =
@@ -104,30 +108,23 @@ class EngineSums final : public LayerSums {
     if (!fit_.kept.empty()) kept[axis] = std::ssize(fit_.kept);
     if (kept != bytes_in(found).dims) return;
     Summing& summing =
-        summing_for({rectified, !complete_, sample_dims(input)}, input, wanted, found, axis);
+        summing_for({how, !complete_, sample_dims(input)}, input, wanted, found, axis);
     std::vector<Held> inputs = {wanted, found};
     if (fit_.weights) inputs.push_back(input);
     const std::vector<Held> results = summing.part->run(inputs);
     const int64_t rows = kept[axis] == 0 ? 0 : rows_in(results.front());
-    if (!complete_) rows_seen_ += rows;
     any_ = true;
-    for (size_t g = 0; g < sums_.size(); ++g) add(results, static_cast<int64_t>(g), rows);
+    for (size_t g = 0; g < sums_.size(); ++g) {
+      add(results, static_cast<int64_t>(g), rows, how.held_out);
+    }
   }
 
-  std::vector<Eigen::MatrixXd> solve() override {
-    const auto is_zero = [](const LeastSquaresSums& sums) { return sums.cross.isZero(0); };
-    if (!any_ || std::ranges::all_of(sums_, is_zero)) return {};
-    std::vector<Eigen::MatrixXd> change;
-    for (const LeastSquaresSums& sums : sums_) {
-      change.push_back(least_squares(sums, fit_.weights ? fit_.options.ridge : 0));
-    }
-    return change;
-  }
+  std::vector<SplitSums> sums() override { return any_ ? sums_ : std::vector<SplitSums>(); }
 
  private:
   /// What is summed: the second moments of the inputs stay the same in all rounds.
   struct What {
-    bool rectified = false;
+    How how;
     bool second = true;
     Shape sample;  ///< of the inputs
     auto operator<=>(const What&) const = default;
@@ -144,8 +141,9 @@ class EngineSums final : public LayerSums {
     return rows;
   }
 
-  /// Gives: the shape of the lacking rows, their sums; with a matrix their products with the inputs
-  /// and, with `second`, the inputs' own products and sums.
+  /// Gives: the shape of the lacking rows, their sums; of what is held out the squares of these and
+  /// of what is wanted; with a matrix the lacking rows' products with the inputs and, with
+  /// `second`, the inputs' own products and sums.
   Summing& summing_for(const What& what, const Held& input, const Held& wanted, const Held& found,
                        int64_t axis) {
     const auto [place, is_new] = known_.try_emplace(what);
@@ -154,11 +152,18 @@ class EngineSums final : public LayerSums {
     GraphBuilder& graph = summing.builder;
     const ValueId target = graph.input(bytes_in(wanted).dtype);
     const ValueId own = graph.input(bytes_in(found).dtype);
-    const ValueId lack = lacking(graph, target, own, axis, fit_.kept, what.rectified);
+    const ValueId kept = channels_of(graph, target, axis, fit_.kept);
     const Shape& dims = bytes_in(found).dims;
-    const ValueId rows = answer_rows_of(graph, rows_, lack, dims.size(), axis, dims[axis]);
+    const auto in_rows = [&](ValueId answer) {
+      return answer_rows_of(graph, rows_, answer, dims.size(), axis, dims[axis]);
+    };
+    const ValueId rows = in_rows(lacking(graph, kept, own, what.how.rectified));
     graph.output(sizes_of(graph, rows));
     graph.output(sum_of_rows(graph, rows));
+    if (what.how.held_out) {
+      graph.output(sum_of_squares(graph, rows));
+      graph.output(sum_of_squares(graph, in_rows(kept)));
+    }
     if (fit_.weights) {
       const ValueId data = graph.input(bytes_in(input).dtype);
       const ValueId x = rows_of(graph, rows_, data, bytes_in(input).dims);
@@ -173,25 +178,31 @@ class EngineSums final : public LayerSums {
   }
 
   /// With a 1 behind every input, if there is a constant to fit.
-  void add(const std::vector<Held>& results, int64_t g, int64_t rows) {
-    constexpr size_t kLack = 1, kCross = 2, kSecond = 3, kInputs = 4;
+  void add(const std::vector<Held>& results, int64_t g, int64_t rows, bool held_out) {
+    constexpr size_t kLack = 1;
+    size_t next = kLack + 1;
     const Eigen::VectorXd lack = vector_in(results[kLack], g);
+    LeastSquaresSums& sums = held_out ? sums_[g].held : sums_[g].seen;
+    if (held_out) {
+      sums_[g].lacking += vector_in(results[next++], g).sum();
+      const double wanted = vector_in(results[next++], g).sum();
+      if (!complete_) sums_[g].wanted += wanted;
+    }
     const bool last = fit_.shift || !fit_.weights;
-    const Eigen::Index in = fit_.weights ? bytes_in(results[kCross]).dims[2] : 0;
+    const Eigen::Index in = fit_.weights ? bytes_in(results[next]).dims[2] : 0;
     const Eigen::Index all = in + (last ? 1 : 0);
-    LeastSquaresSums& sums = sums_[g];
     if (sums.cross.size() == 0) {
       sums.cross.setZero(lack.size(), all);
       sums.second.setZero(all, all);
     }
-    if (in > 0) sums.cross.leftCols(in) += matrix_in(results[kCross], g);
+    if (in > 0) sums.cross.leftCols(in) += matrix_in(results[next++], g);
     if (last) sums.cross.col(in) += lack;
     if (complete_) return;
     if (last) sums.second(in, in) += static_cast<double>(rows);
     if (in == 0) return;
-    sums.second.topLeftCorner(in, in) += matrix_in(results[kSecond], g);
+    sums.second.topLeftCorner(in, in) += matrix_in(results[next++], g);
     if (!last) return;
-    const Eigen::VectorXd inputs = vector_in(results[kInputs], g);
+    const Eigen::VectorXd inputs = vector_in(results[next], g);
     sums.second.col(in).head(in) += inputs;
     sums.second.row(in).head(in) += inputs.transpose();
   }
@@ -200,10 +211,9 @@ class EngineSums final : public LayerSums {
   const LayerFit fit_;
   const RowsOf rows_;
   std::map<What, Summing> known_;
-  std::vector<LeastSquaresSums> sums_;  // by group
-  int64_t rows_seen_ = 0;
-  bool complete_ = false;  ///< the inputs' products have all rows
-  bool any_ = false;       ///< something was added in this round
+  std::vector<SplitSums> sums_;  // by group
+  bool complete_ = false;        ///< the inputs' products have all rows
+  bool any_ = false;             ///< something was added in this round
 };
 
 }  // namespace

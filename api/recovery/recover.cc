@@ -36,24 +36,31 @@ class Recovering {
  private:
   void carry_out(RecoveryMethod method) {
     const double begin = machine::steady_seconds();
-    std::vector<UnfitLayer> unfit;
+    RefitLog log;
     RecoveryStep step;
     step.method = method;
-    step.layers = engine_.carry_out(method, small_, fixed_, unfit, report_.notes);
+    step.layers = engine_.carry_out(method, small_, fixed_, log, report_.notes);
     step.seconds = machine::steady_seconds() - begin;
-    const double before =
-        report_.steps.empty() ? report_.before.error : report_.steps.back().after.error;
+    step.fits = std::move(log.fits);
+    const RecoveryState before =
+        report_.steps.empty() ? report_.before : report_.steps.back().after;
     step.after = evaluate(std::string(name_of(method)));
-    report_.steps.push_back(step);
-    if (step.after.error > before && method != RecoveryMethod::kFinetune) {
+    if (is_further(step.after, before) && method != RecoveryMethod::kFinetune) {
       note(method,
            " left the outputs further from the dense network's; without it, or with "
            "outputs behind it, they may be closer");
     }
     if (method == RecoveryMethod::kLeastSquares || method == RecoveryMethod::kBias) {
-      note_unfit(method, std::move(unfit));
+      note_unfit(method, std::move(log.unfit));
     }
-    if (step.layers == 0) note(method, std::string(": ") + reason_for_nothing(method));
+    if (step.layers == 0) note(method, std::string(": ") + reason_for_nothing(step));
+    report_.steps.push_back(std::move(step));
+  }
+
+  /// Samples that recovery does not see count where there are some.
+  static bool is_further(const RecoveryState& now, const RecoveryState& before) {
+    if (now.test_error && before.test_error) return *now.test_error > *before.test_error;
+    return now.error > before.error;
   }
 
   void note(RecoveryMethod method, const std::string& text) {
@@ -83,8 +90,11 @@ class Recovering {
     }
   }
 
-  static const char* reason_for_nothing(RecoveryMethod method) {
-    switch (method) {
+  static const char* reason_for_nothing(const RecoveryStep& step) {
+    if (std::ranges::any_of(step.fits, &LayerRecovery::kept)) {
+      return "no fit came closer on samples that it had not seen; more samples may help";
+    }
+    switch (step.method) {
       case RecoveryMethod::kBatchNorm:
         return "the network has no BatchNormalization of its own";
       case RecoveryMethod::kBlocks:

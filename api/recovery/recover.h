@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "parsimony/api/prune.h"
-#include "parsimony/speedup/fit_layers.h"
+#include "parsimony/api/recovery/refit.h"
 #include "parsimony/speedup/recovery.h"
 #include "parsimony/speedup/small_network.h"
 
@@ -28,10 +28,10 @@ class RecoveryEngine {
   virtual RecoveryState state_of(const SmallNetwork& small) = 0;
 
   /// @param fixed  tensors with single elements that stay zero
-  /// @param unfit  receives layers that are left for a reason that only the engine knows
+  /// @param log    receives what became of the layers
   /// @returns the number of layers, or tensors, that changed
   virtual int carry_out(RecoveryMethod method, SmallNetwork& small,
-                        const std::vector<std::string>& fixed, std::vector<UnfitLayer>& unfit,
+                        const std::vector<std::string>& fixed, RefitLog& log,
                         std::vector<std::string>& notes) = 0;
 };
 

@@ -66,12 +66,26 @@ Graph with_all_steps(Graph dense, std::vector<FitLayer>& layers) {
   return dense;
 }
 
+/// With fewer than five batches the last one; a single one is not held out.
+std::vector<bool> held_out_of(int64_t batches) {
+  std::vector<bool> held_out(static_cast<size_t>(batches), false);
+  const auto period = static_cast<size_t>(std::min(batches, kHeldOut));
+  if (period < 2) return held_out;
+  for (size_t b = period - 1; b < held_out.size(); b += period) held_out[b] = true;
+  return held_out;
+}
+
+std::optional<double> relative(double squares, double wanted) {
+  if (wanted <= 0) return {};
+  return std::sqrt(std::max(0.0, squares) / wanted);
+}
+
 /// Without those that the engine leaves.
 std::vector<FitLayer> fitted_by(RefitEngine& engine, const Graph& small,
                                 std::vector<FitLayer> layers, const RefitOptions& options) {
   std::erase_if(layers, [&](const FitLayer& layer) {
     const std::string_view why = engine.why_unfit(small, layer);
-    if (!why.empty() && options.unfit != nullptr) options.unfit->push_back({layer.node, why});
+    if (!why.empty() && options.log != nullptr) options.log->unfit.push_back({layer.node, why});
     return !why.empty();
   });
   return layers;
@@ -101,11 +115,10 @@ class Refit {
   }
 
  private:
-  /// Of a layer, for each batch.
-  struct Data {
-    std::vector<Held> inputs;
-    std::vector<std::vector<Held>> wanted;  ///< of the dense network, as of dense_reads()
-    Ints steps;
+  /// Of a layer's weights.
+  struct Values {
+    std::vector<double> matrix;
+    std::vector<double> shift;
   };
 
   template <typename Reads>
@@ -130,7 +143,7 @@ class Refit {
   bool change(const FitLayer& layer) {
     bool changed = false;
     if (walks_.count() > 0 && (options_.weights || layer.shift != kNone)) {
-      const Data data = data_of(layer);
+      const FitData data = data_of(layer);
       changed = layer.state == kNone ? change_linear(layer, data) : change_recurrent(layer, data);
     }
     for (const ValueId v : dense_reads(layer)) walks_[0].finish(v);
@@ -138,39 +151,61 @@ class Refit {
     return changed;
   }
 
-  bool change_linear(const FitLayer& layer, const Data& data) {
-    bool changed = false;
+  bool change_linear(const FitLayer& layer, const FitData& data) {
     const int rounds = options_.weights && layer.rectified ? std::max(1, options_.rounds) : 1;
     const Graph& graph = small_.graph();
     const std::unique_ptr<LayerSums> sums = engine_.sums_for(
         {layer, graph.node(layer.node), graph.weight(layer.weight), kept_channels(small_, layer),
-         data.steps, options_.weights, layer.shift != kNone, options_});
+         data.steps, options_.weights, layer.shift != kNone});
+    std::optional<double> ridge = options_.weights ? options_.ridge : std::optional(0.0);
+    JudgedFit best;
+    Values before;
     for (int round = 0; round < rounds; ++round) {
       sums->next_round();
       const std::vector<Held> found = walks_[1].behind(layer.weight, layer.answer);
       for (size_t b = 0; b < data.inputs.size(); ++b) {
-        sums->add(data.inputs[b], data.wanted.front()[b], found[b], round > 0);
+        const LayerSums::How how = {.rectified = round > 0, .held_out = data.held_out[b]};
+        sums->add(data.inputs[b], data.wanted.front()[b], found[b], how);
       }
-      const std::vector<Eigen::MatrixXd> change = sums->solve();
-      if (change.empty()) break;
-      change_values(layer, change);
-      changed = true;
+      JudgedFit fit = judged_fit(sums->sums(), ridge);
+      if (round == 0) record(layer, fit);
+      if (!fit.helps()) break;
+      best = std::move(fit);
+      ridge = best.ridge;
+      before = values_of(layer);
+      // What judges the next round has not been seen so far.
+      if (round + 1 < rounds) change_values(layer, before, best.seen);
     }
-    return changed;
+    if (best.all.empty()) return false;
+    change_values(layer, before, best.all);
+    return true;
   }
 
-  bool change_recurrent(const FitLayer& layer, const Data& data) {
+  bool change_recurrent(const FitLayer& layer, const FitData& data) {
     // Its errors come back to it: a fit to few samples can be far off on others.
     if (options_.weights && rows_of(data) < kRowsPerColumn * (columns_of(layer) + 1)) {
-      if (options_.unfit != nullptr) options_.unfit->push_back({layer.node, "too few samples"});
+      if (options_.log != nullptr) options_.log->unfit.push_back({layer.node, "too few samples"});
       return false;
     }
-    return engine_.fit_recurrent(dense_, small_, layer, data.inputs, data.wanted, options_,
-                                 reason());
+    const JudgedFit fit = engine_.fit_recurrent(dense_, small_, layer, data, options_, reason());
+    record(layer, fit);
+    return fit.helps();
+  }
+
+  void record(const FitLayer& layer, const JudgedFit& fit) {
+    if (options_.log == nullptr || fit.seen.empty()) return;
+    LayerRecovery result{.layer = label_of(small_.graph(), small_.graph().node(layer.node)),
+                         .ridge = fit.ridge,
+                         .kept = !fit.helps()};
+    if (fit.judged) {
+      result.before = relative(fit.before, fit.wanted);
+      result.after = relative(fit.after, fit.wanted);
+    }
+    options_.log->fits.push_back(std::move(result));
   }
 
   /// Of all ranks.
-  int64_t rows_of(const Data& data) const {
+  int64_t rows_of(const FitData& data) const {
     double rows = 0;
     for (const Held& x : data.inputs) {
       const Shape dims = engine_.dims_of(x);
@@ -185,17 +220,18 @@ class Refit {
   }
 
   /// From as many samples as the fit takes, and of these as many rows.
-  Data data_of(const FitLayer& layer) {
+  FitData data_of(const FitLayer& layer) {
     const int ranks = engine_.ranks();
     const int64_t enough = std::max(kFewestRows, kRowsPerColumn * (columns_of(layer) + 1)) / ranks;
     const int64_t together = options_.batch * ranks;
-    const int64_t fewest = (kFewestSamples + together - 1) / together;
+    const int64_t fewest = std::max((kFewestSamples + together - 1) / together, kHeldOut);
     while (true) {
-      Data data;
+      FitData data;
       data.inputs = walks_[1].compute(layer.input);
       for (const ValueId v : dense_reads(layer)) data.wanted.push_back(walks_[0].compute(v));
       walks_.shrink();
       data.inputs.resize(static_cast<size_t>(walks_.count()));
+      data.held_out = held_out_of(walks_.count());
       for (auto& batches : data.wanted) batches.resize(data.inputs.size());
       const Shape dims = engine_.dims_of(data.wanted.front().front());
       const auto rank = std::ssize(dims);
@@ -230,8 +266,16 @@ class Refit {
     return scale;
   }
 
-  /// `change` [out / g, in (+ 1)] by group is of the answer.
-  void change_values(const FitLayer& layer, const std::vector<Eigen::MatrixXd>& change) {
+  Values values_of(const FitLayer& layer) const {
+    const Graph& graph = small_.graph();
+    Values values{to_host(graph.weight(layer.weight)).floats, {}};
+    if (layer.shift != kNone) values.shift = to_host(graph.weight(layer.shift)).floats;
+    return values;
+  }
+
+  /// `change` [out / g, in (+ 1)] by group is of the answer, and what the layer had before.
+  void change_values(const FitLayer& layer, Values values,
+                     const std::vector<Eigen::MatrixXd>& change) {
     constexpr double kDead = 1e-12;
     const Graph& graph = small_.graph();
     const auto groups = static_cast<int64_t>(change.size());
@@ -244,18 +288,15 @@ class Refit {
       return std::abs(s) < kDead ? 0 : change[g](o, column) / s;
     };
     if (shift) {
-      const Weight& old = graph.weight(layer.shift);
-      std::vector<double> values = to_host(old).floats;
       for (int64_t g = 0; g < groups; ++g) {
         for (int64_t o = 0; o < out; ++o) {
-          values[g * out + o] += of(g, o, columns) * layer.shift_sign;
+          values.shift[g * out + o] += of(g, o, columns) * layer.shift_sign;
         }
       }
-      assign(small_, old, values, reason());
+      assign(small_, graph.weight(layer.shift), values.shift, reason());
     }
     if (!options_.weights) return;
     const Weight& old = graph.weight(layer.weight);
-    std::vector<double> values = to_host(old).floats;
     int64_t kernel = 1;
     for (size_t d = 2; d < old.dims.size(); ++d) kernel *= old.dims[d];
     const int64_t in = columns / kernel;
@@ -263,11 +304,12 @@ class Refit {
       for (int64_t o = 0; o < out; ++o) {
         for (int64_t c = 0; c < columns; ++c) {
           const int64_t transposed = ((g * in + c / kernel) * out + o) * kernel + c % kernel;
-          values[layer.out_axis == 0 ? (g * out + o) * columns + c : transposed] += of(g, o, c);
+          values.matrix[layer.out_axis == 0 ? (g * out + o) * columns + c : transposed] +=
+              of(g, o, c);
         }
       }
     }
-    assign(small_, old, values, reason());
+    assign(small_, old, values.matrix, reason());
   }
 
   RefitEngine& engine_;
@@ -297,6 +339,11 @@ void sum_over_ranks(RefitEngine& engine, ChannelMoments& moments) {
 }
 
 }  // namespace
+
+int64_t fit_batch(int64_t samples, int64_t most) {
+  constexpr int64_t kMost = kFewestSamples / kHeldOut;
+  return std::clamp<int64_t>(samples / kHeldOut, 1, std::min(most, kMost));
+}
 
 int refit(RefitEngine& engine, const Graph& dense, SmallNetwork& small,
           const std::vector<std::string>& fixed, const RefitOptions& options) {

@@ -4,6 +4,7 @@
 #include <Eigen/Core>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,20 +13,33 @@
 #include "parsimony/api/recovery/parts.h"
 #include "parsimony/api/recovery/walk.h"
 #include "parsimony/speedup/fit_layers.h"
+#include "parsimony/speedup/least_squares.h"
+#include "parsimony/speedup/recovery.h"
 #include "parsimony/speedup/small_network.h"
 
 namespace parsimony {
 
-struct RefitOptions {
-  bool weights = true;  ///< matrix and shift; otherwise only the shift
-  double ridge = 1e-3;  ///< see least_squares()
-  int rounds = 3;       ///< for layers before a Relu; others need one
-  int64_t batch = 64;   ///< samples per run
-  int64_t most_bytes = kMostActivations;
-  /// Receives layers that the engine does not fit, and recurrent ones for which there are too few
-  /// samples; null: nobody asks.
-  std::vector<UnfitLayer>* unfit = nullptr;
+/// What became of the layers.
+struct RefitLog {
+  std::vector<LayerRecovery> fits;  ///< those that were fitted
+  /// Those that the engine does not fit, and recurrent ones for which there are too few samples.
+  std::vector<UnfitLayer> unfit;
 };
+
+struct RefitOptions {
+  bool weights = true;               ///< matrix and shift; otherwise only the shift
+  std::optional<double> ridge = {};  ///< see judged_fit()
+  int rounds = 3;                    ///< for layers before a Relu; others need one
+  int64_t batch = 64;                ///< samples per run; see fit_batch()
+  int64_t most_bytes = kMostActivations;
+  RefitLog* log = nullptr;  ///< null: nobody asks
+};
+
+/// One batch in so many is held out of a fit, the last of them.
+inline constexpr int64_t kHeldOut = 5;
+
+/// Samples per run, at most `most`, of which so many make several batches.
+int64_t fit_batch(int64_t samples, int64_t most);
 
 /// A layer of the small network that is fitted.
 struct LayerFit {
@@ -36,21 +50,35 @@ struct LayerFit {
   std::vector<int64_t> steps;  ///< by spatial axis: every so many positions; empty: all
   bool weights = true;         ///< fit the matrix
   bool shift = true;           ///< fit a constant beside it
-  const RefitOptions& options;
 };
 
 /// Sums over the rows of a layer: its inputs x, with 1 appended for a shift, and what its answer
 /// lacks.
 class LayerSums {
  public:
+  /// What is added of a batch.
+  struct How {
+    bool rectified = false;  ///< where Relu zeroes the dense target, any negative value is as good
+    bool held_out = false;   ///< it only judges the fit
+    auto operator<=>(const How&) const = default;
+  };
+
   virtual ~LayerSums() = default;
   /// Forgets what is lacking, which a round changes; the inputs stay.
   virtual void next_round() = 0;
-  /// @param rectified  where Relu zeroes the dense target, any negative value is as good
-  virtual void add(const Held& input, const Held& wanted, const Held& found, bool rectified) = 0;
-  /// The change of the matrix, and of the constant behind it, for each group of the layer: [out,
-  /// in (+ 1)]; empty if nothing is lacking.
-  virtual std::vector<Eigen::MatrixXd> solve() = 0;
+  virtual void add(const Held& input, const Held& wanted, const Held& found, How how) = 0;
+  /// For each group of the layer those whose fit is the change of the matrix, and of the constant
+  /// behind it: [out, in (+ 1)]. Empty if nothing was added.
+  virtual std::vector<SplitSums> sums() = 0;
+};
+
+/// What the fit of a layer takes, by batch.
+struct FitData {
+  std::vector<Held> inputs;
+  /// Values of the dense network: the answer; of a recurrent layer those of recurrent_reads().
+  std::vector<std::vector<Held>> wanted;
+  std::vector<bool> held_out;  ///< batches that only judge the fit
+  std::vector<int64_t> steps;  ///< see LayerFit
 };
 
 /// Of a value's channels, its axis 1.
@@ -72,12 +100,11 @@ class RefitEngine : public Parts {
   }
   virtual std::unique_ptr<LayerSums> sums_for(const LayerFit& fit) = 0;
 
-  /// Fits a recurrent layer. @param dense  by batch, as of recurrent_reads(). @returns did it?
-  virtual bool fit_recurrent(const Graph& /*dense*/, SmallNetwork& /*small*/,
-                             const FitLayer& /*layer*/, const std::vector<Held>& /*inputs*/,
-                             const std::vector<std::vector<Held>>& /*wanted*/,
-                             const RefitOptions& /*options*/, const std::string& /*reason*/) {
-    return false;
+  /// Fits a recurrent layer, and changes its weights if that helps.
+  virtual JudgedFit fit_recurrent(const Graph& /*dense*/, SmallNetwork& /*small*/,
+                                  const FitLayer& /*layer*/, const FitData& /*data*/,
+                                  const RefitOptions& /*options*/, const std::string& /*reason*/) {
+    return {};
   }
 
   virtual ChannelMoments moments_of(const Held& value) = 0;
@@ -98,6 +125,10 @@ class RefitEngine : public Parts {
 /// the layer compensates for errors of the other summand (see fit_layers). Both networks walk
 /// through the data once (see Walk); a layer takes as many samples and positions as its fit needs.
 /// Memory does not grow with the number of samples.
+///
+/// One batch in five is held out: by the error on these the ridge is chosen, and a layer whose fit
+/// makes that error larger keeps its weights (see judged_fit). What is assigned is fitted, with
+/// that ridge, to all batches.
 ///
 /// Without `weights` only Δ₁ is fitted: the mean residual, mostly that of the removed channels, is
 /// added to the bias.

@@ -225,11 +225,13 @@ ValueId products(GraphBuilder& graph, ValueId a, ValueId b) {
   return graph.node("MatMul", {transpose(graph, a, {0, 2, 1}), b});
 }
 
-ValueId lacking(GraphBuilder& graph, ValueId wanted, ValueId found, int64_t axis,
-                const std::vector<int64_t>& kept, bool rectified) {
-  if (!kept.empty()) {
-    wanted = graph.node("Gather", {wanted, graph.constant(kept)}, {{"axis", axis}});
-  }
+ValueId channels_of(GraphBuilder& graph, ValueId answer, int64_t axis,
+                    const std::vector<int64_t>& kept) {
+  if (kept.empty()) return answer;
+  return graph.node("Gather", {answer, graph.constant(kept)}, {{"axis", axis}});
+}
+
+ValueId lacking(GraphBuilder& graph, ValueId wanted, ValueId found, bool rectified) {
   const ValueId lack = graph.node("Sub", {wanted, found});
   if (!rectified) return lack;
   const ValueId active = graph.node("Greater", {wanted, graph.constant({}, {0.0F})});
@@ -238,6 +240,10 @@ ValueId lacking(GraphBuilder& graph, ValueId wanted, ValueId found, int64_t axis
 }
 
 ValueId sizes_of(GraphBuilder& graph, ValueId a) { return graph.node("Shape", {a}); }
+
+ValueId sum_of_squares(GraphBuilder& graph, ValueId a) {
+  return sum_of_rows(graph, graph.node("Mul", {a, a}));
+}
 
 ValueId sum_of_rows(GraphBuilder& graph, ValueId a) {
   return graph.node("ReduceSum", {a, graph.constant(Ints{1})}, {{"keepdims", int64_t{0}}});

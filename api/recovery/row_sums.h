@@ -55,16 +55,22 @@ ValueId rows_of(GraphBuilder& graph, const RowsOf& rows, ValueId x, const Shape&
 ValueId answer_rows_of(GraphBuilder& graph, const RowsOf& rows, ValueId answer, size_t rank,
                        int64_t axis, int64_t channels);
 
-/// What a layer's answer lacks of the one that is wanted, at the kept channels of that, if there
-/// are any. @param rectified  where Relu zeroes the wanted answer, any negative value is as good
-ValueId lacking(GraphBuilder& graph, ValueId wanted, ValueId found, int64_t axis,
-                const std::vector<int64_t>& kept, bool rectified);
+/// These of an answer's channels; all if there are none.
+ValueId channels_of(GraphBuilder& graph, ValueId answer, int64_t axis,
+                    const std::vector<int64_t>& kept);
+
+/// What a layer's answer lacks of the one that is wanted. @param rectified  where Relu zeroes the
+/// wanted answer, any negative value is as good
+ValueId lacking(GraphBuilder& graph, ValueId wanted, ValueId found, bool rectified);
 
 /// Σ a bᵀ over the rows of [groups, rows, n] and [groups, rows, m]: [groups, n, m].
 ValueId products(GraphBuilder& graph, ValueId a, ValueId b);
 
 /// Σ a over its rows: [groups, n].
 ValueId sum_of_rows(GraphBuilder& graph, ValueId a);
+
+/// Σ a² over its rows: [groups, n].
+ValueId sum_of_squares(GraphBuilder& graph, ValueId a);
 
 /// The sizes of a value, as int64.
 ValueId sizes_of(GraphBuilder& graph, ValueId a);

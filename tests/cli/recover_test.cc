@@ -130,6 +130,42 @@ TEST_F(CliRecover, SaysWhatEachStepBrought) {
   const double fitted = recovery["steps"][1]["output_error"];
   EXPECT_LT(bias, before);
   EXPECT_LT(fitted, bias);
+  const Json& fits = recovery["steps"][1]["fits"];
+  ASSERT_FALSE(fits.empty());
+  EXPECT_FALSE(recovery["steps"][2].contains("fits"));
+  for (const Json& fit : fits) {
+    const bool worse = fit["error_after"].get<double>() >= fit["error_before"].get<double>();
+    EXPECT_EQ(fit["kept"], worse) << fit;
+    EXPECT_GE(fit["ridge"].get<double>(), 1e-4);
+    EXPECT_NE(outcome.out.find("\n" + fit["layer"].get<std::string>() + " "), std::string::npos)
+        << outcome.out;
+  }
+  EXPECT_NE(outcome.out.find("Fits of least-squares; errors are of held-out samples"),
+            std::string::npos)
+      << outcome.out;
+}
+
+/// A hundred inputs of the last layer, and few samples: with a ridge that is given, too.
+TEST_F(CliRecover, SaysWhichLayersKeepTheirWeights) {
+  onnx::ModelProto model = model_of(
+      "net (float[N,100] x) => (float[N,8] y) { a = Gemm<transB=1>(x, W1) b = Tanh(a) "
+      "y = Gemm<transB=1>(b, W2) }");
+  add_weight(model, "W1", "100x100");
+  add_weight(model, "W2", "8x100");
+  write_file(place_ / "wide.onnx", model.SerializeAsString());
+  const Outcome outcome = place_.run(
+      "prune wide.onnx -o o.onnx --ratio 0.5 --recover least-squares --ridge 1e-6 "
+      "--calibration random:64 --samples 30 --report r.json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json step = Json::parse(place_.bytes("r.json"))["recovery"]["steps"][0];
+  EXPECT_EQ(step["layers"], 0);
+  ASSERT_EQ(step["fits"].size(), 1U);
+  EXPECT_EQ(step["fits"][0]["kept"], true);
+  EXPECT_EQ(step["fits"][0]["ridge"], 1e-6);
+  EXPECT_NE(outcome.out.find("kept: worse on held-out samples"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("no fit came closer on samples that it had not seen"),
+            std::string::npos)
+      << outcome.out;
 }
 
 TEST_F(CliRecover, AConfigNamesStepsAndData) {

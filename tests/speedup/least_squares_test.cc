@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <set>
 
 #include "parsimony/base/errors.h"
 
@@ -69,6 +70,101 @@ TEST(LeastSquares, NothingSeenIsNoChange) {
   const MatrixXd map = least_squares(sums, 0);
   EXPECT_EQ(map.rows(), 2);
   EXPECT_TRUE(map.isZero(0));
+}
+
+/// Samples of which some are held out.
+struct Split {
+  MatrixXd x, y;  ///< seen
+  MatrixXd held_x, held_y;
+
+  SplitSums sums() const {
+    return {sums_of(x, y), sums_of(held_x, held_y), held_y.squaredNorm(), 4 * held_y.squaredNorm()};
+  }
+  double error(const MatrixXd& map) const {
+    return (held_y - held_x * map.transpose()).squaredNorm();
+  }
+};
+
+/// `rows` samples of a map, with noise of this size.
+Split noisy(int rows, int in, double noise, unsigned seed) {
+  const MatrixXd map = numbers(3, in, seed);
+  Split split{numbers(rows, in, seed + 1), {}, numbers(rows, in, seed + 2), {}};
+  split.y = split.x * map.transpose() + noise * numbers(rows, 3, seed + 3);
+  split.held_y = split.held_x * map.transpose() + noise * numbers(rows, 3, seed + 4);
+  return split;
+}
+
+TEST(JudgedFit, FindsTheErrorOfWhatWasHeldOutWithoutTheSamples) {
+  const Split split = noisy(30, 8, 0.5, 10);
+  for (const double ridge : {0.0, 1e-3, 1.0}) {
+    const MatrixXd map = least_squares(sums_of(split.x, split.y), ridge);
+    EXPECT_NEAR(held_out_error(split.sums(), map), split.error(map), 1e-9 * split.error(map));
+  }
+}
+
+TEST(JudgedFit, TakesTheRidgeThatServesBestWhatWasHeldOut) {
+  std::set<double> taken;
+  for (const double noise : {0.0, 0.3, 1.0, 3.0}) {
+    const std::vector<Split> groups = {noisy(14, 12, noise, 20), noisy(14, 12, noise, 30)};
+    double best = std::numeric_limits<double>::infinity();
+    double wanted = 0;
+    for (const double ridge : {1e-4, 1e-3, 1e-2, 1e-1, 1.0}) {
+      double error = 0;
+      for (const Split& split : groups) {
+        const double lambda = ridge * split.x.squaredNorm() / 12;
+        error += split.error(by_qr(split.x, split.y, lambda));
+      }
+      if (error < best) wanted = ridge;
+      best = std::min(best, error);
+    }
+    const JudgedFit fit = judged_fit({groups[0].sums(), groups[1].sums()}, {});
+    EXPECT_EQ(fit.ridge, wanted) << noise;
+    EXPECT_NEAR(fit.after, best, 1e-6 * best + 1e-9) << noise;
+    EXPECT_NEAR(fit.before, groups[0].held_y.squaredNorm() + groups[1].held_y.squaredNorm(), 1e-9);
+    EXPECT_DOUBLE_EQ(fit.wanted, 4 * fit.before);
+    taken.insert(fit.ridge);
+  }
+  EXPECT_GT(taken.size(), 1U);
+}
+
+TEST(JudgedFit, IsInTheEndOfAllSamples) {
+  const Split split = noisy(20, 6, 0.3, 40);
+  MatrixXd x(40, 6);
+  MatrixXd y(40, 3);
+  x << split.x, split.held_x;
+  y << split.y, split.held_y;
+  const JudgedFit fit = judged_fit({split.sums()}, 1e-2);
+  EXPECT_EQ(fit.ridge, 1e-2);
+  EXPECT_TRUE(fit.helps());
+  EXPECT_LT(apart(fit.all.at(0), by_qr(x, y, 1e-2 * x.squaredNorm() / 6)), 1e-8);
+  EXPECT_LT(apart(fit.seen.at(0), by_qr(split.x, split.y, 1e-2 * split.x.squaredNorm() / 6)), 1e-8);
+}
+
+TEST(JudgedFit, DoesNotHelpWhereItHasLearntNoiseOnly) {
+  Split split = noisy(10, 9, 0, 50);
+  split.y = numbers(10, 3, 51);
+  split.held_y = 0.1 * numbers(10, 3, 52);
+  EXPECT_FALSE(judged_fit({split.sums()}, {}).helps());
+  EXPECT_FALSE(judged_fit({split.sums()}, 1e-3).helps());
+}
+
+TEST(JudgedFit, IsNotJudgedWhereNothingWasHeldOut) {
+  const Split split = noisy(20, 6, 0.3, 60);
+  const JudgedFit fit = judged_fit({{sums_of(split.x, split.y), {}}}, {});
+  EXPECT_FALSE(fit.judged);
+  EXPECT_TRUE(fit.helps());
+  EXPECT_EQ(fit.ridge, 1e-3);
+  EXPECT_EQ(fit.all.at(0), least_squares(sums_of(split.x, split.y), 1e-3));
+}
+
+TEST(JudgedFit, NothingLacksIsNoFit) {
+  const SplitSums sums{{MatrixXd::Identity(2, 2), MatrixXd::Zero(1, 2)}, {}};
+  EXPECT_FALSE(judged_fit({sums}, {}).helps());
+  EXPECT_FALSE(judged_fit({}, {}).helps());
+  SplitSums rounded = noisy(20, 6, 0, 70).sums();
+  EXPECT_TRUE(judged_fit({rounded}, {}).helps());
+  rounded.wanted = 1e12 * rounded.lacking;
+  EXPECT_FALSE(judged_fit({rounded}, {}).helps());
 }
 
 std::string message_of(const LeastSquaresSums& sums) {

@@ -165,6 +165,17 @@ TEST_P(OnEngine, RecoveryIsThatOfLibtorch) {
     EXPECT_NEAR(found.report.before.error, wanted.report.before.error, 1e-5);
     EXPECT_NEAR(step.after.error, wanted.report.steps.front().after.error, 1e-4);
     EXPECT_EQ(found.report.notes, wanted.report.notes);
+    const std::vector<LayerRecovery>& fits = wanted.report.steps.front().fits;
+    EXPECT_EQ(fits.empty(), method == kBatchNorm);
+    ASSERT_EQ(step.fits.size(), fits.size());
+    for (size_t i = 0; i < fits.size(); ++i) {
+      EXPECT_EQ(step.fits[i].layer, fits[i].layer);
+      EXPECT_EQ(step.fits[i].ridge, fits[i].ridge);
+      EXPECT_EQ(step.fits[i].kept, fits[i].kept);
+      ASSERT_TRUE(step.fits[i].before && step.fits[i].after);
+      EXPECT_NEAR(*step.fits[i].before, *fits[i].before, 1e-4);
+      EXPECT_NEAR(*step.fits[i].after, *fits[i].after, 1e-4);
+    }
     ASSERT_EQ(found.updates.size(), wanted.updates.size());
     for (size_t i = 0; i < found.updates.size(); ++i) {
       const auto floats = [](const TensorUpdate& update) {

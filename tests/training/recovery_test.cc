@@ -1,5 +1,6 @@
 // Recovery on small networks: what each step changes, and that a plan repeats it.
 #include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
@@ -117,7 +118,7 @@ TEST(Refit, EqualsADenseSolveInDoubleForEveryLayer) {
       {"d", "b", "W2", "mean", 2}, {"g", "e", "W3", "B3", 5, 1, 2}, {"y", "j", "W4", "B4", 10, -1}};
   SmallNetwork small(net.graph(), net.plan());
   const SmallNetwork before(net.graph(), net.plan());
-  refit(net.graph(), small, {}, net.batches, {.rounds = 1, .batch = 16});
+  refit(net.graph(), small, {}, net.batches, {.ridge = 1e-3, .rounds = 1, .batch = 16});
   for (const FittedLayer& layer : layers) {
     SCOPED_TRACE(layer.weight);
     // What the layer was fitted from: those before it as they are now, itself as it was.
@@ -205,11 +206,87 @@ TEST(Refit, DoesNotDependOnHowManySamplesRunAtOnce) {
   const Pruned net;
   SmallNetwork one(net.graph(), net.plan());
   SmallNetwork other(net.graph(), net.plan());
-  refit(net.graph(), one, {}, net.batches, {.batch = 48});
-  refit(net.graph(), other, {}, net.batches, {.batch = 5});
+  refit(net.graph(), one, {}, net.batches, {.ridge = 1e-3, .rounds = 1, .batch = 48});
+  refit(net.graph(), other, {}, net.batches, {.ridge = 1e-3, .rounds = 1, .batch = 5});
   for (const char* name : {"W2", "W3", "W4", "B4"}) {
     EXPECT_LT(apart(tensor(one.graph(), name), tensor(other.graph(), name)), 1e-4) << name;
   }
+}
+
+/// Of what half of the hidden units gave, the other half, odd functions of other directions, tells
+/// little; few samples teach noise.
+struct Overfitted {
+  TextModel model{R"(net (float[N,24] x) => (float[N,4] y)
+                     { a = Gemm<transB=1>(x, W1)
+                       b = Tanh(a)
+                       y = Gemm<transB=1>(b, W2) })",
+                  {{"W1", "24x24"}, {"W2", "4x24"}}};
+  Pruning pruning = plan_pruning(model.graph(), from_shorthand({.criterion = "l1", .ratio = 0.5}));
+
+  static Batches samples(int64_t count, uint64_t seed) {
+    return [=](int64_t size) -> Feed {
+      const at::Tensor all = at::randn({count, 24}, at::detail::createCPUGenerator(seed));
+      return [all, size, next = int64_t{0}]() mutable -> std::optional<SampleBatch> {
+        if (next >= all.size(0)) return {};
+        SampleBatch batch;
+        batch.inputs = {all.slice(0, next, next + size)};
+        batch.count = batch.inputs[0].size(0);
+        next += size;
+        return batch;
+      };
+    };
+  }
+  double error(const SmallNetwork& small) const {
+    return output_error(model.graph(), small, samples(2000, 7), 500);
+  }
+};
+
+TEST(Refit, ALayerThatFitsWorseOnHeldOutSamplesKeepsItsWeights) {
+  const Overfitted net;
+  SmallNetwork small(net.model.graph(), net.pruning.plan);
+  RefitLog log;
+  const RefitOptions options{.ridge = 1e-6, .batch = fit_batch(15, 64), .log = &log};
+  EXPECT_EQ(refit(net.model.graph(), small, {}, Overfitted::samples(15, 3), options), 0);
+  EXPECT_TRUE(small.updates().empty());
+  ASSERT_EQ(log.fits.size(), 1U);
+  const LayerRecovery& fit = log.fits.front();
+  EXPECT_EQ(fit.layer, "y");
+  EXPECT_TRUE(fit.kept);
+  EXPECT_EQ(fit.ridge, 1e-6);
+  ASSERT_TRUE(fit.before && fit.after);
+  EXPECT_GT(*fit.after, *fit.before);
+  EXPECT_NEAR(*fit.before, net.error(small), 0.3);
+}
+
+TEST(Refit, FewSamplesMakeANetworkNoWorseOnOthers) {
+  const Overfitted net;
+  const double cut = net.error(SmallNetwork(net.model.graph(), net.pruning.plan));
+  const auto error = [&](int64_t count, int64_t batch) {
+    SmallNetwork small(net.model.graph(), net.pruning.plan);
+    refit(net.model.graph(), small, {}, Overfitted::samples(count, 3), {.batch = batch});
+    return net.error(small);
+  };
+  EXPECT_GT(error(15, 15), 1.2 * cut) << "nothing is held out of one batch";
+  EXPECT_LT(error(15, fit_batch(15, 64)), 1.05 * cut);
+  EXPECT_LT(error(1000, fit_batch(1000, 64)), 0.99 * cut);
+}
+
+TEST(Refit, FewerThanFiveBatchesHoldOutTheLast) {
+  const Overfitted net;
+  for (const int64_t batches : {1, 2, 4}) {
+    SmallNetwork small(net.model.graph(), net.pruning.plan);
+    RefitLog log;
+    const RefitOptions options{.batch = 20, .log = &log};
+    refit(net.model.graph(), small, {}, Overfitted::samples(20 * batches, 3), options);
+    ASSERT_FALSE(log.fits.empty());
+    EXPECT_EQ(log.fits.back().layer, "y");
+    EXPECT_EQ(log.fits.back().after.has_value(), batches > 1) << batches;
+    EXPECT_TRUE(batches > 1 || log.fits.back().ridge == 1e-3);
+  }
+  EXPECT_EQ(fit_batch(3, 64), 1);
+  EXPECT_EQ(fit_batch(16, 64), 3);
+  EXPECT_EQ(fit_batch(512, 64), 12);
+  EXPECT_EQ(fit_batch(512, 4), 4);
 }
 
 TEST(Refit, ANetworkThatLacksNothingStaysAsItIs) {

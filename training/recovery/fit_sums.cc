@@ -28,32 +28,57 @@ void accumulate(at::Tensor& sum, const at::Tensor& some) {
 }  // namespace
 
 void FitSums::next_round() {
-  complete_ = second_.defined();
-  cross_.reset();
+  for (Share* share : {&seen_, &held_}) {
+    share->complete = share->second.defined();
+    share->cross.reset();
+  }
+  lacking_.reset();
 }
 
-void FitSums::add(const at::Tensor& x, const at::Tensor& lack) {
+void FitSums::add(const at::Tensor& x, const at::Tensor& lack, const at::Tensor& target,
+                  bool held_out) {
+  if (held_out) {
+    const auto squares = [](const at::Tensor& rows) { return rows.square().sum({1, 2}); };
+    accumulate(lacking_, squares(lack));
+    if (!held_.complete) accumulate(wanted_, squares(target));
+  }
+  add_to(held_out ? held_ : seen_, x, lack);
+}
+
+void FitSums::add_to(Share& share, const at::Tensor& x, const at::Tensor& lack) {
   for (int64_t begin = 0; begin < x.size(1); begin += kChunk) {
     const int64_t count = std::min(kChunk, x.size(1) - begin);
     const at::Tensor read = extended(x.narrow(1, begin, count));
-    accumulate(cross_, at::matmul(lack.narrow(1, begin, count).transpose(1, 2), read));
-    if (!complete_) accumulate(second_, at::matmul(read.transpose(1, 2), read));
+    accumulate(share.cross, at::matmul(lack.narrow(1, begin, count).transpose(1, 2), read));
+    if (!share.complete) accumulate(share.second, at::matmul(read.transpose(1, 2), read));
   }
 }
 
-std::vector<Eigen::MatrixXd> FitSums::solve(double ridge, const RankGroup* ranks) {
+std::vector<SplitSums> FitSums::sums(const RankGroup* ranks) {
   if (empty()) return {};
   if (ranks != nullptr) {
-    ranks->sum(cross_);
-    if (!complete_) ranks->sum(second_);
+    for (Share* share : {&seen_, &held_}) {
+      if (!share->cross.defined()) continue;
+      ranks->sum(share->cross);
+      if (!share->complete) ranks->sum(share->second);
+    }
+    if (lacking_.defined()) ranks->sum(lacking_);
+    if (wanted_.defined() && !held_.complete) ranks->sum(wanted_);
   }
-  if (cross_.eq(0).all().item<bool>()) return {};
-  std::vector<Eigen::MatrixXd> solutions;
-  for (int64_t g = 0; g < second_.size(0); ++g) {
-    const LeastSquaresSums sums{to_eigen(second_[g]), to_eigen(cross_[g])};
-    solutions.push_back(least_squares(sums, weights_ ? ridge : 0));
+  const auto sums_in = [](const Share& share, int64_t g) {
+    if (!share.cross.defined()) return LeastSquaresSums();
+    return LeastSquaresSums{to_eigen(share.second[g]), to_eigen(share.cross[g])};
+  };
+  const auto number_in = [](const at::Tensor& numbers, int64_t g) {
+    return numbers.defined() ? numbers[g].item<double>() : 0;
+  };
+  std::vector<SplitSums> sums;
+  const at::Tensor& any = seen_.cross.defined() ? seen_.cross : held_.cross;
+  for (int64_t g = 0; g < any.size(0); ++g) {
+    sums.push_back(
+        {sums_in(seen_, g), sums_in(held_, g), number_in(lacking_, g), number_in(wanted_, g)});
   }
-  return solutions;
+  return sums;
 }
 
 at::Tensor FitSums::extended(const at::Tensor& x) const {

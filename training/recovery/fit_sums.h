@@ -22,22 +22,30 @@ class FitSums {
   /// Forgets the residuals, which a round changes; the inputs stay.
   void next_round();
 
-  /// x [g, rows, in], lack [g, rows, out].
-  void add(const at::Tensor& x, const at::Tensor& lack);
+  /// x [g, rows, in], lack [g, rows, out]. @param target  of which it is the lack, where held out
+  void add(const at::Tensor& x, const at::Tensor& lack, const at::Tensor& target, bool held_out);
 
-  bool empty() const { return !cross_.defined(); }
+  bool empty() const { return !seen_.cross.defined() && !held_.cross.defined(); }
 
   /// See LayerSums. @param ranks  whose sums are added up; null: there is but one
-  std::vector<Eigen::MatrixXd> solve(double ridge, const RankGroup* ranks);
+  std::vector<SplitSums> sums(const RankGroup* ranks);
 
  private:
+  struct Share {
+    at::Tensor second;
+    at::Tensor cross;
+    bool complete = false;  ///< `second` has all rows
+  };
+
   at::Tensor extended(const at::Tensor& x) const;
+  void add_to(Share& share, const at::Tensor& x, const at::Tensor& lack);
 
   bool weights_;
   bool shift_;
-  bool complete_ = false;  ///< `second_` has all rows
-  at::Tensor second_;
-  at::Tensor cross_;
+  Share seen_;
+  Share held_;
+  at::Tensor lacking_;  ///< [g], squares of what was held out
+  at::Tensor wanted_;
 };
 
 /// [g, out, in] of as many matrices.

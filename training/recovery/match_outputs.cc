@@ -233,10 +233,12 @@ class Fitting {
     return std::max<int64_t>(1, data_.batch / (replicas_ * ranks));
   }
 
-  bool few() const { return count_ < kJudges; }
-  /// With few batches all do both.
-  bool judges(int64_t i) const { return few() || i % kJudges == kJudges - 1; }
-  bool trains(int64_t i) const { return few() || !judges(i); }
+  /// With few batches the last one; a single one does both.
+  bool judges(int64_t i) const {
+    const int64_t period = std::min(kJudges, count_);
+    return i % period == period - 1;
+  }
+  bool trains(int64_t i) const { return count_ == 1 || !judges(i); }
 
   /// The small network's values. Where it is judged its states are its own, as they will be. Steps
   /// take the dense network's, since its own ones, without gradients, lead it astray; unless they

@@ -25,9 +25,10 @@ struct Matched {
   std::vector<std::string> notes;  ///< what is not compared, and what decided
 };
 
-/// Minimises OutputLoss with Adam, both networks in evaluation mode. An eighth of the batches only
-/// judges: the values of the epoch with the smallest loss on them stay, which may be those before
-/// the first. Elements of the tensors `fixed` that are zero stay so.
+/// Minimises OutputLoss with Adam, both networks in evaluation mode. Trained are the parameters:
+/// see trained_weights(). An eighth of the batches only judges, at least one if there are several:
+/// the values of the epoch with the smallest loss on them stay, which may be those before the
+/// first. Elements of the tensors `fixed` that are zero stay so.
 Matched match_outputs(const Graph& dense, SmallNetwork& small,
                       const std::vector<std::string>& fixed, const MatchData& data,
                       const MatchSettings& settings);

@@ -60,16 +60,18 @@ class TorchRecovery final : public RecoveryEngine {
   }
 
   int carry_out(RecoveryMethod method, SmallNetwork& small, const std::vector<std::string>& fixed,
-                std::vector<UnfitLayer>& unfit, std::vector<std::string>& notes) override {
+                RefitLog& log, std::vector<std::string>& notes) override {
     switch (method) {
       case RecoveryMethod::kBias:
-        return refit(dense_, small, fixed, batches_, {.weights = false, .batch = batch_},
-                     data_.ranks);
+        return refit(dense_, small, fixed, batches_,
+                     {.weights = false, .batch = batch_of_fit(), .log = &log}, data_.ranks);
       case RecoveryMethod::kLeastSquares:
-        return refit(
-            dense_, small, fixed, batches_,
-            {.ridge = options_.ridge, .rounds = options_.rounds, .batch = batch_, .unfit = &unfit},
-            data_.ranks);
+        return refit(dense_, small, fixed, batches_,
+                     {.ridge = options_.ridge,
+                      .rounds = options_.rounds,
+                      .batch = batch_of_fit(),
+                      .log = &log},
+                     data_.ranks);
       case RecoveryMethod::kBatchNorm:
         return estimate_batch_norms(small, batches_, batch_, data_.ranks);
       case RecoveryMethod::kBlocks:
@@ -88,6 +90,13 @@ class TorchRecovery final : public RecoveryEngine {
   static int64_t batch_of(const Graph& graph, const Calibration& data) {
     if (const int64_t fixed = fixed_batch(graph); fixed > 0) return fixed;
     return std::clamp<int64_t>(kBatchValues / std::max<int64_t>(1, data.values), 1, kLargestBatch);
+  }
+
+  /// Of all ranks together what one alone would take, so that the same samples are held out.
+  int64_t batch_of_fit() const {
+    if (fixed_batch(dense_) > 0) return batch_;
+    const int ranks = data_.ranks == nullptr ? 1 : data_.ranks->size();
+    return std::max<int64_t>(1, fit_batch(data_.samples, batch_) / ranks);
   }
 
   /// So many samples of a training step.

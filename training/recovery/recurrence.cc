@@ -92,7 +92,7 @@ at::Tensor RecurrentFit::states_before(const at::Tensor& y, const at::Tensor& in
   return at::stack(before).reshape({after.size(0), -1, after.size(3)});
 }
 
-void RecurrentFit::add(const at::Tensor& x, const std::vector<at::Tensor>& dense) {
+void RecurrentFit::add(const at::Tensor& x, const std::vector<at::Tensor>& dense, bool held_out) {
   at::Tensor initial;
   if (dense.size() > 2) {
     initial = dense[2];
@@ -101,37 +101,56 @@ void RecurrentFit::add(const at::Tensor& x, const std::vector<at::Tensor>& dense
   }
   const at::Tensor states = states_before(dense[0], initial);
   const at::Tensor own_states = at_kept(states, 2, kept_state_);
-  const at::Tensor inputs = input_rows(dense[1]);
   const at::Tensor own_inputs = input_rows(x);
   const auto product = [](const at::Tensor& rows, const at::Tensor& matrix) {
     return at::matmul(rows, matrix.transpose(1, 2));
   };
-  at::Tensor of_input = product(inputs, dense_.w) - product(own_inputs, small_.w);
-  if (dense_.b.defined()) of_input = of_input + (dense_.b - small_.b).unsqueeze(1);
-  const at::Tensor of_state = product(states, dense_.r) - product(own_states, small_.r);
-  both_.add(at::cat({own_inputs, own_states}, 2), (of_input + of_state).narrow(2, 0, together_));
-  const int64_t apart = of_input.size(2) - together_;
+  at::Tensor from_input = product(input_rows(dense[1]), dense_.w);
+  at::Tensor lack_of_input = from_input - product(own_inputs, small_.w);
+  if (dense_.b.defined()) {
+    from_input = from_input + dense_.b.unsqueeze(1);
+    lack_of_input = lack_of_input + (dense_.b - small_.b).unsqueeze(1);
+  }
+  const at::Tensor from_state = product(states, dense_.r);
+  const at::Tensor lack_of_state = from_state - product(own_states, small_.r);
+  both_.add(at::cat({own_inputs, own_states}, 2),
+            (lack_of_input + lack_of_state).narrow(2, 0, together_),
+            (from_input + from_state).narrow(2, 0, together_), held_out);
+  const int64_t apart = from_input.size(2) - together_;
   if (apart == 0) return;
-  input_.add(own_inputs, of_input.narrow(2, together_, apart));
-  if (weights_) state_.add(own_states, of_state.narrow(2, together_, apart));
+  const auto last = [&](const at::Tensor& rows) { return rows.narrow(2, together_, apart); };
+  input_.add(own_inputs, last(lack_of_input), last(from_input), held_out);
+  if (weights_) state_.add(own_states, last(lack_of_state), last(from_state), held_out);
 }
 
-bool RecurrentFit::finish(double ridge, const RankGroup* ranks, const std::string& reason) {
+JudgedFit RecurrentFit::finish(std::optional<double> ridge, const RankGroup* ranks,
+                               const std::string& reason) {
+  std::vector<SplitSums> systems;
+  for (FitSums* sums : {&both_, &input_, &state_}) {
+    for (SplitSums& one : sums->sums(ranks)) systems.push_back(std::move(one));
+  }
+  JudgedFit fit = judged_fit(std::move(systems), weights_ ? ridge : std::optional(0.0));
+  if (fit.helps()) change(fit.all, reason);
+  return fit;
+}
+
+/// `maps` are those of `both_`, `input_` and `state_`, as far as there are such sums.
+void RecurrentFit::change(const std::vector<Eigen::MatrixXd>& maps, const std::string& reason) {
   const int64_t directions = small_.w.size(0);
   const int64_t apart = small_.w.size(1) - together_;
   const int64_t i = weights_ ? small_.w.size(2) : 0;
   const int64_t h = weights_ ? small_.r.size(2) : 0;
   const int64_t shift = layer_.shift != kNone ? 1 : 0;
-  bool any = false;
-  const auto solved = [&](FitSums& sums, int64_t out, int64_t in) {
-    const std::vector<Eigen::MatrixXd> change = sums.solve(ridge, ranks);
-    any = any || !change.empty();
-    return change.empty() ? at::zeros({directions, out, in}, at::kDouble) : stacked(change);
+  auto next = maps.begin();
+  const auto taken = [&](const FitSums& sums, int64_t out, int64_t in) {
+    if (sums.empty()) return at::zeros({directions, out, in}, at::kDouble);
+    const auto first = next;
+    next += directions;
+    return stacked(std::vector<Eigen::MatrixXd>(first, next));
   };
-  const at::Tensor both = solved(both_, together_, i + h + shift);
-  const at::Tensor input = solved(input_, apart, i + shift);
-  const at::Tensor state = solved(state_, apart, h);
-  if (!any) return false;
+  const at::Tensor both = taken(both_, together_, i + h + shift);
+  const at::Tensor input = taken(input_, apart, i + shift);
+  const at::Tensor state = taken(state_, apart, h);
   const Graph& graph = small_network_.graph();
   if (shift != 0) {
     const Weight& old = graph.weight(layer_.shift);
@@ -140,15 +159,14 @@ bool RecurrentFit::finish(double ridge, const RankGroup* ranks, const std::strin
         .add_(at::cat({both.select(2, i + h), input.select(2, i)}, 1));
     assign(small_network_, old, values.reshape(old.dims), reason);
   }
-  if (!weights_) return true;
-  const auto change = [&](WeightId weight, const at::Tensor& more, const at::Tensor& alone) {
+  if (!weights_) return;
+  const auto add_to = [&](WeightId weight, const at::Tensor& more, const at::Tensor& alone) {
     const Weight& old = graph.weight(weight);
     assign(small_network_, old, in_double(old) + at::cat({more, alone}, 1).reshape(old.dims),
            reason);
   };
-  change(layer_.weight, both.narrow(2, 0, i), input.narrow(2, 0, i));
-  change(layer_.state, both.narrow(2, i, h), state);
-  return true;
+  add_to(layer_.weight, both.narrow(2, 0, i), input.narrow(2, 0, i));
+  add_to(layer_.state, both.narrow(2, i, h), state);
 }
 
 }  // namespace parsimony::training

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,9 +23,9 @@ class RecurrentFit {
 
   /// @param x      of the small network
   /// @param dense  as of recurrent_reads()
-  void add(const at::Tensor& x, const std::vector<at::Tensor>& dense);
-  /// Changes the weights. @returns did it?
-  bool finish(double ridge, const RankGroup* ranks, const std::string& reason);
+  void add(const at::Tensor& x, const std::vector<at::Tensor>& dense, bool held_out);
+  /// Changes the weights if that helps.
+  JudgedFit finish(std::optional<double> ridge, const RankGroup* ranks, const std::string& reason);
 
  private:
   struct Matrices {
@@ -33,6 +34,7 @@ class RecurrentFit {
     at::Tensor b;  ///< [d, gates·h], beside W x; undefined if there is none
   };
 
+  void change(const std::vector<Eigen::MatrixXd>& maps, const std::string& reason);
   Matrices matrices(const Graph& graph, const Node& node) const;
   at::Tensor input_rows(const at::Tensor& x) const;
   at::Tensor states_before(const at::Tensor& y, const at::Tensor& initial) const;

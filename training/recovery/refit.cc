@@ -60,23 +60,26 @@ class TorchSums final : public LayerSums {
 
   void next_round() override { sums_.next_round(); }
 
-  void add(const Held& input, const Held& wanted, const Held& found, bool rectified) override {
+  void add(const Held& input, const Held& wanted, const Held& found, How how) override {
     const int64_t axis = fit_.layer.answer_axis;
     at::Tensor target = tensor_of(wanted).to(at::kFloat);
     if (!fit_.kept.empty()) target = target.index_select(axis, at::tensor(fit_.kept, at::kLong));
     const at::Tensor own = tensor_of(found).to(at::kFloat);
     if (!target.sizes().equals(own.sizes())) return;
     at::Tensor lack = target - own;
-    if (rectified) lack = at::where(target.gt(0), lack, own.clamp_min(0).neg());
-    for (size_t i = 0; i < fit_.steps.size(); ++i) {
-      lack = at::slice(lack, static_cast<int64_t>(i) + 2, 0, {}, fit_.steps[i]);
-    }
+    if (how.rectified) lack = at::where(target.gt(0), lack, own.clamp_min(0).neg());
+    const auto in_rows = [&](at::Tensor answer) {
+      for (size_t i = 0; i < fit_.steps.size(); ++i) {
+        answer = at::slice(answer, static_cast<int64_t>(i) + 2, 0, {}, fit_.steps[i]);
+      }
+      return answer_rows(answer, axis, groups_of_layer(fit_.node));
+    };
     const at::Tensor x = tensor_of(input).to(at::kFloat);
     sums_.add(linear_rows(fit_.node, x, torch_io::to_tensor(fit_.weight), fit_.steps),
-              answer_rows(lack, axis, groups_of_layer(fit_.node)));
+              in_rows(lack), how.held_out ? in_rows(target) : at::Tensor(), how.held_out);
   }
 
-  std::vector<Eigen::MatrixXd> solve() override { return sums_.solve(fit_.options.ridge, ranks_); }
+  std::vector<SplitSums> sums() override { return sums_.sums(ranks_); }
 
  private:
   const LayerFit fit_;
@@ -133,15 +136,14 @@ std::unique_ptr<LayerSums> TorchRefit::sums_for(const LayerFit& fit) {
   return std::make_unique<TorchSums>(fit, ranks_);
 }
 
-bool TorchRefit::fit_recurrent(const Graph& dense, SmallNetwork& small, const FitLayer& layer,
-                               const std::vector<Held>& inputs,
-                               const std::vector<std::vector<Held>>& wanted,
-                               const RefitOptions& options, const std::string& reason) {
+JudgedFit TorchRefit::fit_recurrent(const Graph& dense, SmallNetwork& small, const FitLayer& layer,
+                                    const FitData& data, const RefitOptions& options,
+                                    const std::string& reason) {
   RecurrentFit fit(dense, small, layer, options.weights);
-  for (size_t b = 0; b < inputs.size(); ++b) {
+  for (size_t b = 0; b < data.inputs.size(); ++b) {
     std::vector<at::Tensor> of_dense;
-    for (const auto& batches : wanted) of_dense.push_back(tensor_of(batches[b]));
-    fit.add(tensor_of(inputs[b]), of_dense);
+    for (const auto& batches : data.wanted) of_dense.push_back(tensor_of(batches[b]));
+    fit.add(tensor_of(data.inputs[b]), of_dense, data.held_out[b]);
   }
   return fit.finish(options.ridge, ranks_, reason);
 }

@@ -36,9 +36,9 @@ class TorchRefit final : public RefitEngine {
 
   HeldFeed feed(bool small) override;
   std::unique_ptr<LayerSums> sums_for(const LayerFit& fit) override;
-  bool fit_recurrent(const Graph& dense, SmallNetwork& small, const FitLayer& layer,
-                     const std::vector<Held>& inputs, const std::vector<std::vector<Held>>& wanted,
-                     const RefitOptions& options, const std::string& reason) override;
+  JudgedFit fit_recurrent(const Graph& dense, SmallNetwork& small, const FitLayer& layer,
+                          const FitData& data, const RefitOptions& options,
+                          const std::string& reason) override;
   ChannelMoments moments_of(const Held& value) override;
   int ranks() const override;
   void sum_over_ranks(std::span<double> numbers) override;
