@@ -120,8 +120,8 @@ TEST(Control, ABodyTakesNothingAwayFromWhatIsAroundIt) {
 TEST(Control, WeightsInsideAreParametersAndFollowTheType) {
   const Read read(R"(g (bool c, float[2] x) => (float[2] y) {
     y = If (c) < then_branch = t () => (float[2] o) {
-                   w = Constant <value = float[2] {2.0, 3.0}> ()
-                   o = Mul (x, w) },
+                   w = Constant <value = float[2, 2] {2.0, 0.0, 0.0, 3.0}> ()
+                   o = MatMul (x, w) },
                  else_branch = e () => (float[2] p) { p = Neg (x) } >
   })");
   GraphModule net(read.graph);
