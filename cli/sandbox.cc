@@ -1,5 +1,6 @@
 #include "parsimony/cli/sandbox.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -154,6 +155,18 @@ void refuse_memory() {
   throw std::bad_alloc();
 }
 
+/// mimalloc, where the command is linked with it, asks no handler of C++.
+void watch_mimalloc() {
+  using OnError = void (*)(int error, void* argument);
+  const auto watch =
+      reinterpret_cast<void (*)(OnError, void*)>(dlsym(RTLD_DEFAULT, "mi_register_error"));
+  if (watch == nullptr) return;
+  const auto on_error = [](int error, void* /*argument*/) {
+    if (error == ENOMEM) memory_was_refused = 1;
+  };
+  watch(on_error, nullptr);
+}
+
 /// Bytes that RLIMIT_DATA counts, as /proc/self/statm has them: the sixth number, in pages. Only
 /// calls that a signal handler may make.
 uint64_t data_in_use() {
@@ -204,6 +217,7 @@ void add_limit_options(CLI::App& app, Limits& limits) {
 void apply(const Limits& limits) {
   if (limits.memory > 0) {
     std::set_new_handler(refuse_memory);
+    watch_mimalloc();
     std::signal(SIGABRT, end_of_memory);
     bound(RLIMIT_DATA, limits.memory, "--max-memory");
   }

@@ -27,6 +27,7 @@ class Trial {
   Trial(const Workbench& bench, const Order& order)
       : bench_(bench), order_(order), cost_(bench.graph(), bench.facts(), bench.coupling()) {
     most_ = std::floor(of(cost_.dense()) * order.left + 1e-6);
+    settings_.force = true;  // the narrowest networks are the bounds
     Request& request = settings_.requests.emplace_back();
     request.scope = order.scope;
     request.budget = order.budget;
