@@ -14,7 +14,7 @@ constexpr size_t kStart = 4096;
 constexpr size_t kLengthBytes = 8;
 constexpr uint64_t kLongestHeader = 100'000'000;  // of safetensors
 
-enum class Format : uint8_t { kOther, kTorchZip, kTorchStream, kSafetensors, kShards };
+enum class Format : uint8_t { kOther, kTorchZip, kTorchStream, kSafetensors, kShards, kDirectory };
 
 std::string start_of(const std::string& path) {
   const MappedFile file(path);
@@ -45,6 +45,8 @@ bool is_safetensors(std::string_view start) {
 }
 
 Format format_of(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return Format::kDirectory;
   const std::string start = start_of(path);
   const std::string_view text = start;
   if (text.starts_with("PK\3\4")) {
@@ -82,8 +84,6 @@ bool is_checkpoint(const std::string& path) {
 }
 
 std::unique_ptr<Checkpoint> open_checkpoint(const std::string& path) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) return checkpoints::open_directory(path);
   switch (format_of(path)) {
     case Format::kTorchZip:
       return checkpoints::open_torch_zip(path);
@@ -93,6 +93,8 @@ std::unique_ptr<Checkpoint> open_checkpoint(const std::string& path) {
       return checkpoints::open_safetensors(path);
     case Format::kShards:
       return checkpoints::open_shards(path);
+    case Format::kDirectory:
+      return checkpoints::open_directory(path);
     case Format::kOther:
       break;
   }

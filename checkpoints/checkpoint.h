@@ -101,7 +101,7 @@ class Checkpoint {
 StoredValues values_in(const StoredTensor& tensor, std::string_view bytes, std::string_view file);
 
 /// Is the file, by its content, a checkpoint and no model: a pickle, an archive with a pickle but
-/// without a program, safetensors, or the index of several such files?
+/// without a program, safetensors, the index of several such files, or a directory?
 bool is_checkpoint(const std::string& path);
 
 /// @throws IoError; ModelError, naming byte or key, if it is damaged or no checkpoint

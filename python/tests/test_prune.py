@@ -279,7 +279,7 @@ def test_budgets_and_exclusions() -> None:
 def test_less_than_a_thousandth_is_forced(budget: Any) -> None:
     model = networks.Residual()
     before = copy.deepcopy(model.state_dict())
-    with pytest.raises(parsimony.ConfigError, match="less than a thousandth .*force=True"):
+    with pytest.raises(parsimony.ConfigError, match="less than a thousandth.*force=True"):
         parsimony.prune(model, images(), budget=budget)
     for name, tensor in model.state_dict().items():
         assert torch.equal(tensor, before[name])

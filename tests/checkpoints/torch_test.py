@@ -316,6 +316,8 @@ class Checkpoints(unittest.TestCase):
                            ("in/trainer_state.json", "{}"), ("in/logs/a.txt", "text")):
             with open(self.path(name), "w") as file:
                 file.write(text)
+        listed = subprocess.run([COMMAND, "inspect", "in"], cwd=self.folder, capture_output=True, text=True)
+        self.assertIn("exp_avg: float32 [16, 3, 3, 3]", listed.stdout, listed.stderr)
         self.prune("--checkpoint", "in", "--checkpoint-out", "out", "--strict")
         cut = {}
         for shard in ("model-1.bin", "model-2.bin"):

@@ -271,7 +271,7 @@ def write_page(rows: Dict[str, Dict], machine: str) -> None:
         "command": ["tools/checkpoints/run.sh --page MACHINE"],
         "columns": ["package", "layout", "verdict", "tensors", "states", "outputs", "first step"],
         "rows": [
-            [f"{row['package']} {row['version']}", row["layout"], row.get("why", "right"), *numbers(row)]
+            [f"{row['package']} {row['version']}", row["layout"], row.get("why", "right").splitlines()[0], *numbers(row)]
             for row in rows.values()
         ],
     }
