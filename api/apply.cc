@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/graph/graph_editor.h"
 #include "parsimony/graph/slice.h"
 #include "parsimony/speedup/make_plan.h"
@@ -15,13 +16,28 @@ namespace {
 
 using ShapeChanges = absl::flat_hash_map<std::string_view, ShapeChange>;
 
-/// What the plan cuts of tensors. Readers of a shared vector may keep different indices, and then
-/// only one of them reads the tensor that has its name.
-void add_cuts(const Plan& plan, const Graph& graph, ShapeChanges& changes) {
+/// Those that several values show. Their readers may keep different indices, and then only one of
+/// them reads the tensor that has the weight's name.
+IdVector<WeightId, bool> shared_weights(const Graph& graph) {
+  IdVector<WeightId, bool> seen(graph.weights.size());
+  IdVector<WeightId, bool> shared(graph.weights.size());
+  for (const Value& value : graph.values) {
+    if (value.weight == kNone) continue;
+    shared[value.weight] = shared[value.weight] || seen[value.weight];
+    seen[value.weight] = true;
+  }
+  return shared;
+}
+
+/// What the plan cuts of shared weights.
+void add_cuts(const Plan& plan, const Graph& graph, const IdVector<WeightId, bool>& shared,
+              ShapeChanges& changes) {
+  if (!contains(shared, true)) return;
   const TensorCuts cuts = cuts_by_tensor(plan);
-  for (const Weight& weight : graph.weights) {
+  for (const WeightId w : graph.weights.ids()) {
+    const Weight& weight = graph.weight(w);
     const auto cut = cuts.find(weight.name);
-    if (cut == cuts.end()) continue;
+    if (!shared[w] || cut == cuts.end()) continue;
     changes.emplace(weight.name, ShapeChange{weight.dims, sliced(weight.dims, cut->second)});
   }
 }
@@ -30,10 +46,12 @@ void add_cuts(const Plan& plan, const Graph& graph, ShapeChanges& changes) {
 void carry_out(const Plan& plan, const Graph& graph, const ValueShapes& before,
                const ValueShapes& after, ModelEditor& editor) {
   ShapeChanges changes;
-  add_cuts(plan, graph, changes);
+  const IdVector<WeightId, bool> shared = shared_weights(graph);
+  add_cuts(plan, graph, shared, changes);
   for (const ValueId v : graph.values.ids()) {
     if (v.index() >= after.size()) break;
-    if (graph.values[v].weight != kNone) continue;
+    const WeightId weight = graph.values[v].weight;
+    if (weight != kNone && shared[weight]) continue;
     const auto& was = before[v];
     const auto& is = after[v];
     if (!was || !is || *was == *is) continue;
