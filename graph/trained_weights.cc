@@ -1,6 +1,9 @@
 #include "parsimony/graph/trained_weights.h"
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
 
 #include "parsimony/graph/operators/linear_form.h"
 
@@ -17,6 +20,7 @@ class TrainedWeights {
         trained_(graph.weights.size(), false),
         producer_(graph.values.size(), kNone),
         constant_(graph.values.size(), false),
+        marked_(graph.values.size(), false),
         channels_(graph.values.size(), kNoLayer) {
     for (const ValueId v : graph.values.ids()) constant_[v] = graph.value(v).weight != kNone;
     for (const NodeId n : graph.nodes.ids()) visit(n);
@@ -135,19 +139,27 @@ class TrainedWeights {
   }
 
   /// The weights that a constant is, or is computed from.
-  void mark(ValueId v) {
-    if (v == kNone || !constant_[v]) return;
-    if (const WeightId weight = graph_.value(v).weight; weight != kNone) {
-      trained_[weight] = is_floating(graph_.weight(weight).dtype);
-      return;
+  void mark(ValueId constant) {
+    std::vector<ValueId> open = {constant};
+    while (!open.empty()) {
+      const ValueId v = open.back();
+      open.pop_back();
+      if (v == kNone || !constant_[v] || marked_[v]) continue;
+      marked_[v] = true;
+      if (const WeightId weight = graph_.value(v).weight; weight != kNone) {
+        trained_[weight] = is_floating(graph_.weight(weight).dtype);
+      } else {
+        const std::vector<ValueId>& inputs = graph_.nodes[producer_[v]].inputs;
+        open.insert(open.end(), inputs.begin(), inputs.end());
+      }
     }
-    for (const ValueId input : graph_.nodes[producer_[v]].inputs) mark(input);
   }
 
   const Graph& graph_;
   IdVector<WeightId, bool> trained_;
   IdVector<ValueId, NodeId> producer_;
-  IdVector<ValueId, bool> constant_;     ///< computed from weights alone
+  IdVector<ValueId, bool> constant_;  ///< computed from weights alone
+  IdVector<ValueId, bool> marked_;
   IdVector<ValueId, int64_t> channels_;  ///< of the layer that it comes from
 };
 
@@ -157,8 +169,11 @@ IdVector<WeightId, bool> trained_weights(const Graph& graph) {
   const auto* source = dynamic_cast<const ParameterSource*>(graph.source.get());
   IdVector<WeightId, bool> trained(graph.weights.size(), false);
   bool any = false;
+  const std::vector<std::string> names =
+      source == nullptr ? std::vector<std::string>() : source->parameters();
+  const std::unordered_set<std::string_view> parameters(names.begin(), names.end());
   for (const WeightId w : graph.weights.ids()) {
-    if (source == nullptr || !source->is_parameter(graph.weights[w].name)) continue;
+    if (!parameters.contains(graph.weights[w].name)) continue;
     any = true;
     trained[w] = is_floating(graph.weights[w].dtype);
   }

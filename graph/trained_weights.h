@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "parsimony/graph/graph.h"
 
@@ -10,7 +11,8 @@ namespace parsimony {
 /// A source that tells parameters from buffers and constants.
 class ParameterSource : public GraphSource {
  public:
-  virtual bool is_parameter(const std::string& weight) const = 0;
+  /// Their names, in the order in which an optimizer numbers them.
+  virtual std::vector<std::string> parameters() const = 0;
 };
 
 /// Floating-point weights that are parameters, as the source says. If it does not tell, as ONNX,

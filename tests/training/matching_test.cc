@@ -291,6 +291,17 @@ TEST(Trained, OfInitializersWhatLayersReadByTheirRows) {
             (Names{"W1", "B1", "slope", "gain", "shift", "own_gain", "W2"}));
 }
 
+TEST(Trained, ConstantsAreWalkedOnceHoweverOftenTheyAreRead) {
+  std::string steps = "w0 = Add(W, W)\n";
+  for (int i = 1; i < 200; ++i) {
+    const std::string before = "w" + std::to_string(i - 1);
+    steps += "w" + std::to_string(i) + " = Add(" + before + ", " + before + ")\n";
+  }
+  const TextModel model(
+      "net (float[N,8] x) => (float[N,4] y)\n{ " + steps + "y = MatMul(x, w199) }", {{"W", "8x4"}});
+  EXPECT_TRUE(trained_weights(model.graph())[WeightId(0)]);
+}
+
 TEST(Trained, TablesThatInputsLookUp) {
   const TextModel model(
       R"(net (int64[N,6] ids) => (float[N,6,8] y) <int64[6] places = {0, 1, 2, 3, 4, 5}>

@@ -6,7 +6,6 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "parsimony/graph/operators/factor.h"
@@ -126,24 +125,23 @@ ScriptGraph read(const jit::Module& module, const std::vector<InputSpec>& inputs
 /// The program as a source, whose numbers cannot all be edited, and whose parameters are known.
 class ScriptSource final : public ParameterSource {
  public:
-  explicit ScriptSource(std::shared_ptr<script::Origins> origins) : origins_(std::move(origins)) {
-    for (const auto& parameter : origins_->module.named_parameters()) {
-      parameters_.insert(parameter.name);
-    }
-  }
+  explicit ScriptSource(std::shared_ptr<script::Origins> origins) : origins_(std::move(origins)) {}
 
   std::vector<NodeId> unwritable(const Graph& graph,
                                  const std::vector<Patch>& patches) const override {
     return torch_io::unwritable({graph, origins_, {}, 0}, patches);
   }
 
-  bool is_parameter(const std::string& weight) const override {
-    return parameters_.contains(weight);
+  std::vector<std::string> parameters() const override {
+    std::vector<std::string> names;
+    for (const auto& parameter : origins_->module.named_parameters()) {
+      names.push_back(parameter.name);
+    }
+    return names;
   }
 
  private:
   std::shared_ptr<script::Origins> origins_;
-  std::unordered_set<std::string> parameters_;
 };
 
 }  // namespace
