@@ -37,6 +37,7 @@ class Cutter {
         checkpoint_(checkpoint),
         names_(checkpoint),
         dependents_(checkpoint, names_) {
+    for (const WeightMatch& found : match.weights) by_weight_.emplace(found.weight, &found);
     for (TensorCut& cut : cuts_of(plan)) wanted_.emplace(cut.tensor, std::move(cut.axes));
     for (const TensorId id : checkpoint.tensors().ids()) {
       outcomes_.push_back({.tensor = to_string(path(id)), .before = dims(id)});
@@ -78,8 +79,8 @@ class Cutter {
   }
 
   const WeightMatch* match_of(std::string_view weight) const {
-    const auto found = std::ranges::find(match_.weights, weight, &WeightMatch::weight);
-    return found == match_.weights.end() ? nullptr : &*found;
+    const auto found = by_weight_.find(weight);
+    return found == by_weight_.end() ? nullptr : found->second;
   }
 
   /// What the plan keeps of a weight; nothing if it keeps all.
@@ -299,6 +300,7 @@ class Cutter {
   Checkpoint& checkpoint_;
   TensorNames names_;
   Dependents dependents_;
+  std::map<std::string_view, const WeightMatch*> by_weight_;
   std::map<std::string, std::vector<AxisKeep>, std::less<>> wanted_;  ///< of the plan's tensors
   Cuts cuts_;
   IdVector<TensorId, TensorOutcome> outcomes_;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "parsimony/checkpoints/errors.h"
 #include "parsimony/checkpoints/matching_impl.h"
+#include "parsimony/graph/trained_weights.h"
 
 namespace parsimony {
 namespace {
@@ -37,6 +39,19 @@ void note_equal_copies(Matching& matching) {
   }
 }
 
+void note_order(Matching& matching) {
+  const auto* source = dynamic_cast<const ParameterSource*>(matching.graph.source.get());
+  if (source == nullptr) return;
+  std::map<std::string, std::string> stored;
+  for (const WeightMatch& found : matching.match.weights) {
+    stored.emplace(found.weight, found.targets.front().name);
+  }
+  for (const std::string& parameter : source->parameters()) {
+    const auto found = stored.find(parameter);
+    matching.match.order.push_back(found == stored.end() ? parameter : found->second);
+  }
+}
+
 }  // namespace
 
 std::string_view name_of(MatchKind kind) {
@@ -65,6 +80,7 @@ CheckpointMatch match_checkpoint(const Graph& graph, const Checkpoint& checkpoin
   match_dependents(matching);
   explain_unmatched(matching);
   note_equal_copies(matching);
+  note_order(matching);
   return std::move(matching.match);
 }
 

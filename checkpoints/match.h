@@ -66,6 +66,9 @@ struct CheckpointMatch {
   std::map<std::string, std::string, std::less<>> unmatched = {};
   /// The tensors that fit a weight equally well.
   std::map<std::string, std::vector<MatchTarget>, std::less<>> ambiguous = {};
+  /// The network's parameters in the order in which its module has them, under their names within a
+  /// copy; empty if the model does not tell.
+  std::vector<std::string> order = {};
   /// Tensors of a copy, each with the weight that it equals element by element although nothing
   /// says that both are one.
   std::map<std::string, std::string, std::less<>> lookalikes = {};
@@ -81,6 +84,9 @@ struct CheckpointMatch {
 /// 3. beside a matrix: the normalisation that was folded into it, and its bias
 /// 4. elements of vectors that are nobody's bias
 /// 5. what hangs on a weight: copies that are tied to it, and the tensors of `dependents.h`
+///
+/// Parameters that no pass found, for the network does not read them, have their own names in
+/// `order`.
 ///
 /// In 2 and 4 several tensors may fit a weight; it is then in `ambiguous`.
 ///

@@ -34,6 +34,18 @@ class OrderSearch {
     possible_.resize(slots_.size());
   }
 
+  /// By shapes alone.
+  std::vector<Possible> run_unordered() {
+    if (slots_.size() > parameters_.size()) return {};
+    for (size_t slot = 0; slot < slots_.size(); ++slot) {
+      for (const ParameterTensor& parameter : parameters_) {
+        if (fits(slot, parameter.tensor)) note(possible_[slot], parameter.tensor);
+      }
+      if (possible_[slot].empty()) return {};
+    }
+    return std::move(possible_);
+  }
+
   std::vector<Possible> run() {
     try_ranges();
     try_classes([](const ParameterTensor&, const Shape& dims) { return dims.size() > 1 ? 0 : 1; });
@@ -91,7 +103,7 @@ class OrderSearch {
     });
   }
 
-  /// Groups are ranges of the file.
+  /// Groups are ranges of the parameters.
   void try_ranges() {
     std::vector<size_t> order(groups_.size());
     std::iota(order.begin(), order.end(), 0);
@@ -208,8 +220,10 @@ std::vector<int> state_axes(const StoredTensor& state, const Shape& parameter) {
 
 std::vector<Possible> possible_orders(
     std::span<const ParameterStates* const> optimizers, std::span<const ParameterTensor> parameters,
-    const Checkpoint& checkpoint, const std::function<bool(TensorId, TensorId)>& are_cut_alike) {
-  return OrderSearch(optimizers, parameters, checkpoint, are_cut_alike).run();
+    bool in_order, const Checkpoint& checkpoint,
+    const std::function<bool(TensorId, TensorId)>& are_cut_alike) {
+  OrderSearch search(optimizers, parameters, checkpoint, are_cut_alike);
+  return in_order ? search.run() : search.run_unordered();
 }
 
 }  // namespace parsimony::checkpoints

@@ -24,16 +24,16 @@ struct ParameterTensor {
 using Possible = std::vector<TensorId>;
 
 /// For every parameter, in the order of `optimizers` and of their groups, the tensors that it may
-/// be. `parameters` are the file's in order; those that are frozen or no parameters have none in
-/// the optimizers. Within a group parameters stand in the order of the file. The groups are
+/// be. Those that are frozen or no parameters have none in the optimizers. If `parameters` are in
+/// the module's order, they stand in it within a group, and the groups are
 ///
-/// - successive ranges of the file, in any order, or
+/// - successive ranges, in any order, or
 /// - classes: matrices and vectors, biases and others, matrices and gains and biases,
 ///   normalisations and others, low-rank factors and others; in any order
 ///
-/// and the shapes of all states must fit. Empty if nothing fits.
+/// and the shapes of all states must fit. Otherwise shapes alone tell. Empty if nothing fits.
 std::vector<Possible> possible_orders(std::span<const ParameterStates* const> optimizers,
-                                      std::span<const ParameterTensor> parameters,
+                                      std::span<const ParameterTensor> parameters, bool in_order,
                                       const Checkpoint& checkpoint,
                                       const std::function<bool(TensorId, TensorId)>& are_cut_alike);
 

@@ -20,7 +20,8 @@ class StateFollower {
         match_(match),
         cuts_(cuts),
         names_(checkpoint),
-        parameters_(parameters()) {}
+        parameters_(parameters()),
+        in_order_(order_parameters()) {}
 
   std::vector<StateCut> run() {
     const std::vector<ParameterStates> all = optimizers_of(checkpoint_);
@@ -45,8 +46,8 @@ class StateFollower {
 
   const Shape& dims(TensorId id) const { return checkpoint_.tensors()[id].dims; }
 
-  /// The parameters of the first copy, in the order of the file: what lies beside its weights in
-  /// their dictionary, or is a parameter of a pickled module. A tensor under several names is one.
+  /// The parameters of the first copy: what lies beside its weights in their dictionary, or is a
+  /// parameter of a pickled module. A tensor under several names is one.
   std::vector<ParameterTensor> parameters() const {
     std::vector<ParameterTensor> found;
     std::set<std::string> copies;
@@ -72,6 +73,31 @@ class StateFollower {
       if (is_parameter && !is_counted) found.push_back({id, name});
     }
     return found;
+  }
+
+  /// Brings the parameters into the order of the network's module, if that has all of them; else
+  /// the file's is it, unless that is sorted by name. @returns is it the module's?
+  bool order_parameters() {
+    if (match_.copies.empty()) return true;
+    std::map<std::string, size_t> places;
+    for (const std::string& name : match_.order) {
+      places.emplace(match_.copies.front().prefix + name, places.size());
+    }
+    const auto is_placed = [&](const ParameterTensor& one) { return places.contains(one.name); };
+    if (!std::ranges::all_of(parameters_, is_placed)) return !is_sorted_by_name();
+    std::ranges::sort(parameters_, {}, [&](const auto& one) { return places.at(one.name); });
+    return true;
+  }
+
+  /// As safetensors sorts them, and other formats by chance, though not a bias before its weight.
+  bool is_sorted_by_name() const {
+    const auto bias_first = [](const ParameterTensor& one, const ParameterTensor& next) {
+      return one.name.ends_with("bias") && next.name.ends_with("weight") &&
+             one.name.substr(0, one.name.rfind('.')) == next.name.substr(0, next.name.rfind('.'));
+    };
+    return std::ranges::is_sorted(parameters_, {}, &ParameterTensor::name) &&
+           (!checkpoint_.format().starts_with("PyTorch") ||
+            std::ranges::adjacent_find(parameters_, bias_first) != parameters_.end());
   }
 
   bool is_same_view(TensorId a, TensorId b) const {
@@ -123,7 +149,7 @@ class StateFollower {
     // A short list of a few shapes fits anything.
     if (is_list && 2 * optimizers.front()->order.size() <= parameters_.size()) return false;
     const std::vector<Possible> possible =
-        possible_orders(optimizers, parameters_, checkpoint_,
+        possible_orders(optimizers, parameters_, in_order_, checkpoint_,
                         [&](TensorId a, TensorId b) { return are_alike(cut_of(a), cut_of(b)); });
     size_t at = 0;
     if (possible.empty()) return false;
@@ -182,6 +208,7 @@ class StateFollower {
   const Cuts& cuts_;
   TensorNames names_;
   std::vector<ParameterTensor> parameters_;
+  bool in_order_;  ///< of the module
   std::vector<StateCut> result_;
 };
 

@@ -345,6 +345,42 @@ class Optimizers(Case):
         names = [n for n, _ in net.named_parameters()]
         self.cut(net, optimizer, torch.rand(2, 3, 9, 9)[:2], names[8:] + names[:8])
 
+    def test_the_module_has_the_order_where_names_are_sorted(self):
+        """As safetensors sorts them: a bias comes before its weight, "a" before "z"."""
+        net = nn.Sequential()
+        for name in ("z", "m", "a"):
+            net.add_module(name, nn.Linear(16, 16))
+            net.add_module(name + "_relu", nn.ReLU())
+        optimizer = torch.optim.Adam(net.parameters())
+        x = torch.rand(1, 16)
+        self.train(net, optimizer, x)
+        saved = {"model": dict(sorted(net.state_dict().items())), "optimizer": optimizer.state_dict()}
+        cut = self.prune(net, saved, x, "--strict")
+        names = [name for name, _ in net.named_parameters()]
+        self.assert_follows(net, None, saved["optimizer"], cut["optimizer"], names)
+
+    def test_without_the_module_sorted_names_tell_no_order(self):
+        for sizes, code in (([16, 16, 16, 16], 3), ([6, 16, 12, 4], 0)):
+            parts = [part for i, o in zip(sizes, sizes[1:]) for part in (nn.Linear(i, o), nn.ReLU())]
+            net = nn.Sequential(*parts)
+            optimizer = torch.optim.Adam(net.parameters())
+            x = torch.rand(1, sizes[0])
+            self.train(net, optimizer, x)
+            torch.onnx.export(net.eval(), x, self.path("net.onnx"))
+            saved = {"model": dict(sorted(net.state_dict().items())),
+                     "optimizer": optimizer.state_dict()}
+            torch.save(saved, self.path("sorted.pth"))
+            done = self.run_command(
+                "prune", "net.onnx", "-o", "small.onnx", "--ratio", "0.5", "--no-verify",
+                "--checkpoint", "sorted.pth", "--checkpoint-out", "cut.pth", code=code)
+            if code == 3:
+                self.assertIn("may be", done.stderr)
+                self.assertIn("model/0.weight", done.stderr)
+                continue
+            cut = torch.load(self.path("cut.pth"))
+            for i, (name, _) in enumerate(net.named_parameters()):
+                self.assertEqual(cut["optimizer"]["state"][i]["exp_avg"].shape, cut["model"][name].shape)
+
     def test_states_that_fit_nothing_are_named(self):
         net = nn.Sequential(nn.Linear(6, 12), nn.ReLU(), nn.Linear(12, 4))
         saved = {"model": net.state_dict(), "optimizer": {

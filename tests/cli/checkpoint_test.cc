@@ -10,6 +10,7 @@
 #include "parsimony/masks/tensor_file.h"
 #include "parsimony/onnx_io/reader.h"
 #include "tests/cli/command.h"
+#include "tests/support/same_bytes.h"
 
 namespace parsimony::test {
 namespace {
@@ -84,7 +85,7 @@ TEST(CliKnow, ACheckpointIsReplacedInPlaceOnly) {
     EXPECT_EQ(place.know(beside + output + half).err,
               "parsimony: --checkpoint-out is --checkpoint: " + output +
                   ". With --in-place it is replaced\n");
-    EXPECT_EQ(place.bytes("a.safetensors"), original);
+    EXPECT_TRUE(same_bytes(place.bytes("a.safetensors"), original));
   }
   for (const std::string output : {"s.pth", "s.ckpt", "s.pt2"}) {
     const std::string error = place.know("prune a.safetensors -o " + output + half).err;
@@ -94,7 +95,7 @@ TEST(CliKnow, ACheckpointIsReplacedInPlaceOnly) {
     EXPECT_EQ(place.know(beside + output + half).err, error);
   }
   ASSERT_EQ(place.know("prune a.safetensors -o a.safetensors --in-place" + half).code, 0);
-  EXPECT_EQ(place.bytes("a.safetensors"), place.bytes("b.safetensors"));
+  EXPECT_TRUE(same_bytes(place.bytes("a.safetensors"), place.bytes("b.safetensors")));
 }
 
 TEST(CliKnow, AnotherNetworkIsRefusedWithTheWaysOn) {
@@ -125,7 +126,7 @@ TEST(CliImport, SetsTheWeightsOfACheckpoint) {
   const std::string in_place = "import small.onnx --checkpoint b.safetensors -o small.onnx";
   EXPECT_EQ(place.run(in_place).code, 2);
   ASSERT_EQ(place.run(in_place + " --in-place").code, 0);
-  EXPECT_EQ(place.bytes("small.onnx"), place.bytes("same.onnx"));
+  EXPECT_TRUE(same_bytes(place.bytes("small.onnx"), place.bytes("same.onnx")));
 }
 
 using Floats = std::vector<float>;
@@ -359,13 +360,8 @@ TEST_F(Matched, AModuleWhoseMatrixIsLeftKeepsItsBias) {
   EXPECT_EQ(prune(stored, "--strict").code, 3);
 }
 
-/// A table that is read as rows and, transposed, as the last layer; the head lies before and behind
-/// it in the file.
-TEST_F(Matched, EqualCopiesOfWhatIsReadTwiceAreTied) {
-  const Named table = sines({12, 8}, 1);
-  const Named w1 = sines({8, 6}, 50);
-  const Named w2 = sines({6, 8}, 90);
-  write_model(R"(
+/// Words are looked up and changed; what follows makes scores of them.
+constexpr const char* kTable = R"(
 net (int64[1,4] ids) => (float[1,4,12] y)
 {
   e = Gather(table, ids)
@@ -373,10 +369,15 @@ net (int64[1,4] ids) => (float[1,4,12] y)
   b = Relu(a)
   c = MatMul(b, w2)
   d = Add(e, c)
-  t = Transpose<perm = [1, 0]>(table)
-  y = MatMul(d, t)
-}
-)",
+)";
+
+/// A table that is read as rows and, transposed, as the last layer; the head lies before and behind
+/// it in the file.
+TEST_F(Matched, EqualCopiesOfWhatIsReadTwiceAreTied) {
+  const Named table = sines({12, 8}, 1);
+  const Named w1 = sines({8, 6}, 50);
+  const Named w2 = sines({6, 8}, 90);
+  write_model(kTable + std::string("t = Transpose<perm = [1, 0]>(table) y = MatMul(d, t) }"),
               {{"table", table}, {"w1", w1}, {"w2", w2}});
   const Outcome outcome = prune(
       {{"decoder.weight", table}, {"table", table}, {"w1", w1}, {"w2", w2}, {"head.weight", table}},
@@ -410,21 +411,10 @@ net (float[1,8] x) => (float[1,3] y)
 TEST_F(Matched, WeightsThatOneTensorIsAreCutAlike) {
   // The model has the table twice, the checkpoint once.
   const Named table = sines({12, 8}, 1);
-  write_model(R"(
-net (int64[1,4] ids) => (float[1,4,12] y)
-{
-  e = Gather(table, ids)
-  a = MatMul(e, w1)
-  b = Relu(a)
-  c = MatMul(b, w2)
-  d = Add(e, c)
-  y = MatMul(d, head)
-}
-)",
-              {{"table", table},
-               {"w1", sines({8, 6}, 50)},
-               {"w2", sines({6, 8}, 90)},
-               {"head", exchanged(table)}});
+  write_model(kTable + std::string("y = MatMul(d, head) }"), {{"table", table},
+                                                              {"w1", sines({8, 6}, 50)},
+                                                              {"w2", sines({6, 8}, 90)},
+                                                              {"head", exchanged(table)}});
   const Outcome outcome =
       prune({{"table", table}, {"w1", sines({8, 6}, 50)}, {"w2", sines({6, 8}, 90)}}, "--strict");
   ASSERT_EQ(outcome.code, 0) << outcome.err;

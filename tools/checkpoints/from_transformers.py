@@ -62,7 +62,8 @@ def sample(
     rows = [{"input_ids": row, "labels": labels(row)} for row in tokens(4)]
     arguments = transformers.TrainingArguments(
         output_dir=str(folder / "run"), max_steps=2, save_steps=2, per_device_train_batch_size=2, use_cpu=True,
-        report_to=[], disable_tqdm=True, weight_decay=0.1, learning_rate=1e-3, logging_strategy="no")  # fmt: skip
+        report_to=[], disable_tqdm=True, weight_decay=0.1, learning_rate=1e-3,
+        lr_scheduler_type="constant", logging_strategy="no")  # fmt: skip
     model = make()
     transformers.Trainer(model=model, args=arguments, train_dataset=rows).train()
     tied = {name: other for name, other in (getattr(model, "_tied_weights_keys", None) or {}).items()}
