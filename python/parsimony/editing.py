@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Set, Tuple
 
 import torch
 from torch import Tensor, nn
@@ -69,12 +69,26 @@ def _kind(tensor: Tensor) -> Any:
     return tensor.shape, tensor.dtype, tensor.device
 
 
+class Factor(NamedTuple):
+    """What elements of a tensor are multiplied by: those at some places of an axis."""
+
+    axis: int
+    places: List[int]
+    number: float
+
+    def times(self, data: Tensor) -> Tensor:
+        """The product, a copy."""
+        index = torch.tensor(self.places, dtype=torch.long, device=data.device)
+        return data.index_copy(self.axis, index, data.index_select(self.axis, index) * self.number)
+
+
 class Journal:
     """Edits tensors and attributes of a module, and remembers how they were."""
 
     def __init__(self) -> None:
         self._tensors: Dict[int, Tuple[Tensor, Tensor, Any]] = {}
         self._cuts: Dict[int, Cuts] = {}
+        self._products: Dict[int, Tuple[Factor, Tensor]] = {}
         self._attributes: List[Tuple[Any, str, Any]] = []
 
     def set_data(self, tensor: Tensor, data: Tensor) -> None:
@@ -95,6 +109,19 @@ class Journal:
         self._cuts[id(tensor)] = cuts
         if small_grad is not None:
             tensor.grad = small_grad
+
+    def multiply(self, tensor: Tensor, factor: Factor) -> None:
+        self._products[id(tensor)] = factor, tensor.data
+        self.set_data(tensor, factor.times(tensor.data))
+
+    def undo_product(self, tensor: Tensor) -> None:
+        """Takes back the last `multiply` of `tensor`."""
+        self.set_data(tensor, self._products.pop(id(tensor))[1])
+
+    def multiplied(self, tensor: Tensor, data: Tensor) -> Tensor:
+        """`data`, which are for `tensor` as it was before `multiply`, for what it is now."""
+        product = self._products.get(id(tensor))
+        return data if product is None else product[0].times(data)
 
     def kept(self, tensor: Tensor, axis: int) -> Cut:
         """What was kept of an axis of `tensor`: all of it, if it was not cut."""

@@ -12,7 +12,7 @@ from torch.nn.utils.prune import BasePruningMethod
 from torch.nn.utils.spectral_norm import SpectralNorm
 from torch.nn.utils.weight_norm import WeightNorm
 
-from .editing import Journal, join, own_tensors
+from .editing import Factor, Journal, join, own_tensors
 from .plan import Cut
 
 
@@ -185,13 +185,11 @@ def _attention(layer: Layer) -> None:
         raise layer.refused(why, *inner, "out_proj.weight")
     if heads.size != head_dim and not layer.rescaled:
         # The forward divides by the root of the new head_dim; the network was trained with the old.
-        factor = math.sqrt(heads.size / head_dim)
+        factor = Factor(0, list(range(width)), math.sqrt(heads.size / head_dim))
         for name in (inner[0], "in_proj_bias"):
             tensor = getattr(module, name)
             if tensor is not None:
-                data = tensor.data.clone()
-                data[:width] *= factor
-                layer.journal.set_data(tensor, data)
+                layer.journal.multiply(tensor, factor)
     layer.set(embed_dim=inputs, num_heads=heads.number, head_dim=heads.size, kdim=kdim, vdim=vdim)
 
 

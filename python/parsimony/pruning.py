@@ -32,7 +32,7 @@ from .layers import Refusal
 from .plan import AttributeChange, Plan
 from .progress import Steps
 from .proof import NormsOverKept, compare, outputs_of
-from .queries import Factor, Kept, kept_scales, queries_of
+from .queries import Kept, kept_scales, queries_of
 from .replay import Masked, assign_values, beside_cuts, replay, set_attributes
 from .request import Answer, Config, Request, config_of
 from .sizes import SizeChange, attribute_choices, changed_sizes
@@ -259,7 +259,6 @@ class _Pruning:
             self.inputs.append(trace.inputs.random(seed))
         self.against = "masks" if request.masks else "masked"
         self.queries = queries_of(trace)
-        self.factors: Dict[str, Factor] = {}
         self.notes: List[str] = []
         self.changes: List[SizeChange] = []
 
@@ -341,7 +340,6 @@ class _Pruning:
             return _Fault(str(refusal), refusal.tensors), ()
         fault: Optional[_Fault] = None
         tensors = named_tensors(self.module)
-        before = {name: tensors[name].data for one in self.queries for name in one.sources}
         for attributes in choices:
             self.step("prove")
             mark = journal.mark()
@@ -349,10 +347,9 @@ class _Pruning:
             kept = self._keep_scales(plan, journal)
             fault = self._compared(plan, wanted)
             if fault is None:
-                self.factors = kept.factors
                 return None, [*attributes, *kept.attributes]
             for name in kept.factors:
-                journal.set_data(tensors[name], before[name])
+                journal.undo_product(tensors[name])
             journal.undo_attributes(mark)
         return fault, ()
 
@@ -366,7 +363,7 @@ class _Pruning:
             return Kept({}, [])
         tensors = named_tensors(self.module)
         for name, factor in kept.factors.items():
-            journal.set_data(tensors[name], factor.times(tensors[name].data))
+            journal.multiply(tensors[name], factor)
         set_attributes(self.module, kept.attributes, journal)
         return kept
 
@@ -497,8 +494,8 @@ class _Pruning:
             after = tuple(tensors[name].shape)
             before = tuple(cuts[i].size if i in cuts else size for i, size in enumerate(after))
             plan.shapes[name] = (before, after)
-        for name in self.factors.keys() & plan.values.keys():
-            plan.values[name] = self.factors[name].times(plan.values[name])
+        for name in plan.values.keys() & tensors.keys():
+            plan.values[name] = journal.multiplied(tensors[name], plan.values[name])
         if self.against != "masks":
             assign_values(plan, tensors, journal)
         plan.notes += self.notes

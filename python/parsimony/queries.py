@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from .editing import Journal, named_tensors
+from .editing import Factor, Journal, named_tensors
 from .plan import AttributeChange
 from .trace import Operation, Trace, evaluating
 
@@ -133,19 +133,6 @@ def _not_zero(tensor: Tensor, axis: int) -> List[int]:
     others = [other for other in range(tensor.dim()) if other != axis]
     sizes = tensor.abs().amax(others) if others else tensor.abs()
     return [int(index) for index in sizes.nonzero()]
-
-
-class Factor(NamedTuple):
-    """What elements of a tensor are multiplied by: those at some places of an axis."""
-
-    axis: int
-    places: List[int]
-    number: float
-
-    def times(self, data: Tensor) -> Tensor:
-        """The product, a copy."""
-        index = torch.tensor(self.places, dtype=torch.long, device=data.device)
-        return data.index_copy(self.axis, index, data.index_select(self.axis, index) * self.number)
 
 
 class Kept(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from typing import Any, Dict
 
 import pytest
@@ -12,6 +13,7 @@ from test_prune import images, masked_by_hand
 from torch import Tensor, nn
 
 import parsimony
+from parsimony.pruning import _Pruning
 from parsimony.queries import sources_of
 
 
@@ -225,6 +227,53 @@ def test_recovered_values_are_multiplied_too() -> None:
         assert torch.equal(model[1].qkv.weight, plan.values["1.qkv.weight"])
         found.append(model.eval()(data).detach())
     torch.testing.assert_close(found[0], found[1], atol=1e-5, rtol=1e-4)
+
+
+class OfTorch(nn.Module):
+    """Attention of torch's own, whose class divides by the root of the size that it has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.attention = nn.Linear(6, 16), nn.MultiheadAttention(16, 2, batch_first=True)
+        self.last = nn.Linear(16, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.inner(x.flatten(1, 2))
+        return self.last(self.attention(x, x, x, need_weights=False)[0])
+
+
+def test_recovered_values_of_torchs_own_attention_are_multiplied(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    recovered: Dict[str, Tensor] = {}
+    finished = _Pruning._finished
+
+    def noted(self: _Pruning, answer: Any, journal: Any) -> Any:
+        recovered.update(answer.plan.values)
+        return finished(self, answer, journal)
+
+    monkeypatch.setattr(_Pruning, "_finished", noted)
+    torch.manual_seed(1)
+    model, data = OfTorch().eval(), images(64, 1, 5, 6)
+    fresh = copy.deepcopy(model)
+    recovery = {"recover": "least-squares", "data": [data], "granularity": "head_dim"}
+    plan = parsimony.prune(model, data[:1], ratio=0.5, **recovery)
+    assert model.attention.head_dim == 4
+    # By hand, with what the command gave and the divisor that it is for.
+    own = dict(model.named_parameters(), **recovered)
+    shift = own["attention.in_proj_bias"]
+    if "attention.in_proj_bias" not in recovered:
+        shift = torch.cat([shift[:8] / math.sqrt(4 / 8), shift[8:]])
+    x = model.inner(data.flatten(1, 2))
+    rows = F.linear(x, recovered["attention.in_proj_weight"], shift)
+    q, k, v = (part.unflatten(-1, (2, 4)).transpose(1, 2) for part in rows.chunk(3, dim=-1))
+    scores = torch.softmax(q @ k.transpose(-1, -2) / math.sqrt(8), dim=-1)
+    heads = (scores @ v).transpose(1, 2).flatten(2)
+    wanted = model.last(model.attention.out_proj(heads))
+    torch.testing.assert_close(model(data), wanted, atol=1e-5, rtol=1e-4)
+    # Where the plan is replayed its values take the place of what is multiplied.
+    parsimony.apply(fresh, plan)
+    torch.testing.assert_close(fresh(data), wanted, atol=1e-5, rtol=1e-4)
 
 
 @needs_attend
