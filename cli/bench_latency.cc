@@ -283,6 +283,7 @@ void bench_latency(const LatencyOptions& options, const Session& session) {
   Progress progress({}, !session.quiet);
   progress.begin("reading");
   const std::vector<Entrant> entrants = read_models(options);
+  for (const Entrant& entrant : entrants) check_outputs_beside(outputs, {}, *entrant.model);
   BenchReport report;
   report.command = session.command_line;
   report.seed = options.seed;

@@ -82,6 +82,7 @@ void run(ExplainOptions& options, const Session& session) {
   options.prune.granularity = options.granularity;
   const AnalysedModel model =
       read_and_analyse(options.model, options.inputs, coupling_options(options), session.quiet);
+  check_outputs_beside(outputs, {}, *model.model);
   if (options.blocks) return print_blocks(options, model);
   const Coupling& coupling = model.analysis.coupling;
   options.filter.all = session.verbosity > 0;

@@ -79,19 +79,24 @@ void check_outputs(const std::vector<NamedFile>& outputs, const std::vector<Name
   }
 }
 
-void check_outputs_beside(std::vector<NamedFile> outputs, std::vector<NamedFile> inputs,
+void check_outputs_beside(const std::vector<NamedFile>& outputs, std::vector<NamedFile> inputs,
                           const EditableFile& model, bool in_place) {
   std::vector<NamedFile> beside;
   for (const std::string& path : model.data_files()) {
     beside.push_back({"the model's external data", path});
   }
   if (beside.empty()) return;
-  const NamedFile data{"the output's external data", outputs.front().path + ".data"};
-  const auto is_data = [&](const NamedFile& file) { return is_same(file, data); };
-  // Where the model's lie there the writer takes another name.
-  if (std::ranges::none_of(beside, is_data)) outputs.insert(outputs.begin() + 1, data);
+  std::vector<NamedFile> written;
+  for (const NamedFile& output : outputs) {
+    written.push_back(output);
+    if (output.replaces != kModel) continue;
+    const NamedFile data{"the output's external data", output.path + ".data"};
+    const auto is_data = [&](const NamedFile& file) { return is_same(file, data); };
+    // Where the model's lie there the writer takes another name.
+    if (std::ranges::none_of(beside, is_data)) written.push_back(data);
+  }
   inputs.insert(inputs.end(), beside.begin(), beside.end());
-  check_outputs(outputs, inputs, in_place);
+  check_outputs(written, inputs, in_place);
 }
 
 void check_ending(const std::string& path, std::string_view format) {

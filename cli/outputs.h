@@ -30,9 +30,9 @@ void add_in_place_option(CLI::App& command, bool& in_place);
 void check_outputs(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs,
                    bool in_place = false);
 
-/// The same for the files beside the model and beside the first output, which will be a model: they
-/// are known after reading it.
-void check_outputs_beside(std::vector<NamedFile> outputs, std::vector<NamedFile> inputs,
+/// The same for the files beside the model, and beside an output that may replace it, which will be
+/// a model: they are known after reading it.
+void check_outputs_beside(const std::vector<NamedFile>& outputs, std::vector<NamedFile> inputs,
                           const EditableFile& model, bool in_place = false);
 
 /// `format` as Graph and Checkpoint call it: "onnx", "safetensors".

@@ -149,6 +149,7 @@ void run_sensitivity(const SensitivityCommandOptions& options, const Session& se
                 runs_programs || !options.engine.onnxruntime.provider.empty());
   const std::optional<int> threads = parse_threads(options.threads);
   const AnalysedModel model = read_and_analyse(options.model, options.inputs, {}, session.quiet);
+  check_outputs_beside(outputs, {}, *model.model);
   const Graph& graph = model.graph();
   DataEngine engine(options.engine, threads);
   Progress progress({}, !session.quiet);
