@@ -3,6 +3,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/checkpoints/matching_impl.h"
 #include "parsimony/graph/operators/schema.h"
 

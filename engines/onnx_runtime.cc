@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -339,6 +340,10 @@ std::unique_ptr<Network> session_of(const std::shared_ptr<const Library>& librar
       library, [options, create = std::move(create)](const Library& of, bool optimised) {
         const auto settings = session_options(of, options, optimised);
         ort::Session* made = nullptr;
+        // ONNX Runtime looks whether it knows a library's domain and adds it, without a lock.
+        static std::mutex adding_domains;
+        std::unique_lock one_at_a_time(adding_domains, std::defer_lock);
+        if (has_kernel_libraries()) one_at_a_time.lock();
         check(*of.api, create(settings.get(), &made));
         return Owned<ort::Session>(made, of.api->release_session);
       });
