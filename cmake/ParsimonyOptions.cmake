@@ -8,6 +8,8 @@ option(PARSIMONY_WERROR "Treat warnings as errors" OFF)
 option(PARSIMONY_MIMALLOC "Link the command with mimalloc, where it is installed" ON)
 option(PARSIMONY_NATIVE "Optimise for the processor of this machine" OFF)
 option(PARSIMONY_UNITY "Compile eight files at a time" OFF)
+set(PARSIMONY_PYTORCH "" CACHE PATH
+  "The folder `torch` of an installed PyTorch, to take libtorch from; empty: CMake's own search")
 set(PARSIMONY_SANITIZE "" CACHE STRING
   "Build with sanitizers: \"address\", which looks for undefined behaviour too, or \"thread\"")
 

@@ -25,7 +25,9 @@ if(PARSIMONY_MIMALLOC AND NOT PARSIMONY_SANITIZE)
   endif()
 endif()
 
-if(PARSIMONY_TORCH OR PARSIMONY_FUZZ)
+if(PARSIMONY_PYTORCH)
+  include(ParsimonyPyTorch)
+elseif(PARSIMONY_TORCH OR PARSIMONY_FUZZ)
   find_package(Torch)
   if(NOT Torch_FOUND)
     message(FATAL_ERROR "There is no libtorch: install libtorch-dev, or configure with "
