@@ -139,8 +139,14 @@ class Contestant {
     step_cached();  // what cannot be run shows here
   }
 
-  void step_cached() { finish(stage_->step(cached_, watch_)); }
-  void step_pipeline() { finish(stage_->step(loader_->next(), watch_)); }
+  void step_cached() {
+    const StepStream stream(context_.device);
+    finish(stage_->step(cached_, watch_));
+  }
+  void step_pipeline() {
+    const StepStream stream(context_.device);
+    finish(stage_->step(loader_->next(), watch_));
+  }
 
  private:
   /// Waits for the device.

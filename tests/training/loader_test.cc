@@ -194,6 +194,44 @@ TEST(Loader, DevicesScaleAsTheCpuDoes) {
   }
 }
 
+TEST(Loader, ResidentSamplesGiveTheSameBatches) {
+  const Samples images = some_samples(53);
+  const Samples rows = some_samples(23, {12});
+  const Augmentation all{.flip = true, .crop = 3, .cutout = 4};
+  LoaderOptions plain{.batch = 10, .seed = 3};
+  LoaderOptions augmented = plain;
+  augmented.augmentation = all;
+  augmented.scale = 1.0 / 255;
+  augmented.mean = {0.4, 0.5, 0.6};
+  augmented.deviation = {0.2, 0.3, 0.25};
+  augmented.channels_last = true;
+  LoaderOptions shared = augmented;
+  shared.rank = 1;
+  shared.ranks = 3;
+  shared.dtype = at::kBFloat16;
+  const std::vector<std::pair<const Samples*, LoaderOptions>> cases = {
+      {&images, plain}, {&images, augmented}, {&images, shared}, {&rows, plain}};
+  for (const auto& [samples, options] : cases) {
+    Loader gathering(*samples, options);
+    LoaderOptions on_device = options;
+    on_device.resident = true;
+    Loader resident(*samples, on_device);
+    for (const int64_t epoch : {0, 1}) {
+      const std::vector<Batch> wanted = epoch_of(gathering, epoch, epoch);
+      const std::vector<Batch> found = epoch_of(resident, epoch, epoch);
+      ASSERT_EQ(found.size(), wanted.size());
+      for (size_t i = 0; i < found.size(); ++i) {
+        EXPECT_EQ(found[i].index, wanted[i].index);
+        EXPECT_EQ(found[i].of_all, wanted[i].of_all);
+        EXPECT_TRUE(at::equal(found[i].labels, wanted[i].labels));
+        EXPECT_EQ(found[i].inputs.scalar_type(), wanted[i].inputs.scalar_type());
+        const double rounding = options.dtype == at::kBFloat16 ? 1e-2 : 1e-6;
+        EXPECT_TRUE(at::allclose(found[i].inputs, wanted[i].inputs, rounding, rounding));
+      }
+    }
+  }
+}
+
 TEST(Loader, TakesFloatsAndOtherShapes) {
   Samples samples;
   samples.dims = {5};

@@ -205,10 +205,10 @@ TEST(GradientScaler, ScalesDownAndLeavesInfiniteStepsOut) {
   at::Tensor parameter = at::ones({2}).set_requires_grad(true);
   EXPECT_EQ(scaler.scaled(at::ones({})).item<double>(), 65536);
   parameter.mutable_grad() = at::full({2}, 65536.0);
-  EXPECT_TRUE(scaler.unscale({parameter}));
+  EXPECT_EQ(scaler.unscale({parameter}).item<double>(), 0);
   EXPECT_EQ(parameter.grad()[0].item<double>(), 1);
   parameter.mutable_grad() = at::full({2}, INFINITY);
-  EXPECT_FALSE(scaler.unscale({parameter}));
+  EXPECT_EQ(scaler.unscale({parameter}).item<double>(), 1);
   EXPECT_EQ(scaler.scale(), 32768);
 }
 
@@ -217,9 +217,9 @@ TEST(GradientScaler, DoublesAfterManyGoodSteps) {
   scaler.take_up(8, 1998);
   at::Tensor parameter = at::ones({1}).set_requires_grad(true);
   parameter.mutable_grad() = at::ones({1});
-  EXPECT_TRUE(scaler.unscale({parameter}));
+  EXPECT_EQ(scaler.unscale({parameter}).item<double>(), 0);
   EXPECT_EQ(scaler.scale(), 8);
-  EXPECT_TRUE(scaler.unscale({parameter}));
+  EXPECT_EQ(scaler.unscale({parameter}).item<double>(), 0);
   EXPECT_EQ(scaler.scale(), 16);
   EXPECT_EQ(scaler.good_steps(), 2000);
 }
@@ -228,8 +228,97 @@ TEST(GradientScaler, LeavesFloat32Alone) {
   GradientScaler scaler(Precision::kFloat32);
   at::Tensor parameter = at::ones({1}).set_requires_grad(true);
   parameter.mutable_grad() = at::full({1}, INFINITY);
-  EXPECT_TRUE(scaler.unscale({parameter}));
+  EXPECT_FALSE(scaler.unscale({parameter}).defined());
   EXPECT_EQ(scaler.scaled(at::ones({})).item<double>(), 1);
+}
+
+/// Parameters after some steps of a recipe's optimizer, by its own hand or by fused kernels.
+std::vector<at::Tensor> after_steps(OptimizerKind kind, c10::Device device, bool fused) {
+  at::manual_seed(1);
+  TrainSettings settings;
+  settings.optimizer = kind;
+  settings.weight_decay = 0.1;
+  std::vector<at::Tensor> parameters;
+  for (const int64_t size : {3, 17}) {
+    parameters.push_back(at::randn({size, 4}).to(device).set_requires_grad(true));
+  }
+  const auto optimizer = make_optimizer(parameters, settings);
+  const auto kernels = fused ? FusedStep::of(*optimizer) : nullptr;
+  for (int step = 0; step < 5; ++step) {
+    const double rate = 0.1 / (1 + step);
+    set_learning_rate(*optimizer, rate);
+    for (at::Tensor& parameter : parameters) {
+      parameter.mutable_grad() = at::randn(parameter.sizes()).to(device);
+    }
+    if (!fused) {
+      optimizer->step();
+      continue;
+    }
+    kernels->set_rate(rate);
+    kernels->step(at::ones({}, device));  // infinite gradients
+    kernels->step(at::zeros({}, device));
+  }
+  if (fused) kernels->settle();
+  // The state is the optimizer's own, which goes on by itself.
+  for (at::Tensor& parameter : parameters) parameter.mutable_grad() = at::ones_like(parameter);
+  optimizer->step();
+  return parameters;
+}
+
+TEST(FusedStep, TakesTheOptimizersSteps) {
+  const at::Tensor parameter = at::ones({1}).set_requires_grad(true);
+  const auto muon = make_optimizer({parameter}, {.optimizer = OptimizerKind::kMuon});
+  EXPECT_FALSE(FusedStep::of(*muon));
+  const auto sgd = make_optimizer({parameter}, {.optimizer = OptimizerKind::kSgd});
+  if (!FusedStep::of(*sgd)) GTEST_SKIP() << "this libtorch has no fused optimizers";
+  for (const OptimizerKind kind :
+       {OptimizerKind::kSgd, OptimizerKind::kAdam, OptimizerKind::kAdamW}) {
+    const auto wanted = after_steps(kind, c10::kCPU, false);
+    const c10::Device device(at::hasCUDA() ? c10::kCUDA : c10::kCPU);
+    const auto found = after_steps(kind, device, true);
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      EXPECT_TRUE(at::allclose(found[i].cpu(), wanted[i], 1e-5, 1e-6)) << static_cast<int>(kind);
+    }
+  }
+}
+
+/// Losses of a few epochs.
+std::vector<double> losses_on(c10::Device device, Precision precision, const std::string& kind,
+                              OptimizerKind optimizer, std::string* said) {
+  const test::TemporaryFolder folder;
+  at::manual_seed(1);
+  const auto net = test::small_net(kind, folder)();
+  place(*net, device, false);
+  TrainSettings settings;
+  settings.precision = precision;
+  settings.optimizer = optimizer;
+  settings.epochs = 3;
+  settings.lr = 0.01;
+  settings.batch = 16;
+  TrainContext context{small_data(), device};
+  context.say = [said](const std::string& line) { *said += line; };
+  Stage stage(*net, context, settings);
+  std::vector<double> losses;
+  for (int epoch = 0; epoch < 3; ++epoch) losses.push_back(stage.run(epoch).loss);
+  return losses;
+}
+
+TEST(StepGraph, ReplaysTheSteps) {
+  if (!at::hasCUDA()) GTEST_SKIP() << "there is no CUDA device";
+  const c10::Device device(c10::kCUDA);
+  for (const std::string kind : {"live", "onnx", "script"}) {
+    for (const OptimizerKind optimizer : {OptimizerKind::kSgd, OptimizerKind::kAdamW}) {
+      std::string said;
+      const auto wanted = losses_on(c10::kCPU, Precision::kFloat32, kind, optimizer, &said);
+      const auto found = losses_on(device, Precision::kFloat32, kind, optimizer, &said);
+      for (size_t i = 0; i < wanted.size(); ++i) {
+        EXPECT_NEAR(found[i], wanted[i], 0.01 * wanted[i]) << kind;
+      }
+      const auto half = losses_on(device, Precision::kFloat16, kind, optimizer, &said);
+      EXPECT_LT(half.back(), half.front()) << kind;
+      EXPECT_EQ(said, "") << kind;
+    }
+  }
 }
 
 TEST(TrainContext, GivesMatricesOfFourDimensionsTheFormat) {

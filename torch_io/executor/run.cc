@@ -43,6 +43,26 @@ Tensors compute(const Operator& op, Call& call) {
   return results;
 }
 
+/// Nodes make some numbers of sizes alone, as ConstantOfShape does, on the processor: they go where
+/// data are that they meet. What is computed of integers alone are sizes, which the host reads.
+void bring_together(Tensors& operands) {
+  c10::Device device(c10::kCPU);
+  bool any_here = false;
+  bool any_number = false;
+  for (const at::Tensor& x : operands) {
+    if (!x.defined()) continue;
+    any_number = any_number || x.is_floating_point();
+    any_here = any_here || x.device().is_cpu();
+    if (!x.device().is_cpu()) device = x.device();
+  }
+  if (!any_here || device.is_cpu()) return;
+  for (at::Tensor& x : operands) {
+    if (!x.defined() || x.dim() == 0) continue;
+    if (!any_number) x = x.cpu();
+    if (x.is_floating_point()) x = x.to(device);
+  }
+}
+
 /// Of one network on its own inputs.
 class Execution {
  public:
@@ -84,6 +104,7 @@ class Execution {
       call.present.push_back(v == kNone ? at::Tensor() : present_[v]);
       call.weights.push_back(cut_weight(v));
     }
+    bring_together(call.inputs);
     if (step.zeroed >= 0) zero(call, step.zeroed);
     if (small_) small_->substitute(step, call);
     if (step.chooses) choose(step, call);

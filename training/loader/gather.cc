@@ -60,6 +60,24 @@ Pixel as_stored(float value) {
 
 }  // namespace
 
+std::vector<int64_t> Gatherer::draws(int64_t epoch, std::span<const int64_t> indices) const {
+  std::vector<int64_t> drawn;
+  drawn.reserve(indices.size() * kDraws);
+  for (const int64_t index : indices) {
+    const Draw draw(options_.augmentation, options_, samples_.dims, epoch, index);
+    drawn.insert(drawn.end(),
+                 {draw.flip ? 1 : 0, draw.down, draw.right, draw.centre_y, draw.centre_x});
+  }
+  return drawn;
+}
+
+std::vector<float> Gatherer::fill() const {
+  std::vector<float> values = fill_;
+  if (samples_.dtype != DType::kUInt8) return values;
+  for (float& value : values) value = as_stored<uint8_t>(value);
+  return values;
+}
+
 Gatherer::Gatherer(const Samples& samples, const LoaderOptions& options)
     : samples_(samples),
       options_(options),
@@ -80,7 +98,7 @@ const Pixel* Gatherer::augmented(int64_t epoch, int64_t index, Pixel* scratch) c
   const Augmentation& wanted = options_.augmentation;
   const auto* from =
       reinterpret_cast<const Pixel*>(samples_.values.data() + index * samples_.stride());
-  if (!wanted.flip && wanted.crop == 0 && wanted.cutout == 0) return from;
+  if (!wanted.any()) return from;
   const Draw draw(wanted, options_, samples_.dims, epoch, index);
   const int64_t height = samples_.dims[1];
   const int64_t width = samples_.dims[2];

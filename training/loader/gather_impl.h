@@ -18,6 +18,11 @@ class Gatherer {
  public:
   Gatherer(const Samples& samples, const LoaderOptions& options);
 
+  /// What is drawn for a sample in an epoch, in this order.
+  enum : int64_t { kFlip, kDown, kRight, kCentreY, kCentreX, kDraws };
+  /// [indices, kDraws]
+  std::vector<int64_t> draws(int64_t epoch, std::span<const int64_t> indices) const;
+
   /// The samples as they are stored, augmented: [indices, ..dims] of the samples' type.
   void gather(int64_t epoch, std::span<const int64_t> indices, std::byte* out) const;
 
@@ -29,6 +34,8 @@ class Gatherer {
   /// Inputs are value · factor + offset, one of each per channel.
   const std::vector<float>& factors() const { return factors_; }
   const std::vector<float>& offsets() const { return offsets_; }
+  /// The values that cutout fills a channel with, as samples store them.
+  std::vector<float> fill() const;
 
  private:
   template <typename Pixel>

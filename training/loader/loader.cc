@@ -16,6 +16,7 @@
 #include "parsimony/training/loader/device_scaling_impl.h"
 #include "parsimony/training/loader/gather_impl.h"
 #include "parsimony/training/loader/queue_impl.h"
+#include "parsimony/training/loader/resident_impl.h"
 
 namespace parsimony::training {
 namespace {
@@ -43,9 +44,8 @@ void check_scale(const Samples& samples, const LoaderOptions& options) {
 }
 
 void check_augmentation(const Samples& samples, const Augmentation& wanted) {
-  const bool any = wanted.flip || wanted.crop != 0 || wanted.cutout != 0;
   const bool images = samples.dims.size() == 3;
-  require(!any || images, "augmentation", "on for samples of " + to_string(samples.dims),
+  require(!wanted.any() || images, "augmentation", "on for samples of " + to_string(samples.dims),
           "images [c, h, w]");
   const int64_t most = images ? std::min(samples.dims[1], samples.dims[2]) : 0;
   const auto check = [&](std::string_view what, int64_t pixels) {
@@ -96,7 +96,11 @@ class Loader::Worker {
       : samples_(samples),
         options_(checked(samples, std::move(options))),
         gatherer_(samples_, options_) {
-    if (!options_.device.is_cpu()) scaling_.emplace(gatherer_, samples.dims.size(), options_);
+    if (options_.resident) {
+      resident_.emplace(samples_, gatherer_, options_);
+    } else if (!options_.device.is_cpu()) {
+      scaling_.emplace(gatherer_, samples.dims.size(), options_);
+    }
   }
 
   ~Worker() { stop(); }
@@ -114,7 +118,8 @@ class Loader::Worker {
     epoch_ = epoch;
     next_ = std::max<int64_t>(first_batch, 0);
     order();
-    if (options_.prefetch == 0) return;
+    chunk_ = {};
+    if (options_.prefetch == 0 || resident_) return;
     queue_ = std::make_unique<BoundedQueue<Batch>>(static_cast<size_t>(options_.prefetch));
     thread_ = std::jthread([this] { run(); });
   }
@@ -125,7 +130,8 @@ class Loader::Worker {
     if (queue_) {
       batch = queue_->pop();
     } else if (next_ < batches() && !order_.empty()) {
-      batch = gather(next_++);
+      batch = resident_ ? from_chunk(next_) : gather(next_);
+      ++next_;
     }
     if (batch && scaling_) move_to_device(*batch);
     waited_ += Clock::now() - begin;
@@ -163,12 +169,44 @@ class Loader::Worker {
     }
   }
 
-  Batch gather(int64_t index) const {
-    const int64_t first = index * options_.batch;
+  /// Of a batch, which samples.
+  struct Share {
+    std::span<const int64_t> indices;  ///< of this rank
+    int64_t of_all = 0;
+  };
+  Share share_of(int64_t batch) const {
+    const int64_t first = batch * options_.batch;
     const int64_t of_all = std::min(options_.batch, samples_.count() - first);
     const int64_t begin = first + of_all * options_.rank / options_.ranks;
     const int64_t count = first + of_all * (options_.rank + 1) / options_.ranks - begin;
-    const auto indices = std::span(order_).subspan(begin, count);
+    return {std::span(order_).subspan(begin, count), of_all};
+  }
+
+  /// Resident batches are made many at a time: a device is quicker than the launches.
+  Batch from_chunk(int64_t index) {
+    const Share own = share_of(index);
+    if (!chunk_.inputs.defined() || index >= chunk_end_) {
+      constexpr int64_t kBytes = int64_t{16} << 20;
+      const int64_t batches =
+          std::max<int64_t>(1, kBytes / (samples_.stride() * std::max<int64_t>(1, options_.batch)));
+      chunk_end_ = std::min(index + batches, this->batches());
+      std::vector<int64_t> indices;
+      for (int64_t i = index; i < chunk_end_; ++i) {
+        const Share share = share_of(i);
+        indices.insert(indices.end(), share.indices.begin(), share.indices.end());
+      }
+      chunk_ = resident_->chunk(epoch_, indices);
+      chunk_used_ = 0;
+    }
+    const int64_t count = std::ssize(own.indices);
+    const int64_t from = std::exchange(chunk_used_, chunk_used_ + count);
+    return {chunk_.inputs.narrow(0, from, count), chunk_.labels.narrow(0, from, count), index,
+            own.of_all};
+  }
+
+  Batch gather(int64_t index) const {
+    const auto [indices, of_all] = share_of(index);
+    const int64_t count = std::ssize(indices);
     const bool here = options_.device.is_cpu();
     const auto pinned = at::TensorOptions().pinned_memory(!here);
     Batch batch;
@@ -220,6 +258,10 @@ class Loader::Worker {
   const LoaderOptions options_;
   const Gatherer gatherer_;
   std::optional<DeviceScaling> scaling_;  ///< where inputs are not converted as they are gathered
+  std::optional<ResidentSamples> resident_;
+  ResidentSamples::Chunk chunk_;  ///< of batches up to `chunk_end_`
+  int64_t chunk_end_ = 0;
+  int64_t chunk_used_ = 0;  ///< samples
   std::vector<int64_t> order_;
   int64_t epoch_ = 0;
   int64_t next_ = 0;  ///< the thread's, while there is one

@@ -21,6 +21,8 @@ struct Augmentation {
   int64_t crop = 0;
   /// Side of a square that is filled with the mean; it may extend beyond the image.
   int64_t cutout = 0;
+
+  bool any() const { return flip || crop != 0 || cutout != 0; }
 };
 
 struct LoaderOptions {
@@ -37,6 +39,8 @@ struct LoaderOptions {
   /// as for the others or one fewer; perhaps none of a last batch.
   int rank = 0;
   int ranks = 1;
+  /// Uploads the samples once and augments them on the device, without a thread.
+  bool resident = false;
   int64_t prefetch = 4;  ///< maximum number of prefetched batches; 0: no thread
   /// Inputs are (value · scale - mean) / deviation: see Dataset.
   double scale = 1;
@@ -66,6 +70,7 @@ struct Batch {
 ///
 /// On the CPU the thread gathers and converts in one pass, without ATen's threads. For CUDA it
 /// gathers bytes into pinned memory; next() copies them without waiting and converts there.
+/// Resident samples give the same batches.
 class Loader {
  public:
   /// `samples` must outlive the loader.

@@ -34,6 +34,11 @@ void place(Net& net, c10::Device device, bool channels_last) {
   }
 }
 
+bool holds(c10::Device device, int64_t bytes) {
+  constexpr int64_t kMost = int64_t{4} << 30;
+  return device.is_cuda() && bytes <= kMost;
+}
+
 bool has_channels_last(MemoryFormat format, const Shape& sample, Precision precision,
                        c10::Device device) {
   if (format != MemoryFormat::kAuto) return format == MemoryFormat::kChannelsLast;

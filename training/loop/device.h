@@ -3,6 +3,7 @@
 
 #include <c10/core/Device.h>
 
+#include <cstdint>
 #include <string>
 
 #include "parsimony/configs/recipe.h"
@@ -15,6 +16,9 @@ c10::Device parse_device(const std::string& text);
 
 /// Moves parameters and buffers to the device; 4-d tensors get the memory format.
 void place(Net& net, c10::Device device, bool channels_last);
+
+/// Whether data of this many bytes may lie on the device all along: on CUDA up to 4 GiB.
+bool holds(c10::Device device, int64_t bytes);
 
 /// Whether images' numbers lie with their channels last. What "auto" means follows from what is
 /// trained, not from a measurement, so that the same run gives the same bits: on a processor

@@ -240,7 +240,10 @@ at::Tensor OutputLoss::wanted(Term& term, const at::Tensor& dense, const at::Ten
     return {};
   }
   at::Tensor wanted = dense;
-  if (!term.kept.empty()) wanted = dense.index_select(term.axis, at::tensor(term.kept, at::kLong));
+  if (!term.kept.empty()) {
+    const at::Tensor kept = at::tensor(term.kept, at::kLong).to(dense.device());
+    wanted = dense.index_select(term.axis, kept);
+  }
   if (wanted.sizes().equals(small.sizes())) return wanted;
   term.note = "its shape is " + to_string(small.sizes().vec()) + ", the dense network's " +
               to_string(wanted.sizes().vec());

@@ -24,29 +24,53 @@ Autocast::~Autocast() {
   torch_io::compat::set_autocast(cuda_, at::kBFloat16, false);
 }
 
-at::Tensor GradientScaler::scaled(const at::Tensor& loss) const {
-  return on_ ? at::mul(loss, scale_) : loss;
+GradientScaler::GradientScaler(Precision precision) : on_(precision == Precision::kFloat16) {
+  take_up(65536, 0);
 }
 
-bool GradientScaler::unscale(const std::vector<at::Tensor>& parameters) {
-  if (!on_) return true;
-  constexpr int kGrowEvery = 2000;
+void GradientScaler::take_up(double scale, int64_t good_steps) {
+  scale_ = at::full({}, scale, at::kFloat);
+  good_steps_ = at::full({}, static_cast<double>(good_steps), at::kFloat);
+}
+
+double GradientScaler::scale() const { return scale_.item<float>(); }
+
+int64_t GradientScaler::good_steps() const {
+  return static_cast<int64_t>(good_steps_.item<float>());
+}
+
+at::Tensor GradientScaler::scaled(const at::Tensor& loss) {
+  if (!on_) return loss;
+  scale_ = scale_.to(loss.device());
+  good_steps_ = good_steps_.to(loss.device());
+  return at::mul(loss, scale_);
+}
+
+at::Tensor GradientScaler::unscale(const std::vector<at::Tensor>& parameters) {
+  if (!on_) return {};
+  constexpr double kGrowEvery = 2000;
   const at::NoGradGuard no_grad;
-  at::Tensor finite;
+  std::vector<at::Tensor> gradients;
   for (const at::Tensor& parameter : parameters) {
-    if (!parameter.grad().defined()) continue;
-    const at::Tensor& gradient = parameter.grad();
-    gradient.mul_(1 / scale_);
-    const at::Tensor own = at::isfinite(gradient).all();
-    finite = finite.defined() ? finite.logical_and(own) : own;
+    if (parameter.grad().defined()) gradients.push_back(parameter.grad());
   }
-  if (finite.defined() && !finite.item<bool>()) {
-    scale_ /= 2;
-    good_steps_ = 0;
-    return false;
+  at::Tensor overflow = at::zeros_like(scale_);
+  const at::Tensor factor = scale_.reciprocal();
+  if (scale_.is_cuda()) {
+    at::_amp_foreach_non_finite_check_and_unscale_(gradients, overflow, factor);
+  } else {
+    for (const at::Tensor& gradient : gradients) {
+      gradient.mul_(factor);
+      overflow = at::maximum(overflow, at::isfinite(gradient).all().logical_not().to(at::kFloat));
+    }
   }
-  if (++good_steps_ % kGrowEvery == 0) scale_ *= 2;
-  return true;
+  // In place: a recorded step finds them where they were.
+  const at::Tensor skipped = overflow.ne(0);
+  good_steps_.add_(1).masked_fill_(skipped, 0);
+  const at::Tensor grows =
+      good_steps_.remainder(kGrowEvery).eq(0).logical_and(skipped.logical_not());
+  scale_.mul_(grows.to(at::kFloat) + 1).mul_(1 - skipped.to(at::kFloat) * 0.5);
+  return overflow;
 }
 
 }  // namespace parsimony::training

@@ -25,28 +25,27 @@ class Autocast {
 
 /// Small gradients underflow in float16: the loss is scaled up before the backward pass, the
 /// gradients down before the step. A step with infinite gradients is skipped and the scale halved.
+/// All of it happens on the parameters' device.
 /// @source Micikevicius et al., Mixed Precision Training, 2017
 class GradientScaler {
  public:
   /// Only float16 is scaled.
-  explicit GradientScaler(Precision precision) : on_(precision == Precision::kFloat16) {}
+  explicit GradientScaler(Precision precision);
 
-  at::Tensor scaled(const at::Tensor& loss) const;
-  /// Divides the gradients. @returns false if the step must be skipped
-  bool unscale(const std::vector<at::Tensor>& parameters);
+  at::Tensor scaled(const at::Tensor& loss);
+  /// Divides the gradients and adapts the scale.
+  /// @returns 1 if the step must be skipped, otherwise 0; undefined where nothing is scaled
+  at::Tensor unscale(const std::vector<at::Tensor>& parameters);
 
-  double scale() const { return scale_; }
-  /// Steps since the scale was last changed; it is doubled periodically.
-  int good_steps() const { return good_steps_; }
-  void take_up(double scale, int good_steps) {
-    scale_ = scale;
-    good_steps_ = good_steps;
-  }
+  double scale() const;
+  /// Steps since the scale was last halved; it is doubled periodically.
+  int64_t good_steps() const;
+  void take_up(double scale, int64_t good_steps);
 
  private:
   bool on_;
-  double scale_ = 65536;
-  int good_steps_ = 0;
+  at::Tensor scale_;       ///< on the loss's device, once there was one
+  at::Tensor good_steps_;  ///< likewise; float32, exact up to 2^24
 };
 
 }  // namespace parsimony::training

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "parsimony/torch_io/reason.h"
 #include "parsimony/training/errors.h"
 #include "parsimony/training/loop/class_rows.h"
+#include "parsimony/training/loop/device.h"
 #include "parsimony/training/loop/optimizer.h"
 
 namespace parsimony::training {
@@ -44,6 +46,8 @@ LoaderOptions loader_options(const TrainContext& context, const TrainSettings& s
     options.rank = context.ranks->rank();
     options.ranks = context.ranks->size();
   }
+  const auto bytes = [](const Samples& samples) { return samples.count() * samples.stride(); };
+  options.resident = holds(context.device, bytes(context.data.train) + bytes(context.data.test));
   return with_scale_of(context.data, options);
 }
 
@@ -54,7 +58,8 @@ Stage::Stage(Net& net, const TrainContext& context, const TrainSettings& setting
       loader_(context.data.train, loader_options(context, settings)),
       parameters_(tensors_of(net.parameters())),
       optimizer_(make_optimizer(parameters_, settings)),
-      scaler_(settings.precision) {
+      scaler_(settings.precision),
+      fused_(FusedStep::of(*optimizer_)) {
   if (context.ranks == nullptr) return;
   ReplicasOptions options{.half = context.ranks->place().settings.half_gradients};
   if (context.trace != nullptr) {
@@ -93,6 +98,49 @@ torch_io::SyncBatchNorm::Sum Stage::sum_of_norms(const Batch& batch) const {
 }
 
 at::Tensor Stage::step(const Batch& batch, Stopwatch& watch) {
+  const double rate = learning_rate(settings_, step_, settings_.epochs * loader_.batches());
+  set_learning_rate(*optimizer_, rate);
+  if (fused_) fused_->set_rate(rate);
+  if (records() && !recorded_ && batch.labels.size(0) == settings_.batch) record(batch);
+  const bool replays =
+      recorded_ && recorded_->graph && batch.labels.sizes() == recorded_->batch.labels.sizes();
+  at::Tensor loss;
+  if (replays) {
+    recorded_->batch.inputs.copy_(batch.inputs);
+    recorded_->batch.labels.copy_(batch.labels);
+    recorded_->graph->replay();
+    loss = recorded_->loss;
+    watch.charge(&Phases::forward, "step");
+  } else {
+    loss = compute(batch, watch);
+    ++launched_;
+  }
+  ++step_;
+  return loss;
+}
+
+/// The first steps are done as they come: kernels are chosen in them, and momenta made.
+bool Stage::records() const {
+  constexpr int64_t kFirst = 3;
+  return launched_ >= kFirst && StepGraph::can_record(context_.device) && fused_ && !replicas_ &&
+         !context_.after_backward;
+}
+
+void Stage::record(const Batch& batch) {
+  Recorded& recorded = recorded_.emplace();
+  recorded.batch = {batch.inputs.clone(), batch.labels.clone(), batch.index, batch.of_all};
+  Stopwatch unwatched(nullptr);
+  try {
+    recorded.graph =
+        std::make_unique<StepGraph>([&] { recorded.loss = compute(recorded.batch, unwatched); });
+  } catch (const std::exception& error) {  // libtorch has several kinds
+    if (!context_.say) return;
+    context_.say("a step cannot be recorded as one CUDA graph, and is launched kernel by kernel: " +
+                 torch_io::reason_of(error));
+  }
+}
+
+at::Tensor Stage::compute(const Batch& batch, Stopwatch& watch) {
   const at::AutoGradMode gradients(true);
   const torch_io::SyncBatchNorm synced(sum_of_norms(batch));
   const int64_t samples = batch.labels.size(0);
@@ -107,14 +155,17 @@ at::Tensor Stage::step(const Batch& batch, Stopwatch& watch) {
     scaler_.scaled(of_batch).backward();
     watch.charge(&Phases::backward, "backward");
   }
-  const int64_t steps = settings_.epochs * loader_.batches();
-  set_learning_rate(*optimizer_, learning_rate(settings_, step_, steps));
-  if (scaler_.unscale(parameters_)) {
+  const at::Tensor overflow = scaler_.unscale(parameters_);
+  const bool skipped = !fused_ && overflow.defined() && overflow.item<float>() != 0;
+  if (!skipped) {
     if (context_.after_backward) context_.after_backward();
-    optimizer_->step();
+    if (fused_) {
+      fused_->step(overflow);
+    } else {
+      optimizer_->step();
+    }
   }
   for (at::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
-  ++step_;
   watch.charge(&Phases::optimizer, "optimizer");
   return of_batch.detach();
 }
@@ -129,6 +180,7 @@ double Stage::mean_of_ranks(const at::Tensor& sum, int64_t samples) const {
 
 EpochTimes Stage::run(int64_t shuffle) {
   net_.train(true);
+  const StepStream stream(context_.device);
   Stopwatch watch(context_.trace);
   at::Tensor sum = at::zeros({}, at::TensorOptions(at::kDouble).device(context_.device));
   int64_t samples = 0;

@@ -6,14 +6,18 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "parsimony/configs/recipe.h"
 #include "parsimony/torch_io/sync_batch_norm.h"
 #include "parsimony/training/data/dataset.h"
 #include "parsimony/training/loader/loader.h"
+#include "parsimony/training/loop/fused_step.h"
 #include "parsimony/training/loop/precision.h"
 #include "parsimony/training/loop/profile.h"
+#include "parsimony/training/loop/step_graph.h"
 #include "parsimony/training/net/net.h"
 #include "parsimony/training/ranks/replicas.h"
 
@@ -28,6 +32,8 @@ struct TrainContext {
   /// Trains with these: every rank has its share of each batch, and all take the same steps.
   const RankGroup* ranks = nullptr;
   Trace* trace = nullptr;
+  /// Told once what the user should know; may be empty.
+  std::function<void(const std::string& line)> say = {};
   /// Called in every step between backward and optimizer step; may change gradients.
   std::function<void()> after_backward = {};
 };
@@ -51,12 +57,21 @@ class Stage {
   /// @returns the batch's loss
   at::Tensor step(const Batch& batch, Stopwatch& watch);
 
-  torch::optim::Optimizer& optimizer() { return *optimizer_; }
+  /// As it is between steps.
+  torch::optim::Optimizer& optimizer() {
+    if (fused_) fused_->settle();
+    return *optimizer_;
+  }
   GradientScaler& scaler() { return scaler_; }
   /// Skips this many epochs.
   void skip(int64_t epochs) { step_ = epochs * loader_.batches(); }
 
  private:
+  /// Forward and backward pass and the optimizer's step, all of which the device may do later.
+  /// @returns the batch's loss
+  at::Tensor compute(const Batch& batch, Stopwatch& watch);
+  bool records() const;
+  void record(const Batch& batch);
   at::Tensor loss(const Batch& batch);
   torch_io::SyncBatchNorm::Sum sum_of_norms(const Batch& batch) const;
   double mean_of_ranks(const at::Tensor& sum, int64_t samples) const;
@@ -69,7 +84,17 @@ class Stage {
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
   GradientScaler scaler_;
   std::unique_ptr<Replicas> replicas_;  ///< with several ranks
+  std::unique_ptr<FusedStep> fused_;    ///< where libtorch has kernels for it
   int64_t step_ = 0;
+  int64_t launched_ = 0;  ///< steps of this object that were not replayed
+
+  /// A recorded step and the tensors that it reads and writes.
+  struct Recorded {
+    Batch batch;
+    at::Tensor loss;
+    std::unique_ptr<StepGraph> graph;  ///< null where a step cannot be recorded
+  };
+  std::optional<Recorded> recorded_;  ///< once it was tried
 };
 
 /// Mean loss on the first `samples` training samples, in evaluation mode, without augmentation.

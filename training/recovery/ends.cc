@@ -19,7 +19,8 @@ std::vector<at::Tensor> cut(const SmallNetwork& small, const std::vector<ValueId
     if (end.input != inputs) continue;
     for (size_t i = 0; i < values.size(); ++i) {
       if (small.graph().value(values[i]).name != end.value) continue;
-      tensors[i] = tensors[i].index_select(end.axis, at::tensor(end.keep, at::kLong));
+      const at::Tensor keep = at::tensor(end.keep, at::kLong).to(tensors[i].device());
+      tensors[i] = tensors[i].index_select(end.axis, keep);
     }
   }
   return tensors;
@@ -73,6 +74,7 @@ Feed small_feed(const SmallNetwork& small, Feed feed) {
     if (module.is_empty()) {
       module = GraphModule(part_for(small.graph(), state_outputs(small, states)),
                            GraphModuleOptions{.trainable = false});
+      module->to(batch->inputs.front().device());
     }
     if (last.empty()) begin_states(small, states, batch->inputs);
     for (size_t i = 0; i < last.size(); ++i) batch->inputs[states[i].input] = last[i];

@@ -17,7 +17,7 @@ constexpr int64_t kChunk = 1 << 9;
 using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 Eigen::MatrixXd to_eigen(const at::Tensor& matrix) {
-  const at::Tensor dense = matrix.to(at::kDouble).contiguous();
+  const at::Tensor dense = matrix.to(at::kCPU, at::kDouble).contiguous();
   return Eigen::Map<const RowMajor>(dense.data_ptr<double>(), dense.size(0), dense.size(1));
 }
 
@@ -101,7 +101,7 @@ at::Tensor in_double(const Weight& weight) { return torch_io::to_tensor(weight).
 
 void assign(SmallNetwork& small, const Weight& weight, const at::Tensor& values,
             const std::string& reason) {
-  const at::Tensor own = values.to(torch_io::scalar_type_of(weight.dtype)).contiguous();
+  const at::Tensor own = values.to(at::kCPU, torch_io::scalar_type_of(weight.dtype)).contiguous();
   const auto* bytes = static_cast<const std::byte*>(own.data_ptr());
   small.assign(weight, {bytes, bytes + own.nbytes()}, reason);
 }

@@ -75,6 +75,7 @@ class DenseOutputs final : public Objective {
   const std::vector<ValueId>& values() const override { return loss_.values(); }
 
   void learn(int64_t i, const SampleBatch& batch) override {
+    if (i == 0) dense_->to(batch.inputs.front().device());
     if (i < kTeachers) loss_.learn(answers(i, batch));
   }
   void average_over(const RankGroup& ranks) override { loss_.average_over(ranks); }
@@ -207,6 +208,7 @@ class Fitting {
   /// Replicas share their weights, but not these weights' gradients.
   void add_replica(const Graph& part, const std::set<std::string>& trained) {
     GraphModule& replica = small_.emplace_back(part, GraphModuleOptions{.fuses = true});
+    replica->to(device_of(data_.batches));
     const auto is_half = [](const Weight& weight) { return weight.dtype == DType::kFloat16; };
     if (std::ranges::any_of(part.weights, is_half)) {  // whose steps would underflow
       replica->widen_halves();

@@ -15,8 +15,10 @@
 namespace parsimony::training {
 namespace {
 
-GraphModule runnable(const Graph& graph) {
-  return GraphModule(graph, GraphModuleOptions{.trainable = false});
+GraphModule runnable(const Graph& graph, c10::Device device) {
+  GraphModule module(graph, GraphModuleOptions{.trainable = false});
+  module->to(device);
+  return module;
 }
 
 }  // namespace
@@ -24,8 +26,9 @@ GraphModule runnable(const Graph& graph) {
 double output_error(const Graph& dense, const SmallNetwork& small, const Batches& batches,
                     int64_t batch) {
   const at::NoGradGuard no_grad;
-  GraphModule wanted = runnable(dense);
-  GraphModule found = runnable(small.graph());
+  const c10::Device device = device_of(batches);
+  GraphModule wanted = runnable(dense, device);
+  GraphModule found = runnable(small.graph(), device);
   double apart = 0;
   double size = 0;
   const Feed feed = batches(batch);
@@ -56,7 +59,7 @@ double output_error(const Graph& dense, const SmallNetwork& small, const Batches
 double mean_loss(const SmallNetwork& network, const Batches& batches, int64_t batch,
                  const Loss& loss) {
   const at::NoGradGuard no_grad;
-  GraphModule module = runnable(network.graph());
+  GraphModule module = runnable(network.graph(), device_of(batches));
   double sum = 0;
   int64_t count = 0;
   const Feed feed = small_feed(network, batches(batch));
@@ -68,11 +71,12 @@ double mean_loss(const SmallNetwork& network, const Batches& batches, int64_t ba
   return sum / static_cast<double>(std::max<int64_t>(1, count));
 }
 
-std::optional<double> accuracy(const Graph& graph, const Dataset& data, int64_t batch) {
+std::optional<double> accuracy(const Graph& graph, const Dataset& data, int64_t batch,
+                               c10::Device device) {
   if (data.test.count() == 0) return {};
   const at::NoGradGuard no_grad;
-  GraphModule module = runnable(graph);
-  Loader loader(data.test, for_evaluation(with_scale_of(data, {.batch = batch})));
+  GraphModule module = runnable(graph, device);
+  Loader loader(data.test, for_evaluation(with_scale_of(data, {.batch = batch, .device = device})));
   int64_t correct = 0;
   loader.start(0);
   while (const std::optional<Batch> some = loader.next()) {

@@ -20,6 +20,7 @@ double mean_loss(const SmallNetwork& network, const Batches& batches, int64_t ba
                  const Loss& loss);
 
 /// Accuracy of the first output [n, classes] on the test set, 0..1; empty if it has another shape.
-std::optional<double> accuracy(const Graph& graph, const Dataset& data, int64_t batch);
+std::optional<double> accuracy(const Graph& graph, const Dataset& data, int64_t batch,
+                               c10::Device device = c10::kCPU);
 
 }  // namespace parsimony::training

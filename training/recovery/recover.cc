@@ -9,6 +9,7 @@
 #include "parsimony/engines/interleaved.h"
 #include "parsimony/speedup/small_network.h"
 #include "parsimony/training/errors.h"
+#include "parsimony/training/loop/device.h"
 #include "parsimony/training/loop/stage.h"
 #include "parsimony/training/net/graph_net.h"
 #include "parsimony/training/recovery/match_outputs.h"
@@ -35,7 +36,8 @@ class TorchRecovery final : public RecoveryEngine {
         batches_(data.ranks == nullptr
                      ? data.batches
                      : share_of(data.batches, data.ranks->rank(), data.ranks->size())),
-        batch_(batch_of(original, data)) {
+        batch_(batch_of(original, data)),
+        device_(device_of(data.batches)) {
     if (const std::optional<SampleBatch> first = data.batches(1)()) {
       check_dims(dense, first->inputs);
     }
@@ -108,8 +110,9 @@ class TorchRecovery final : public RecoveryEngine {
   }
 
   std::optional<double> accuracy_of(const Graph& graph) const {
-    return options_.accuracy && leads() && data_.labelled ? accuracy(graph, *data_.labelled, batch_)
-                                                          : std::nullopt;
+    return options_.accuracy && leads() && data_.labelled
+               ? accuracy(graph, *data_.labelled, batch_, device_)
+               : std::nullopt;
   }
 
   /// On samples that recovery does not see, where there are some.
@@ -146,13 +149,14 @@ class TorchRecovery final : public RecoveryEngine {
     if (options_.finetune.batch_norm) throw errors::norms_need_onnx("--recover finetune");
     at::manual_seed(options_.finetune.seed);
     const std::unique_ptr<Net> net = graph_net(small.graph());
+    place(*net, device_, false);
     std::unique_ptr<Net> dense;
     if (options_.finetune.distill > 0) {
       dense = graph_net(dense_);
+      place(*dense, device_, false);
       dense->train(false);
     }
-    const TrainContext where{*data_.labelled, c10::Device(c10::kCPU), false, dense.get(),
-                             data_.ranks};
+    const TrainContext where{*data_.labelled, device_, false, dense.get(), data_.ranks};
     Stage stage(*net, where, options_.finetune);
     for (int epoch = 0; epoch < options_.finetune.epochs; ++epoch) {
       const EpochTimes times = stage.run(epoch);
@@ -168,6 +172,7 @@ class TorchRecovery final : public RecoveryEngine {
   const RecoverySettings& options_;
   const Batches batches_;  ///< of this rank
   const int64_t batch_;
+  const c10::Device device_;
 };
 
 void check_labels(const Calibration& data, const RecoverySettings& settings) {
@@ -179,10 +184,12 @@ void check_labels(const Calibration& data, const RecoverySettings& settings) {
 }  // namespace
 
 Recovered recover(const Graph& original, const Plan& plan, const Dataset& data,
-                  const RecoverySettings& settings, int64_t samples, const RankGroup* ranks) {
+                  const RecoverySettings& settings, int64_t samples, const RankGroup* ranks,
+                  c10::Device device) {
   const std::shared_ptr<const Dataset> borrowed(std::shared_ptr<const Dataset>(), &data);
   Calibration calibration = calibration_of(borrowed, samples);
   calibration.ranks = ranks;
+  calibration.batches = on_device(std::move(calibration.batches), device);
   return recover(original, plan, calibration, settings);
 }
 
@@ -201,10 +208,10 @@ Recovered recover_pruned(const Graph& dense, const Graph& small, const Calibrati
 }
 
 Recovery recovery(const Dataset& data, RecoverySettings settings, int64_t samples,
-                  const RankGroup* ranks) {
-  return [&data, settings = std::move(settings), samples, ranks](const Graph& original,
-                                                                 const Plan& plan) {
-    return recover(original, plan, data, settings, samples, ranks);
+                  const RankGroup* ranks, c10::Device device) {
+  return [&data, settings = std::move(settings), samples, ranks, device](const Graph& original,
+                                                                         const Plan& plan) {
+    return recover(original, plan, data, settings, samples, ranks, device);
   };
 }
 

@@ -26,7 +26,7 @@ Recovered recover(const Graph& original, const Plan& plan, const Calibration& da
 /// @param ranks    that call it together; null: there is but one
 Recovered recover(const Graph& original, const Plan& plan, const Dataset& data,
                   const RecoverySettings& settings, int64_t samples = 256,
-                  const RankGroup* ranks = nullptr);
+                  const RankGroup* ranks = nullptr, c10::Device device = c10::kCPU);
 
 /// The same for a network that was pruned earlier, from `dense`: their values have the same names.
 /// @returns the updates of `small`
@@ -35,6 +35,6 @@ Recovered recover_pruned(const Graph& dense, const Graph& small, const Calibrati
 
 /// For PruneOptions::recover. `data` must outlive it.
 Recovery recovery(const Dataset& data, RecoverySettings settings, int64_t samples = 256,
-                  const RankGroup* ranks = nullptr);
+                  const RankGroup* ranks = nullptr, c10::Device device = c10::kCPU);
 
 }  // namespace parsimony::training

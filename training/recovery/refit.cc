@@ -39,7 +39,7 @@ GraphModule lean(const Graph& part) {
 
 class TorchPart final : public Part {
  public:
-  explicit TorchPart(const Graph& part) : module_(lean(part)) {}
+  TorchPart(const Graph& part, c10::Device device) : module_(lean(part)) { module_->to(device); }
 
   std::vector<Held> run(const std::vector<Held>& inputs) override {
     std::vector<at::Tensor> tensors;
@@ -63,7 +63,9 @@ class TorchSums final : public LayerSums {
   void add(const Held& input, const Held& wanted, const Held& found, How how) override {
     const int64_t axis = fit_.layer.answer_axis;
     at::Tensor target = tensor_of(wanted).to(at::kFloat);
-    if (!fit_.kept.empty()) target = target.index_select(axis, at::tensor(fit_.kept, at::kLong));
+    if (!fit_.kept.empty()) {
+      target = target.index_select(axis, at::tensor(fit_.kept, at::kLong).to(target.device()));
+    }
     const at::Tensor own = tensor_of(found).to(at::kFloat);
     if (!target.sizes().equals(own.sizes())) return;
     at::Tensor lack = target - own;
@@ -75,8 +77,9 @@ class TorchSums final : public LayerSums {
       return answer_rows(answer, axis, groups_of_layer(fit_.node));
     };
     const at::Tensor x = tensor_of(input).to(at::kFloat);
-    sums_.add(linear_rows(fit_.node, x, torch_io::to_tensor(fit_.weight), fit_.steps),
-              in_rows(lack), how.held_out ? in_rows(target) : at::Tensor(), how.held_out);
+    const at::Tensor weight = torch_io::to_tensor(fit_.weight).to(x.device());
+    sums_.add(linear_rows(fit_.node, x, weight, fit_.steps), in_rows(lack),
+              how.held_out ? in_rows(target) : at::Tensor(), how.held_out);
   }
 
   std::vector<SplitSums> sums() override { return sums_.sums(ranks_); }
@@ -88,7 +91,7 @@ class TorchSums final : public LayerSums {
 };
 
 std::vector<double> numbers_in(const at::Tensor& x) {
-  const at::Tensor dense = x.to(at::kDouble).contiguous();
+  const at::Tensor dense = x.to(at::kCPU, at::kDouble).contiguous();
   return {dense.data_ptr<double>(), dense.data_ptr<double>() + dense.numel()};
 }
 
@@ -112,7 +115,7 @@ HeldFeed held(Feed feed) {
 }
 
 std::unique_ptr<Part> TorchRefit::open(const Graph& part) {
-  return std::make_unique<TorchPart>(part);
+  return std::make_unique<TorchPart>(part, device_);
 }
 
 Shape TorchRefit::dims_of(const Held& value) const { return tensor_of(value).sizes().vec(); }

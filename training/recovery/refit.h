@@ -26,7 +26,11 @@ class TorchRefit final : public RefitEngine {
   /// but one
   TorchRefit(const SmallNetwork& small, const Batches& batches, int64_t batch,
              const RankGroup* ranks)
-      : small_(small), batches_(batches), batch_(batch), ranks_(ranks) {}
+      : small_(small),
+        batches_(batches),
+        batch_(batch),
+        ranks_(ranks),
+        device_(device_of(batches)) {}
 
   std::unique_ptr<Part> open(const Graph& part) override;
   Shape dims_of(const Held& value) const override;
@@ -48,6 +52,7 @@ class TorchRefit final : public RefitEngine {
   const Batches& batches_;
   const int64_t batch_;
   const RankGroup* ranks_;
+  const c10::Device device_;
 };
 
 /// @param ranks  that call it together; null: there is but one

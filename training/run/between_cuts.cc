@@ -93,6 +93,7 @@ std::function<void()> BetweenCuts::begin_stage(const at::Tensor& example, bool b
     if (prune.penalty.slimming > 0 && !has_scale(groups)) throw errors::no_scale();
     penalty_.emplace(prune.penalty, std::move(groups));
   }
+  if (!movement_ && !penalty_) return {};
   return [this] {
     if (movement_) movement_->see(net_);
     if (penalty_) penalty_->add_gradients();

@@ -81,7 +81,7 @@ void TrainingRun::save(const std::string& path, const std::string& identity) con
     stage_->optimizer().save(optimizer);
     archive.write("optimizer", optimizer);
     archive.write("scale", c10::IValue(stage_->scaler().scale()));
-    archive.write("good_steps", c10::IValue(int64_t{stage_->scaler().good_steps()}));
+    archive.write("good_steps", c10::IValue(stage_->scaler().good_steps()));
   }
   std::ostringstream out;
   archive.save_to(out);
@@ -131,7 +131,7 @@ bool TrainingRun::load(const std::string& path, const std::string& identity) {
       archive.read("optimizer", optimizer);
       stage_->optimizer().load(optimizer);
       stage_->scaler().take_up(value_at(archive, "scale").toDouble(),
-                               static_cast<int>(value_at(archive, "good_steps").toInt()));
+                               value_at(archive, "good_steps").toInt());
     }
     at::Tensor random;
     archive.read("random", random);

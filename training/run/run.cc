@@ -53,8 +53,9 @@ TrainingRun::TrainingRun(const std::function<std::unique_ptr<Net>()>& make, cons
     : data_(data),
       recipe_(recipe),
       options_(std::move(options)),
-      context_{data,           options_.device, options_.channels_last, options_.teacher,
-               options_.ranks, options_.trace},
+      context_{
+          data,           options_.device, options_.channels_last, options_.teacher, options_.ranks,
+          options_.trace, options_.say},
       net_(made(make, recipe_.train.seed, context_)),
       steps_(steps_of(recipe_)),
       between_cuts_(recipe_, *net_) {
@@ -151,14 +152,16 @@ PruneOptions TrainingRun::cut_options(const ConfigList& config) const {
   PruneOptions options{.seed = recipe_.train.seed};
   options.verify =
       options_.verify && (options_.ranks == nullptr || options_.ranks->place().verifies());
-  options.measure =
-      between_cuts_.with_movement(measurement(batches_of(data_, samples), {}, options_.ranks));
+  options.measure = between_cuts_.with_movement(
+      measurement(on_device(batches_of(data_, samples), options_.device), {}, options_.ranks));
   RecoverySettings recovers;
   recovers.say = options_.say;
   for (const std::string& step : config.recover) {
     recovers.steps.push_back(parse_recovery(step, "recover"));
   }
-  if (!recovers.steps.empty()) options.recover = recovery(data_, recovers, samples, options_.ranks);
+  if (!recovers.steps.empty()) {
+    options.recover = recovery(data_, recovers, samples, options_.ranks, options_.device);
+  }
   return options;
 }
 

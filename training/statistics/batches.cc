@@ -88,6 +88,28 @@ Batches share_of(Batches batches, int rank, int ranks) {
   };
 }
 
+Batches on_device(Batches batches, c10::Device device) {
+  if (device.is_cpu()) return batches;
+  return [batches = std::move(batches), device](int64_t size) -> Feed {
+    return [feed = batches(size), device]() -> std::optional<SampleBatch> {
+      std::optional<SampleBatch> batch = feed();
+      if (!batch) return {};
+      const auto move = [&](at::Tensor& x) {
+        if (x.defined()) x = x.to(device);
+      };
+      for (at::Tensor& input : batch->inputs) move(input);
+      for (at::Tensor& target : batch->targets) move(target);
+      move(batch->labels);
+      return batch;
+    };
+  };
+}
+
+c10::Device device_of(const Batches& batches) {
+  const std::optional<SampleBatch> first = batches ? batches(1)() : std::nullopt;
+  return first && !first->inputs.empty() ? first->inputs.front().device() : c10::kCPU;
+}
+
 Calibration calibration_of(std::shared_ptr<const Dataset> data, int64_t samples) {
   Calibration result;
   result.samples = std::min(samples, data->train.count());

@@ -63,6 +63,11 @@ Batches batches_of(std::shared_ptr<const InputData> data, int64_t samples, int64
 /// for all.
 Batches share_of(Batches batches, int rank, int ranks);
 
+/// The same on a device. What runs them, and forms sums over them, does it there.
+Batches on_device(Batches batches, c10::Device device);
+/// Where they are; the processor if there are none.
+c10::Device device_of(const Batches& batches);
+
 /// What runs through a network.
 struct Calibration {
   Batches batches;

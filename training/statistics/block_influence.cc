@@ -81,6 +81,7 @@ std::vector<double> block_influences(const Graph& graph, const std::vector<Resid
                                      const Batches& batches) {
   const at::NoGradGuard no_grad;
   GraphModule net(graph, GraphModuleOptions{.trainable = false});
+  net->to(device_of(batches));
   Influences influences(blocks);
   net->observe([&](const Node&, ValueId value, const at::Tensor& x) {
     if (x.defined()) influences.see(value, x);

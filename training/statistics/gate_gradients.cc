@@ -69,23 +69,32 @@ std::vector<at::Tensor> GateGradients::seen() const {
   return tensors;
 }
 
-void GateGradients::add_sample(const std::vector<at::Tensor>& gradients) {
-  std::map<GroupId, at::Tensor> of_group;
-  for (size_t i = 0; i < seen_.size(); ++i) {
+std::optional<GateGradients::Changes> GateGradients::changes(
+    const std::vector<at::Tensor>& gradients, int64_t count) {
+  Changes changes;
+  const auto all = std::exchange(seen_, {});
+  for (size_t i = 0; i < all.size(); ++i) {
     if (!gradients[i].defined()) continue;
-    const Gate& gate = gates_[seen_[i].first];
-    const at::Tensor change = seen_[i].second.detach().to(at::kDouble) * gradients[i];
-    const int64_t size = squares_[gate.group].numel();
-    const at::Tensor part = by_channel(sum_but(change, gate.dim), gate.channels, size);
-    const auto [place, is_new] = of_group.emplace(gate.group, part);
+    const auto& [number, x] = all[i];
+    const Gate& gate = gates_[number];
+    if (count > 1 && (gate.dim == 0 || x.dim() <= gate.dim || x.size(0) != count)) return {};
+    at::Tensor change = x.detach().to(at::kDouble) * gradients[i];
+    if (count == 1) change = change.unsqueeze(0);
+    const int64_t dim = gate.dim + (count == 1 ? 1 : 0);
+    const at::Tensor sums = change.movedim(dim, 1).reshape({count, change.size(dim), -1}).sum(2);
+    const at::Tensor part = by_channel(sums, gate.channels, squares_[gate.group].numel());
+    const auto [place, is_new] = changes.emplace(gate.group, part);
     if (!is_new) place->second = place->second + part;
   }
-  for (const auto& [group, change] : of_group) {
-    squares_[group] += change.square();
+  return changes;
+}
+
+void GateGradients::add(const Changes& changes, int64_t count) {
+  for (const auto& [group, change] : changes) {
+    squares_[group] += change.square().sum(0);
     reached_[group] = true;
   }
-  seen_.clear();
-  ++samples_;
+  samples_ += count;
 }
 
 void GateGradients::finish(Statistics& statistics) const {

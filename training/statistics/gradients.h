@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -71,12 +72,17 @@ class GateGradients {
   GateGradients(const Coupling& coupling, const std::vector<Site>& sites,
                 std::vector<ValueId> gates);
 
-  /// Observes a computed value of the gated network, for one sample.
+  /// Observes a computed value of the gated network.
   void see(ValueId value, const at::Tensor& x);
-  /// The values observed since the last sample, whose gradients are needed.
+  /// The values observed since the last changes(), whose gradients are needed.
   std::vector<at::Tensor> seen() const;
-  /// Gradients of one sample's loss, in that order; may be undefined.
-  void add_sample(const std::vector<at::Tensor>& gradients);
+
+  /// Σ a·∂L/∂a of every sample, by group: [count, size].
+  using Changes = std::map<GroupId, at::Tensor>;
+  /// @param gradients  of the sum of the samples' losses, in the order of seen(); may be undefined
+  /// @returns nothing if values do not have the samples along their first axis
+  std::optional<Changes> changes(const std::vector<at::Tensor>& gradients, int64_t count);
+  void add(const Changes& changes, int64_t count);
 
   void finish(Statistics& statistics) const;
   int64_t bytes() const;

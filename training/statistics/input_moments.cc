@@ -69,7 +69,7 @@ void InputMomentSums::finish(Statistics& statistics) const {
     InputMoments& moments = statistics.inputs[name];
     moments.rows = sums.rows;
     // Symmetric blocks one after the other are, read by columns, blocks side by side.
-    const at::Tensor plain = sums.second.contiguous();
+    const at::Tensor plain = sums.second.cpu().contiguous();
     moments.second = Eigen::Map<const Eigen::MatrixXd>(plain.data_ptr<double>(), in, groups * in);
   }
 }

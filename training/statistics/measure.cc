@@ -51,6 +51,7 @@ struct Measuring::State {
     for (const Group& group : coupling.groups) statistics.groups.push_back(group.id);
     by_batch = any({Measure::kTaylor, Measure::kTaylorSquared});
     by_sample = any({Measure::kHessian, Measure::kFisher});
+    by_weight = any({Measure::kHessian});
     if (by_sample && fixed_batch(of) > 1) throw errors::needs_single_samples(fixed_batch(of));
     const std::vector<Site> sites = sites_of(of, coupling);
     const bool gated = needs.channels.contains(Measure::kFisher);
@@ -68,8 +69,8 @@ struct Measuring::State {
     activations.emplace(of, facts, coupling, sites, needs.channels);
     weights.emplace(of, coupling, net->weights(), needs.channels);
     net->observe([this](const Node&, ValueId value, const at::Tensor& x) {
-      if (whole) look(value, x);
-      if (!whole && gates) gates->see(value, x);
+      if (looks) look(value, x);
+      if (!looks && gates) gates->see(value, x);
     });
   }
 
@@ -77,14 +78,15 @@ struct Measuring::State {
     const at::NoGradGuard no_grad;
     if (!x.defined()) return;
     if (activations->observes(value)) {
-      const at::Tensor dense = x.detach().to(at::kFloat).contiguous();
+      const at::Tensor dense = x.detach().to(at::kCPU, at::kFloat).contiguous();
       activations->see(value, {dense.data_ptr<float>(), dense.sizes().vec()});
     }
     moments.see(value, x.detach());
   }
 
   void add_batch(const SampleBatch& batch) {
-    whole = true;
+    looks = true;
+    if (!batch.inputs.empty()) net->to(batch.inputs.front().device());
     for (size_t i = 0; i < batch.inputs.size(); ++i) look(graph.inputs[i], batch.inputs[i]);
     const at::AutoGradMode gradients(by_batch);
     const std::vector<at::Tensor> answers = net->forward(batch.inputs);
@@ -92,31 +94,80 @@ struct Measuring::State {
     if (by_batch) weights->add_batch(differentiate(loss_of(answers, batch), weights->weights()));
   }
 
-  void add_sample(const SampleBatch& batch, int64_t index) {
-    whole = false;
-    const at::AutoGradMode gradients(true);
-    const auto own_part = [&](const at::Tensor& all) {
-      const bool each = all.defined() && all.dim() > 0 && all.size(0) == batch.count;
-      return each ? all.narrow(0, index, 1) : all;
-    };
-    SampleBatch one;
-    one.count = 1;
-    one.labels = own_part(batch.labels);
-    for (const at::Tensor& target : batch.targets) one.targets.push_back(own_part(target));
-    for (const at::Tensor& all : batch.inputs) {
-      at::Tensor x = own_part(all).clone();
-      one.inputs.push_back(x.requires_grad_(gates.has_value() && x.is_floating_point()));
+  void add_samples(const SampleBatch& batch) {
+    if (add_together(batch)) return;
+    for (int64_t i = 0; i < batch.count; ++i) {
+      const std::optional<GateGradients::Changes> changes = add_part(part_of(batch, i, 1));
+      if (gates) gates->add(*changes, 1);
     }
-    const std::vector<at::Tensor> answers = net->forward(one.inputs);
-    std::vector<at::Tensor> wanted = weights->weights();
+  }
+
+  /// Where samples do not meet, one backward pass has the gates' gradients of all. Whether they do
+  /// is tried on the first ones.
+  bool add_together(const SampleBatch& batch) {
+    const bool separable = gates && !by_weight && !loss && batch.labels.defined() &&
+                           batch.labels.dim() == 1 && batch.labels.ne(kNoLabel).all().item<bool>();
+    if (!separable || batch.count < 2 || together == Together::kNo) return false;
+    const std::optional<GateGradients::Changes> changes = add_part(batch);
+    if (together == Together::kUntried) {
+      together = changes && is_each(*changes, batch) ? Together::kYes : Together::kNo;
+    }
+    if (!changes || together == Together::kNo) return false;
+    gates->add(*changes, batch.count);
+    return true;
+  }
+
+  /// Whether changes are those of samples that run alone.
+  bool is_each(const GateGradients::Changes& changes, const SampleBatch& batch) {
+    constexpr double kRounding = 0.05;  // of TensorFloat-32; where samples meet, more is apart
+    for (int64_t i = 0; i < std::min<int64_t>(batch.count, 2); ++i) {
+      const std::optional<GateGradients::Changes> alone = add_part(part_of(batch, i, 1));
+      for (const auto& [group, change] : *alone) {
+        const auto found = changes.find(group);
+        if (found == changes.end()) return false;
+        const at::Tensor apart = found->second[i] - change[0];
+        const double size = change.norm().item<double>();
+        if (apart.norm().item<double>() > kRounding * size) return false;
+      }
+    }
+    return true;
+  }
+
+  static SampleBatch part_of(const SampleBatch& batch, int64_t first, int64_t count) {
+    const auto own = [&](const at::Tensor& all) {
+      const bool each = all.defined() && all.dim() > 0 && all.size(0) == batch.count;
+      return each ? all.narrow(0, first, count) : all;
+    };
+    SampleBatch part;
+    part.count = count;
+    part.labels = own(batch.labels);
+    for (const at::Tensor& target : batch.targets) part.targets.push_back(own(target));
+    for (const at::Tensor& all : batch.inputs) part.inputs.push_back(own(all));
+    return part;
+  }
+
+  /// @returns the changes at the gates, where there are some, by sample
+  std::optional<GateGradients::Changes> add_part(SampleBatch part) {
+    looks = false;
+    const at::AutoGradMode gradients(true);
+    for (at::Tensor& x : part.inputs) {
+      x = x.clone();
+      x.requires_grad_(gates.has_value() && x.is_floating_point());
+    }
+    const std::vector<at::Tensor> answers = net->forward(part.inputs);
+    std::vector<at::Tensor> wanted;
+    if (by_weight) wanted = weights->weights();
     const size_t count = wanted.size();
     if (gates) {
       for (const at::Tensor& seen : gates->seen()) wanted.push_back(seen);
     }
-    const auto found = differentiate(loss_of(answers, one), wanted);
+    at::Tensor of_samples = loss_of(answers, part);
+    if (part.count > 1) of_samples = of_samples * part.count;
+    const auto found = differentiate(of_samples, wanted);
     const auto middle = found.begin() + static_cast<std::ptrdiff_t>(count);
-    weights->add_sample({found.begin(), middle});
-    if (gates) gates->add_sample({middle, found.end()});
+    if (by_weight) weights->add_sample({found.begin(), middle});
+    if (!gates) return {};
+    return gates->changes({middle, found.end()}, part.count);
   }
 
   static std::vector<at::Tensor> of_own(const std::vector<at::Tensor>& answers) {
@@ -135,7 +186,9 @@ struct Measuring::State {
   GraphModule net;
   bool by_batch = false;
   bool by_sample = false;
-  bool whole = true;  ///< a batch is under way, not one of its samples
+  bool by_weight = false;  ///< by sample, also the weights' gradients
+  bool looks = true;       ///< a batch is under way that is looked at, not its gradients
+  enum class Together : uint8_t { kUntried, kYes, kNo } together = Together::kUntried;
   InputMomentSums moments;
   const Loss loss;
   OutputLoss own;  ///< without a loss and labels
@@ -158,7 +211,7 @@ void Measuring::add(const SampleBatch& batch) {
   check_dims(state_->graph, batch.inputs);
   const int64_t count = batch.count;
   state_->add_batch(batch);
-  for (int64_t i = 0; i < count && state_->by_sample; ++i) state_->add_sample(batch, i);
+  if (state_->by_sample) state_->add_samples(batch);
   state_->activations->add_samples(count);
   state_->statistics.samples += count;
 }

@@ -17,9 +17,15 @@ inline at::Tensor sum_but(const at::Tensor& x, int64_t dim) {
   return others.empty() ? x.to(at::kDouble) : at::sum(x, others, false, at::kDouble);
 }
 
-/// Scatter-adds values to channels; `channels` is `size` for indices of other groups.
+/// Scatter-adds values [.., indices] to channels [.., size], in double, on the processor;
+/// `channels` is `size` for indices of other groups.
 inline at::Tensor by_channel(const at::Tensor& values, const at::Tensor& channels, int64_t size) {
-  return at::zeros({size + 1}, at::kDouble).index_add_(0, channels, values).narrow(0, 0, size);
+  std::vector<int64_t> dims = values.sizes().vec();
+  dims.back() = size + 1;
+  return at::zeros(dims, values.options())
+      .index_add_(-1, channels.to(values.device()), values)
+      .narrow(-1, 0, size)
+      .cpu();
 }
 
 inline std::vector<double> to_vector(const at::Tensor& values) {

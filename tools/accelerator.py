@@ -1,0 +1,273 @@
+#!/usr/bin/env python3
+"""What tools/gpu_check.sh measures: training and pruning on a CUDA device.
+
+    accelerator.py PARSIMONY [--networks NAME...] [--epochs N] > docs/results/data/accelerator.json
+
+Each network is trained three ways, in turn, on the same random images, which lie on the device as
+bytes: by `parsimony train`, by an eager loop of PyTorch, and by one that replays a step as a CUDA
+graph with a fused optimizer. All with bf16 by autocast, channels last, SGD with momentum, flips and
+shifts. The middle of the epochs counts, but for the first two of ours and the first of PyTorch's.
+Then a ResNet-56 is pruned (fisher, least squares, 4,096 images) and trained for 20 epochs by one
+command. Before that, losses on the device are held to those on the processor.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+import torch
+import torchvision
+from torch import nn
+from torch.nn import functional as F
+
+BATCHES = {"resnet56": (128, 50_000, 32), "mobilenet_v2": (64, 3_200, 224), "resnet50": (64, 3_200, 224)}
+CROP = {32: 4, 224: 16}
+
+
+class Block(nn.Module):
+    """Of CIFAR's ResNets; a shortcut to more channels pads with zeros."""
+
+    def __init__(self, inputs, outputs, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(outputs)
+        self.conv2 = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(outputs)
+        self.stride = stride
+        self.more = outputs - inputs
+
+    def forward(self, x):
+        y = self.bn2(self.conv2(F.relu(self.bn1(self.conv1(x)))))
+        if self.more > 0:
+            x = F.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, 0, self.more))
+        return F.relu(x + y)
+
+
+def resnet56():
+    widths = [16] + [w for w in (16, 32, 64) for _ in range(9)]
+    blocks = [Block(a, b, 2 if b > a else 1) for a, b in zip(widths, widths[1:])]
+    first = [nn.Conv2d(3, 16, 3, 1, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU()]
+    return nn.Sequential(*first, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
+
+
+def network(name):
+    torch.manual_seed(0)
+    return resnet56() if name == "resnet56" else getattr(torchvision.models, name)(num_classes=10)
+
+
+class Images:
+    """Random images and labels as files for the command and as bytes on the device."""
+
+    def __init__(self, folder, count, side):
+        random = np.random.default_rng(0)
+        self.values = random.integers(0, 256, (count, 3, side, side), dtype=np.uint8)
+        self.labels = random.integers(0, 10, count)
+        for name, array in (("x", self.values), ("y", self.labels), ("xt", self.values[:64]), ("yt", self.labels[:64])):
+            np.save(f"{folder}/{name}.npy", array)
+        self.spec = "npy:" + ",".join(f"{folder}/{name}.npy" for name in ("x", "y", "xt", "yt"))
+        self.count, self.side = count, side
+
+    def upload(self):
+        self.on_device = torch.from_numpy(self.values).cuda(), torch.from_numpy(self.labels).cuda()
+
+    def batch(self, indices):
+        """A batch, flipped and shifted at random, as float32 with channels last."""
+        values, labels = self.on_device
+        n, side, reach = len(indices), self.side, CROP[self.side]
+        places = torch.arange(side, device="cuda")
+        shift = torch.randint(-reach, reach + 1, (2, n, 1), device="cuda")
+        flip = torch.randint(0, 2, (n, 1), device="cuda").bool()
+        y = places + shift[0]
+        x = torch.where(flip, side - 1 - places, places) + shift[1]
+        inside = ((y >= 0) & (y < side)).unsqueeze(2) & ((x >= 0) & (x < side)).unsqueeze(1)
+        rows = torch.arange(n, device="cuda")[:, None, None]
+        chosen = values[indices].permute(0, 2, 3, 1)
+        moved = chosen[rows, y.clamp(0, side - 1).unsqueeze(2), x.clamp(0, side - 1).unsqueeze(1)]
+        moved = (moved * inside.unsqueeze(3)).permute(0, 3, 1, 2)
+        return moved.float().div_(255), labels[indices]
+
+
+class Loop:
+    """PyTorch's loop, eager or with one CUDA graph for the whole step."""
+
+    def __init__(self, name, images, batch, graph):
+        self.net = network(name).cuda().to(memory_format=torch.channels_last).train()
+        self.images, self.batch, self.graph = images, batch, None
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.01, momentum=0.9, fused=graph)
+        self.sum = torch.zeros((), device="cuda")
+        if graph:
+            self.record()
+
+    def compute(self, inputs, labels):
+        with torch.autocast("cuda", torch.bfloat16, cache_enabled=self.graph is None):
+            loss = F.cross_entropy(self.net(inputs).float(), labels)
+        loss.backward()
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        return loss.detach()
+
+    def record(self):
+        some = self.images.batch(torch.arange(self.batch, device="cuda"))
+        self.inputs, self.labels = (x.clone() for x in some)
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(3):
+                self.compute(self.inputs, self.labels)
+        torch.cuda.current_stream().wait_stream(stream)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self.loss = self.compute(self.inputs, self.labels)
+        self.graph = graph
+
+    def epoch(self):
+        begin = time.perf_counter()
+        order = torch.randperm(self.images.count, device="cuda")
+        for first in range(0, self.images.count - self.batch + 1, self.batch):
+            inputs, labels = self.images.batch(order[first : first + self.batch])
+            if self.graph is None:
+                loss = self.compute(inputs, labels)
+            else:
+                self.inputs.copy_(inputs)
+                self.labels.copy_(labels)
+                self.graph.replay()
+                loss = self.loss
+            self.sum += loss
+        self.sum.item()
+        return time.perf_counter() - begin
+
+
+def of_pytorch(name, images, batch, epochs, graph):
+    images.upload()
+    loop = Loop(name, images, batch, graph)
+    seconds = [loop.epoch() for _ in range(epochs)][1:]
+    del loop, images.on_device
+    torch.cuda.empty_cache()
+    return images.count / statistics.median(seconds)
+
+
+def run(command, arguments):
+    """The report of a training, and how long the command took."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = f"{folder}/report.json"
+        begin = time.perf_counter()
+        done = subprocess.run([command, "train", *arguments, "--report", report], capture_output=True, text=True)
+        seconds = time.perf_counter() - begin
+        print(done.stdout + done.stderr, file=sys.stderr)
+        if done.returncode != 0:
+            raise SystemExit(f"accelerator.py: exit code {done.returncode}: {' '.join(arguments)}")
+        with open(report, encoding="utf-8") as file:
+            return json.load(file), seconds
+
+
+def check(command, folder):
+    """Losses on the device are those on the processor, or nearly so in half precision."""
+    script, exported = f"{folder}/cnn.pt", f"{folder}/cnn.onnx"
+    shapes = ["--data", "shapes:512,64", "--batch", "64"]
+    run(command, ["--model", "cnn", *shapes, "--epochs", "0", "--device", "cpu", "-o", script])
+    export = [command, "export", script, "--input", "1x3x32x32", "-o", exported]
+    subprocess.run(export, check=True, capture_output=True)
+    for model in (script, exported):
+        for optimizer in ("sgd", "adamw"):
+            arguments = ["--model", model, *shapes, "--epochs", "2", "--lr", "0.001", "--optimizer", optimizer]
+            arguments += ["--flip", "1", "--crop", "2"]
+            wanted, _ = run(command, [*arguments, "--device", "cpu"])
+            for precision, most in (("fp32", 0.01), ("fp16", 0.05)):
+                found, _ = run(command, [*arguments, "--device", "cuda", "--precision", precision])
+                for a, b in zip(wanted["epochs"], found["epochs"]):
+                    if not abs(a["loss"] - b["loss"]) <= most * a["loss"]:
+                        raise SystemExit(f"accelerator.py: {model}, {optimizer}, {precision}: losses {a} and {b}")
+
+
+def pruned(command, folder, images):
+    """Seconds of a cut and of the whole command."""
+    entries = [{"op_types": ["Conv"], "sparse_ratio": 0.5, "criterion": "fisher"}]
+    calibration = {"data": images.spec, "samples": 4096}
+    recipe = {
+        "train": {"epochs": 20, "batch": 128, "optimizer": "sgd", "lr": 0.01, "schedule": "cosine", "flip": True,
+                  "crop": 4, "precision": "bf16", "evaluate_every": 0},
+        "prune": {"config_list": entries, "recover": ["least-squares"], "calibration": calibration},
+    }
+    with open(f"{folder}/recipe.json", "w", encoding="utf-8") as file:
+        json.dump(recipe, file)
+    arguments = ["--model", f"{folder}/resnet56.pt", "--data", images.spec, "--config", f"{folder}/recipe.json"]
+    report, seconds = run(command, [*arguments, "--device", "cuda"])
+    return report["seconds"]["prune"], seconds
+
+
+def of_command(command, folder, name, images, batch, epochs):
+    path = f"{folder}/{name}.pt"
+    example = torch.rand(2, 3, images.side, images.side)
+    with torch.no_grad():
+        torch.jit.trace(network(name).eval(), example).save(path)
+    arguments = ["--model", path, "--data", images.spec, "--batch", str(batch), "--epochs", str(epochs + 1)]
+    arguments += ["--optimizer", "sgd", "--lr", "0.01", "--precision", "bf16", "--flip", "1"]
+    arguments += ["--crop", str(CROP[images.side]), "--evaluate-every", "0", "--device", "cuda"]
+    report, _ = run(command, arguments)
+    return images.count / statistics.median(epoch["seconds"] for epoch in report["epochs"][2:])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command")
+    parser.add_argument("--networks", nargs="+", choices=BATCHES, default=list(BATCHES))
+    parser.add_argument("--epochs", type=int, default=6)
+    arguments = parser.parse_args()
+    torch.backends.cudnn.benchmark = True
+    with tempfile.TemporaryDirectory() as folder:
+        check(arguments.command, folder)
+    rows = []
+    cuts = []
+    for name in arguments.networks:
+        batch, count, side = BATCHES[name]
+        with tempfile.TemporaryDirectory() as folder:
+            images = Images(folder, count, side)
+            eager = of_pytorch(name, images, batch, arguments.epochs, graph=False)
+            ours = of_command(arguments.command, folder, name, images, batch, arguments.epochs)
+            graph = of_pytorch(name, images, batch, arguments.epochs, graph=True)
+            cells = [name, str(batch), f"{eager:,.0f}", f"{graph:,.0f}", f"{ours:,.0f}"]
+            rows.append(cells + [f"{ours / eager:.2f}", f"{ours / graph:.2f}"])
+            print(" ".join(rows[-1]), file=sys.stderr, flush=True)
+            if name == "resnet56":
+                cuts.append([name] + [f"{x:.1f}" for x in pruned(arguments.command, folder, images)])
+    print(cuts, file=sys.stderr, flush=True)
+    here = os.path.dirname(__file__)
+    commit = subprocess.run(["git", "-C", here, "rev-parse", "--short=7", "HEAD"], capture_output=True, text=True)
+    where = {
+        "date": datetime.date.today().isoformat(),
+        "commit": commit.stdout.strip() or "unknown",
+        "machine": f"{torch.cuda.get_device_name()}, {os.cpu_count()} cores, PyTorch {torch.__version__}",
+        "command": ["tools/gpu_check.sh"],
+    }
+    page = {
+        "title": "Training on an accelerator",
+        "about": "In bf16 with channels last, data on the device, by `parsimony train`, by an eager loop of PyTorch and "
+        "by one that replays each step as a CUDA graph with a fused optimizer.",
+        "tables": [
+            {
+                "title": "Images per second",
+                **where,
+                "columns": ["network", "batch", "eager", "CUDA graph", "ours", "ours / eager", "ours / graph"],
+                "rows": rows,
+            },
+            {
+                "title": "Half of every layer's channels by fisher, least squares on 4,096 images, then 20 epochs, in seconds",
+                **where,
+                "columns": ["network", "cut", "whole command"],
+                "rows": cuts,
+            },
+        ],
+    }
+    json.dump(page, sys.stdout, indent=1)
+    print()
+
+
+if __name__ == "__main__":
+    main()

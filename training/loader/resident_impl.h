@@ -1,0 +1,40 @@
+// Samples that lie on the network's device.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "parsimony/training/data/dataset.h"
+#include "parsimony/training/loader/device_scaling_impl.h"
+#include "parsimony/training/loader/gather_impl.h"
+#include "parsimony/training/loader/loader.h"
+
+namespace parsimony::training {
+
+/// Samples as they are stored, uploaded once, augmented there: what Gatherer draws for a sample is
+/// what happens to it.
+class ResidentSamples {
+ public:
+  ResidentSamples(const Samples& samples, const Gatherer& gatherer, const LoaderOptions& options);
+
+  struct Chunk {
+    at::Tensor inputs;  ///< [indices, ..dims], of the options' type
+    at::Tensor labels;  ///< [indices, ..label_dims]
+  };
+  Chunk chunk(int64_t epoch, std::span<const int64_t> indices) const;
+
+ private:
+  at::Tensor augmented(const at::Tensor& stored, const std::vector<int64_t>& draws) const;
+
+  const Gatherer& gatherer_;
+  const LoaderOptions& options_;
+  DeviceScaling scaling_;
+  at::Tensor values_;  ///< [count, ..dims], as stored
+  at::Tensor labels_;  ///< [count, ..label_dims]
+  at::Tensor fill_;    ///< [c, 1, 1], of cutout, in stored values
+};
+
+}  // namespace parsimony::training
