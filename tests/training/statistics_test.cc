@@ -209,6 +209,26 @@ TEST(Statistics, FisherAndHessianOverSamples) {
   expect_near(found.channels.at(Measure::kHessian)[GroupId(0)], hessian / 10);
 }
 
+/// Gradients of a whole batch serve where each sample has its own; here they meet in a mean.
+TEST(Statistics, FisherOfSamplesThatMeetIsThatOfEachAlone) {
+  std::string text = kBlock;
+  const std::string relu = "f = Relu(e)";
+  text.replace(text.find(relu), relu.size(),
+               "r = Relu(e)\n m = ReduceMean<axes=[0]>(r)\n f = Add(r, m)");
+  const Block block(text);
+  const Data data(10);
+  const Needs needs{.channels = {Measure::kFisher}};
+  const Statistics together = block.measure(needs, data.batches());
+  const Batches alone = [&](int64_t) { return data.batches()(1); };
+  const Statistics wanted = block.measure(needs, alone);
+  ASSERT_EQ(block.analysis.coupling.groups.size(), 1U);
+  for (const GroupId g : block.analysis.coupling.groups.ids()) {
+    const std::vector<double>& each = wanted.channels.at(Measure::kFisher)[g];
+    ASSERT_FALSE(each.empty());
+    expect_near(together.channels.at(Measure::kFisher)[g], at::tensor(each, at::kDouble));
+  }
+}
+
 /// Where labels are missing the loss is the distance to the network's own outputs.
 TEST(Statistics, GradientsWithoutLabels) {
   Data data(40);
