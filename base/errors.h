@@ -7,13 +7,19 @@
 #include <string_view>
 
 #include "parsimony/base/ids.h"
+#include "parsimony/base/words.h"
 
 namespace parsimony {
 
-/// Base class of everything the library throws for a fault that is not its own.
+/// Base class of everything the library throws for a fault that is not its own. The message is put
+/// together from texts and integers:
+///
+///     throw ModelError("tensor ", in_quotes(name), ": element ", index, " is not a number");
 class Error : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  template <Piece... Pieces>
+  requires(sizeof...(Pieces) > 0) explicit Error(const Pieces&... pieces)
+      : std::runtime_error(str_cat(pieces...)) {}
 };
 
 /// A configuration, plan or option is invalid.
@@ -37,7 +43,8 @@ class ModelError : public Error {
 /// The operands of one node contradict each other.
 class ShapeError : public ModelError {
  public:
-  ShapeError(NodeId node, const std::string& what) : ModelError(what), node_(node) {}
+  template <Piece... Pieces>
+  explicit ShapeError(NodeId node, const Pieces&... pieces) : ModelError(pieces...), node_(node) {}
 
   NodeId node() const { return node_; }  ///< index in Graph::nodes
 

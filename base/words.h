@@ -1,12 +1,37 @@
-// Numbers and lists in messages.
+// Texts made of words, numbers and lists.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace parsimony {
+
+/// What texts are put together from: a text, a character or an integer.
+template <typename T>
+concept Piece = std::convertible_to<const T&, std::string_view> ||
+    (std::integral<T> && !std::same_as<T, bool>);
+
+/// The pieces one after the other, integers in decimal digits.
+template <Piece... Pieces>
+std::string str_cat(const Pieces&... pieces) {
+  std::string text;
+  const auto append = [&text](const auto& piece) {
+    using Type = std::remove_cvref_t<decltype(piece)>;
+    if constexpr (std::convertible_to<const Type&, std::string_view>) {
+      text += std::string_view(piece);
+    } else if constexpr (std::same_as<Type, char>) {
+      text += piece;
+    } else {
+      text += std::to_string(piece);
+    }
+  };
+  (append(pieces), ...);
+  return text;
+}
 
 /// As printf writes it.
 std::string formatted(const char* format, double number);

@@ -48,6 +48,16 @@ TEST(DidYouMean, TakesNamesOfAnyLength) {
   EXPECT_EQ(suggest(endless, {std::string(1 << 20, 'b')}), "");
 }
 
+TEST(Errors, TakeTheirTextInPieces) {
+  const std::string name = "w";
+  const std::string_view type = "float";
+  const ModelError error("tensor ", in_quotes(name), " of ", type, ": ", int64_t{-1}, '/',
+                         size_t{2});
+  EXPECT_STREQ(error.what(), "tensor \"w\" of float: -1/2");
+  EXPECT_STREQ(Error(error).what(), error.what());
+  EXPECT_EQ(ShapeError(NodeId(3), "axis ", 1).node(), NodeId(3));
+}
+
 TEST(Errors, ABadDimensionMayBelongToNoTensor) {
   EXPECT_EQ(std::string(errors::bad_dimension("w", "[-1]").what()).rfind("tensor \"w\": ", 0), 0u);
   EXPECT_EQ(std::string(errors::bad_dimension("", "[-1]").what()).rfind("wrong dims [-1]", 0), 0u);
