@@ -59,18 +59,23 @@ std::optional<size_t> distance(std::string_view wanted, std::string_view candida
   return kMaxLength + (at == 0 ? 1 : 2);
 }
 
-}  // namespace
-
-std::string in_quotes(std::string_view text) { return '"' + std::string(text) + '"'; }
-
-std::string one_of(std::span<const std::string_view> words) {
+template <typename Word>
+std::string row_of(std::span<const Word> words, std::string_view before_last) {
   std::string text;
   for (size_t i = 0; i < words.size(); ++i) {
-    if (i > 0) text += i + 1 == words.size() ? " or " : ", ";
+    if (i > 0) text += i + 1 == words.size() ? before_last : ", ";
     text += in_quotes(words[i]);
   }
   return text;
 }
+
+}  // namespace
+
+std::string in_quotes(std::string_view text) { return '"' + std::string(text) + '"'; }
+
+std::string one_of(std::span<const std::string_view> words) { return row_of(words, " or "); }
+
+std::string each_of(std::span<const std::string> words) { return row_of(words, " and "); }
 
 std::string did_you_mean(std::string_view wanted, std::span<const std::string> candidates) {
   const std::string lower_wanted = lower(wanted);
@@ -90,18 +95,17 @@ std::string did_you_mean(std::string_view wanted, std::span<const std::string> c
 namespace errors {
 
 ModelError bad_dimension(std::string_view tensor, std::string_view dims) {
-  const std::string where = tensor.empty() ? "" : "tensor " + in_quotes(tensor) + ": ";
-  return ModelError(where + "wrong dims " + std::string(dims) +
+  const std::string where = tensor.empty() ? "" : str_cat("tensor ", in_quotes(tensor), ": ");
+  return ModelError(where, "wrong dims ", dims,
                     ": dimensions are 0 or more and have at most 2^48 elements together");
 }
 
 IoError cannot_read(std::string_view path, int cause) {
-  return IoError(std::string(path) + ": cannot be read: " + std::generic_category().message(cause));
+  return IoError(path, ": cannot be read: ", std::generic_category().message(cause));
 }
 
 IoError cannot_write(std::string_view path, int cause) {
-  return IoError(std::string(path) +
-                 ": cannot be written: " + std::generic_category().message(cause));
+  return IoError(path, ": cannot be written: ", std::generic_category().message(cause));
 }
 
 }  // namespace errors
