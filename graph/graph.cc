@@ -99,7 +99,10 @@ std::vector<NodeId> sorted_nodes(const Graph& graph) {
       const NodeId producer = waited_for(frame.node, frame.next_wait++);
       if (producer == kNone) continue;
       Visit& visit = visits[producer];
-      if (visit == Visit::kOpen) throw errors::cycle(label_of(graph, graph.node(producer)));
+      if (visit == Visit::kOpen) {
+        throw ModelError("node ", in_quotes(label_of(graph, graph.node(producer))),
+                         ": the graph has a cycle: the node needs its own output");
+      }
       if (visit == Visit::kDone) continue;
       visit = Visit::kOpen;
       stack.push_back({producer, 0});

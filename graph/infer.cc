@@ -5,14 +5,20 @@
 #include <span>
 #include <string_view>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/attributes.h"
 #include "parsimony/graph/declared.h"
-#include "parsimony/graph/errors.h"
 #include "parsimony/graph/operators/control.h"
 #include "parsimony/graph/operators/match.h"
 
 namespace parsimony {
 namespace {
+
+/// A size or type of the probe that the file does not allow.
+ConfigError wrong_input(std::string_view input, std::string_view has, std::string_view given) {
+  return ConfigError("input ", in_quotes(input), " has ", has, ", but ", given,
+                     " was given for it");
+}
 
 constexpr int64_t kMostIntegers = 65536;
 constexpr int64_t kMostFloats = 32;
@@ -191,13 +197,12 @@ class Inference {
     if (specified && !probe_.inputs[i].open) {
       const InputSpec& spec = probe_.inputs[i];
       if (value.declared && !fits_declared(spec.dims, *value.declared)) {
-        throw errors::wrong_input(value.name, "shape " + to_string(*value.declared),
-                                  to_string(spec.dims));
+        throw wrong_input(value.name, "shape " + to_string(*value.declared), to_string(spec.dims));
       }
       const bool typed = !spec.value && spec.dtype != DType::kUnknown;
       if (typed && value.dtype != DType::kUnknown && value.dtype != spec.dtype) {
-        throw errors::wrong_input(value.name, "elements of " + std::string(name_of(value.dtype)),
-                                  name_of(spec.dtype));
+        throw wrong_input(value.name, "elements of " + std::string(name_of(value.dtype)),
+                          name_of(spec.dtype));
       }
       settle(v, spec.dims);
       symbols_.learn(value, spec.dims);
@@ -382,7 +387,9 @@ Probed infer_with_choice(const Graph& graph, const std::vector<InputSpec>& input
     if (!choice.facts) choice.facts = infer(graph, choice.probe);
   } catch (const ShapeError& error) {
     if (!leaves_open(graph, 1) || inputs.size() >= graph.inputs.size()) throw;
-    throw errors::guess_does_not_fit(error, choice.probe.other);
+    throw ShapeError(
+        error.node(), error.what(), "; ", choice.probe.other,
+        " was taken for sizes of the inputs that the file leaves open, --input gives them");
   }
   return {std::move(choice.probe), std::move(*choice.facts)};
 }

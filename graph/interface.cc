@@ -16,6 +16,15 @@
 namespace parsimony {
 namespace {
 
+ConfigError cannot_feed_back(std::string_view state, std::string_view why) {
+  return ConfigError("--states ", state, ": the output cannot be fed back: ", why);
+}
+
+ConfigError bad_free_axis(std::string_view text) {
+  return ConfigError("--free: found ", in_quotes(text),
+                     ", wanted an input or output, NAME or NAME:AXIS with an axis that it has");
+}
+
 constexpr std::string_view kAuto = "auto";
 
 /// Words that tell the two ends of a state apart.
@@ -123,7 +132,8 @@ ValueId end_called(const Graph& graph, const std::vector<ValueId>& ends, std::st
     if (graph.value(v).name == name) return v;
     names.push_back(graph.value(v).name);
   }
-  throw errors::no_such_end(what, name, names);
+  throw ConfigError("the network has no ", what, " ", in_quotes(name), ".",
+                    did_you_mean(name, names));
 }
 
 bool share_an_end(const std::vector<StatePair>& states, const StatePair& state) {
@@ -150,11 +160,14 @@ void find_automatically(const Graph& graph, const Facts& facts, std::vector<Stat
 
 StatePair state_of(std::string_view text, const Graph& graph, const Facts& facts) {
   const size_t at = text.find('=');
-  if (at == std::string_view::npos) throw errors::bad_state(text);
+  if (at == std::string_view::npos) {
+    throw ConfigError("--states: found ", in_quotes(text),
+                      ", wanted auto or OUTPUT=INPUT, the output that the next run takes as input");
+  }
   const StatePair state{end_called(graph, graph.outputs, text.substr(0, at), "output"),
                         end_called(graph, graph.inputs, text.substr(at + 1), "input")};
   const std::string why = why_not(graph, facts, state);
-  if (!why.empty()) throw errors::cannot_feed_back(text, why);
+  if (!why.empty()) throw cannot_feed_back(text, why);
   return state;
 }
 
@@ -168,7 +181,7 @@ class Resolving {
       if (text == kAuto) continue;
       const StatePair state = state_of(text, graph_, facts_);
       if (share_an_end(states, state)) {
-        throw errors::cannot_feed_back(text, "one of the two is in another pair");
+        throw cannot_feed_back(text, "one of the two is in another pair");
       }
       states.push_back(state);
     }
@@ -199,15 +212,18 @@ class Resolving {
     if (colon != std::string_view::npos && !is_end(text)) {
       name = text.substr(0, colon);
       axis = number_of<int>(text.substr(colon + 1));
-      if (!axis) throw errors::bad_free_axis(text);
+      if (!axis) throw bad_free_axis(text);
     }
     std::vector<ValueId> ends = graph_.inputs;
     ends.insert(ends.end(), graph_.outputs.begin(), graph_.outputs.end());
     const ValueId v = end_called(graph_, ends, name, "input or output");
     const Shape sizes = fixed_sizes(graph_, facts_, v);
     if (axis && *axis < 0) *axis += static_cast<int>(sizes.size());
-    if (axis && (*axis < 0 || *axis >= std::ssize(sizes))) throw errors::bad_free_axis(text);
-    if (axis && sizes[*axis] < 0) throw errors::open_free_axis(text);
+    if (axis && (*axis < 0 || *axis >= std::ssize(sizes))) throw bad_free_axis(text);
+    if (axis && sizes[*axis] < 0) {
+      throw ConfigError("--free ", text,
+                        ": the model leaves the size of this axis open, so it has no channels");
+    }
     for (int d = 0; d < std::ssize(sizes); ++d) {
       if ((!axis || d == *axis) && sizes[d] > 1) interface_.free.push_back({v, d});
     }

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <set>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/attributes.h"
-#include "parsimony/graph/errors.h"
 #include "parsimony/graph/operators/builder.h"
 #include "parsimony/graph/operators/factor.h"
 #include "parsimony/graph/operators/families.h"
@@ -104,7 +104,7 @@ Factors factor_grouped_in_one(const NodeView& view) {
   const auto packed = heads_of(view);
   const Shape* y = view.out_shape(0);
   if (!packed || y == nullptr || y->back() != heads_asked(view) * packed->size) {
-    throw errors::not_followed("the matrix is not made of heads");
+    throw UnsupportedError("the matrix is not made of heads");
   }
   const ValueId x = packed->value;
   const int dim = packed->dim;

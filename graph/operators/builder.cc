@@ -9,9 +9,9 @@ namespace parsimony::operators {
 
 int64_t FactorBuilder::size_of_dim(ValueId value, int dim) const {
   const Shape* shape = view_.shape(value);
-  if (shape == nullptr) throw errors::not_followed("an operand is missing");
+  if (shape == nullptr) throw UnsupportedError("an operand is missing");
   if (dim < 0 || static_cast<size_t>(dim) >= shape->size()) {
-    throw errors::not_followed("the operands' ranks do not belong together");
+    throw UnsupportedError("the operands' ranks do not belong together");
   }
   return (*shape)[dim];
 }
@@ -33,8 +33,7 @@ void FactorBuilder::term(ValueId value, int dim, std::span<const int> labels) {
 void FactorBuilder::tie(ValueId a, int a_dim, ValueId b, int b_dim) {
   const int64_t size = size_of_dim(a, a_dim);
   if (const int64_t other = size_of_dim(b, b_dim); size != other) {
-    throw errors::not_followed("axes of " + std::to_string(size) + " and " + std::to_string(other) +
-                               " should be the same");
+    throw UnsupportedError("axes of ", size, " and ", other, " should be the same");
   }
   const int l = label(size);
   term(a, a_dim, {{l}});
@@ -52,7 +51,7 @@ void FactorBuilder::map(ValueId a, int a_dim, ValueId b, int b_dim, std::vector<
   for (const Segment& run : segments) {
     if (run.a_begin < 0 || run.b_begin < 0 || run.count > a_size - run.a_begin ||
         run.count > b_size - run.b_begin) {
-      throw errors::not_followed("indices lie outside of an axis");
+      throw UnsupportedError("indices lie outside of an axis");
     }
   }
   factors_.maps.push_back({a, a_dim, b, b_dim, std::move(segments)});
@@ -82,8 +81,7 @@ int normal_axis(const NodeView& view, int64_t axis, size_t rank) {
 
 const Shape& known_shape(const NodeView& view, int i) {
   const Shape* shape = view.in_shape(i);
-  if (shape == nullptr)
-    throw errors::not_followed("the shape of operand " + std::to_string(i) + " is not known");
+  if (shape == nullptr) throw UnsupportedError("the shape of operand ", i, " is not known");
   return *shape;
 }
 
@@ -201,16 +199,14 @@ void patch_shape_operand(PatchView& view, int input, std::string_view name, cons
                          const std::vector<bool>& already_right) {
   if (std::ranges::all_of(already_right, [](bool b) { return b; })) return;
   const HostTensor* now = view.after.constant(input);
-  if (now == nullptr)
-    throw errors::not_followed("the integers of operand " + std::string(name) + " are not known");
+  if (now == nullptr) throw UnsupportedError("the integers of operand ", name, " are not known");
   const NodeId concat = concat_behind(view.before.graph(), view.before.input(input));
   if (concat != kNone) {
     const NodeView sources = view.after.beside(concat);
     size_t begin = 0;
     for (int i = 0; i < sources.inputs(); ++i) {
       const HostTensor* source = sources.constant(i);
-      if (source == nullptr)
-        throw errors::not_followed("a part of operand " + std::string(name) + " is not known");
+      if (source == nullptr) throw UnsupportedError("a part of operand ", name, " is not known");
       patch_source(view, sources, i, begin, *source, wanted, already_right, name);
       begin += source->ints.size();
     }

@@ -2,7 +2,7 @@
 #include <array>
 #include <span>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/operators/builder.h"
 #include "parsimony/graph/operators/families.h"
 
@@ -25,7 +25,7 @@ Factors factor_col_to_im(const NodeView& view) {
   FactorBuilder builder(view);
   const Shape& x = known_shape(view, 0);
   const Shape* y = view.out_shape(0);
-  if (y == nullptr || y->size() < 3) throw errors::not_followed("the image is not known");
+  if (y == nullptr || y->size() < 3) throw UnsupportedError("the image is not known");
   builder.tie(view.input(0), 0, view.output(0), 0);
   const int channel = builder.label((*y)[1], "c");
   const int window = builder.label(x[1] / (*y)[1], "k");

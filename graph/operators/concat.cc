@@ -43,7 +43,7 @@ Factors factor_concat(const NodeView& view) {
   FactorBuilder builder(view);
   const ValueId y = view.output(0);
   const std::vector<int> operands = joined(view);
-  if (operands.empty()) throw errors::not_followed("nothing is joined");
+  if (operands.empty()) throw UnsupportedError("nothing is joined");
   const Shape& first = known_shape(view, operands[0]);
   const size_t rank = first.size();
   const int axis = normal_axis(view, view.attr("axis", 1), rank);

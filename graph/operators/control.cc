@@ -12,8 +12,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
-#include "parsimony/graph/errors.h"
 #include "parsimony/graph/operators/builder.h"
 #include "parsimony/graph/operators/factor.h"
 #include "parsimony/graph/operators/families.h"
@@ -364,13 +364,13 @@ Factors factor_control(const NodeView& view) {
     return passage.take();
   }
   const Body* body = only_body(view);
-  if (body == nullptr) throw errors::not_followed("it has no body");
+  if (body == nullptr) throw UnsupportedError("it has no body");
   if (view.node().op == "Loop") {
     join_loop(view, *body, passage);
   } else if (view.opset() >= kFirstScanOfToday) {
     join_scan(view, *body, passage);
   } else {
-    throw errors::not_followed("version 8 has an axis of its own for the batch");
+    throw UnsupportedError("version 8 has an axis of its own for the batch");
   }
   return passage.take();
 }

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/operators/control.h"
 #include "parsimony/graph/operators/families.h"
 #include "parsimony/graph/operators/match.h"

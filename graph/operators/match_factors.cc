@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/operators/factor.h"
 #include "parsimony/graph/operators/match.h"
 
@@ -68,7 +68,7 @@ bool has_unnamed(const Alternative& alternative, const NodeView& view) {
 Factors factor_line(const notation::Line& line, const NodeView& view) {
   Factors factors;
   const auto found = match(line, view);
-  if (!found) throw errors::not_followed("the operands' ranks fit no form of the operator");
+  if (!found) throw UnsupportedError("the operands' ranks fit no form of the operator");
   if (has_unnamed(*found->alternative, view)) {
     return pin_operands(view, "an operand or a result more than the operator's rule follows");
   }

@@ -75,7 +75,7 @@ Factors factor_center_crop_pad(const NodeView& view) {
   FactorBuilder builder(view);
   const Shape& x = known_shape(view, 0);
   const Shape* y = view.out_shape(0);
-  if (y == nullptr || y->size() != x.size()) throw errors::not_followed("the size is not known");
+  if (y == nullptr || y->size() != x.size()) throw UnsupportedError("the size is not known");
   std::vector<bool> resized;
   for (size_t d = 0; d < x.size(); ++d) resized.push_back((*y)[d] != x[d]);
   builder.pass(resized, "cropped about its middle");
@@ -103,7 +103,7 @@ Factors factor_pad(const NodeView& view) {
   const ValueId y = view.output(0);
   const Shape& shape = known_shape(view, 0);
   const auto pads = pads_of(view, shape.size());
-  if (!pads) throw errors::not_followed("the pads are computed from data");
+  if (!pads) throw UnsupportedError("the pads are computed from data");
   const bool constant = view.attr("mode", "constant") == "constant";
   for (size_t d = 0; d < shape.size(); ++d) {
     const int dim = static_cast<int>(d);

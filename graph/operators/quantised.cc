@@ -142,7 +142,7 @@ Shapes infer_coded_experts(const NodeView& view) {
 
 Factors factor_coded_experts(const NodeView& view) {
   if (const std::string_view why = unknown_layout_of(view); !why.empty()) {
-    throw errors::not_followed(std::string(why));
+    throw UnsupportedError(why);
   }
   return factor_line(line_of_coded_experts(view), view);
 }

@@ -1,7 +1,7 @@
 // Reduce*, ArgMax, ArgMin, TopK and others that treat some axes apart and pass the rest on.
 #include <algorithm>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/operators/builder.h"
 #include "parsimony/graph/operators/families.h"
 
@@ -24,7 +24,7 @@ Factors factor_reduce(const NodeView& view, bool mixes) {
   FactorBuilder builder(view);
   const Shape& x = known_shape(view, 0);
   const auto axes = reduced(view, x.size());
-  if (!axes) throw errors::not_followed("the axes are computed from data");
+  if (!axes) throw UnsupportedError("the axes are computed from data");
   const bool keep = view.attr("keepdims", 1) != 0;
   int out = 0;
   for (size_t d = 0; d < x.size(); ++d) {

@@ -204,7 +204,7 @@ Factors factor_reshape(const NodeView& view) {
         right *= b.sizes[j++];
       }
     }
-    if (left != right) throw errors::not_followed("the sizes of input and result disagree");
+    if (left != right) throw UnsupportedError("the sizes of input and result disagree");
     add_segment(a, a_begin, i, b, b_begin, j, builder);
   }
   return builder.take();

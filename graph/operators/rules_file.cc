@@ -39,7 +39,7 @@ class RulesReader {
   };
 
   [[noreturn]] void fail(Place at, const std::string& why) const {
-    throw errors::bad_rules(file_name_, at.line, at.column, why);
+    throw ConfigError(file_name_, ":", at.line, ":", at.column, ": ", why);
   }
 
   void read_line(Reading reading) {

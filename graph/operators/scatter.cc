@@ -4,8 +4,8 @@
 #include <initializer_list>
 #include <string>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
-#include "parsimony/graph/errors.h"
 #include "parsimony/graph/operators/builder.h"
 #include "parsimony/graph/operators/families.h"
 
@@ -41,7 +41,7 @@ Factors factor_scatter_nd(const NodeView& view) {
   const size_t rank = known_shape(view, 0).size();
   const Shape& indices = known_shape(view, 1);
   const auto k = static_cast<size_t>(indices.empty() ? 0 : indices.back());
-  if (indices.empty() || k > rank) throw errors::not_followed("an index does not fit the rank");
+  if (indices.empty() || k > rank) throw UnsupportedError("an index does not fit the rank");
   std::vector<bool> named(rank, false);
   std::fill_n(named.begin(), k, true);
   builder.pass(named, "written at given indices");
@@ -80,7 +80,7 @@ Shapes infer_compress(const NodeView& view) {
 }
 
 Factors factor_compress(const NodeView& view) {
-  if (view.find("axis") == nullptr) throw errors::not_followed("all axes are one");
+  if (view.find("axis") == nullptr) throw UnsupportedError("all axes are one");
   return factor_along_axes(view, {view.attr("axis", 0)}, kChosen);
 }
 
@@ -126,7 +126,7 @@ Factors factor_tensor_scatter(const NodeView& view) {
   FactorBuilder builder(view);
   const size_t rank = known_shape(view, 0).size();
   const int axis = normal_axis(view, view.attr("axis", -2), rank);
-  if (known_shape(view, 1).size() != rank) throw errors::not_followed("an update of another rank");
+  if (known_shape(view, 1).size() != rank) throw UnsupportedError("an update of another rank");
   for (int d = 0; d < static_cast<int>(rank); ++d) {
     for (const ValueId other : {view.input(1), view.output(0)}) {
       if (d == axis) {
@@ -157,7 +157,7 @@ Factors factor_gather_nd(const NodeView& view) {
   const Shape& x = known_shape(view, 0);
   const Shape& indices = known_shape(view, 1);
   const auto named = named_by_index(view, x, indices);
-  if (!named) throw errors::not_followed("an index does not fit the rank");
+  if (!named) throw UnsupportedError("an index does not fit the rank");
   const size_t places = indices.size() - 1;
   for (size_t d = 0; d < *named; ++d) builder.pin(view.input(0), static_cast<int>(d), kChosen);
   for (size_t d = 0; d < indices.size(); ++d) {
@@ -180,10 +180,10 @@ Factors factor_elements(const NodeView& view, std::initializer_list<ValueId> oth
   const Shape& x = known_shape(view, 0);
   const auto axis = static_cast<size_t>(normal_axis(view, view.attr("axis", 0), x.size()));
   const Shape& indices = known_shape(view, 1);
-  if (indices.size() != x.size()) throw errors::not_followed("indices of another rank");
+  if (indices.size() != x.size()) throw UnsupportedError("indices of another rank");
   for (size_t d = 0; d < x.size(); ++d) {
     if (d != axis && indices[d] > x[d]) {
-      throw errors::not_followed("an index does not fit axis " + std::to_string(d));
+      throw UnsupportedError("an index does not fit axis ", d);
     }
   }
   for (size_t d = 0; d < x.size(); ++d) {
@@ -211,7 +211,7 @@ Factors factor_gather_elements(const NodeView& view) {
 /// y[index[i][c]][c] = update[i][c], elsewhere x
 Factors factor_scatter_elements(const NodeView& view) {
   if (known_shape(view, 1) != known_shape(view, 2)) {
-    throw errors::not_followed("an update does not fit its indices");
+    throw UnsupportedError("an update does not fit its indices");
   }
   return factor_elements(view, {view.input(1), view.input(2), view.output(0)});
 }

@@ -124,7 +124,7 @@ void add_operator(const OpSchema& schema) {
   try {
     if (!schema.line.empty()) compiled = notation::parse(schema.line);
   } catch (const std::invalid_argument& error) {
-    throw errors::bad_rule(schema.op, error.what());
+    throw ConfigError("rule of ", in_quotes(schema.op), ": ", error.what());
   }
   Added& own =
       added().emplace_back(Added{std::string(schema.op), std::string(schema.line),

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/operators/builder.h"
 #include "parsimony/graph/operators/control.h"
 #include "parsimony/graph/operators/families.h"
@@ -129,7 +129,7 @@ Shapes infer_sequence_length(const NodeView& /*view*/) { return {Shape{}}; }
 Factors factor_sequence(const NodeView& view) {
   FactorBuilder builder(view);
   const Shape* y = view.out_shape(0);
-  if (y == nullptr) throw errors::not_followed("its tensors have several shapes");
+  if (y == nullptr) throw UnsupportedError("its tensors have several shapes");
   for (size_t d = 0; d < y->size(); ++d) {
     const int dim = static_cast<int>(d);
     const int label = builder.label((*y)[d]);
@@ -157,7 +157,7 @@ Shapes infer_split_to_sequence(const NodeView& view) {
 Factors factor_split_to_sequence(const NodeView& view) {
   FactorBuilder builder(view);
   const auto parts = parts_of(view);
-  if (!parts) throw errors::not_followed("its parts are of several sizes");
+  if (!parts) throw UnsupportedError("its parts are of several sizes");
   const int rank = static_cast<int>(known_shape(view, 0).size());
   builder.pin(view.input(0), parts->axis, "parts of a list");
   if (parts->keeps_axis) builder.pin(view.output(0), parts->axis, "parts of a list");

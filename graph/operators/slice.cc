@@ -108,7 +108,7 @@ Factors factor_slice(const NodeView& view) {
   const auto cuts = cuts_of(view, shape);
   if (!cuts) {
     const auto axes = axes_cut_by_data(view, shape.size());
-    if (!axes) throw errors::not_followed("the axes are computed from data");
+    if (!axes) throw UnsupportedError("the axes are computed from data");
     return factor_along_axes(view, *axes, "cut where data say");
   }
   std::vector<bool> cut_here(shape.size(), false);

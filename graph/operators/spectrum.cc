@@ -1,6 +1,6 @@
 // Fourier transforms: linear maps along an axis that is transformed as a whole. Real and imaginary
 // parts stand along the last axis.
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/operators/builder.h"
 #include "parsimony/graph/operators/families.h"
 
@@ -38,7 +38,7 @@ Shapes infer_dft(const NodeView& view) {
 Factors factor_dft(const NodeView& view) {
   const size_t rank = known_shape(view, 0).size();
   const auto axis = axis_of_dft(view, rank);
-  if (!axis) throw errors::not_followed("the axis is computed from data");
+  if (!axis) throw UnsupportedError("the axis is computed from data");
   return factor_along_axes(view, {*axis, -1}, "a transform of the whole axis");
 }
 

@@ -75,7 +75,7 @@ void patch_split(PatchView& view) {
   std::vector<int64_t> sizes;
   for (int i = 0; i < view.after.outputs(); ++i) {
     if (view.after.out_shape(i) == nullptr)
-      throw errors::not_followed("a part of the split is not read");
+      throw UnsupportedError("a part of the split is not read");
     sizes.push_back((*view.after.out_shape(i))[axis]);
   }
   if (view.before.opset() < 13) {

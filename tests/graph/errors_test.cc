@@ -10,8 +10,6 @@ TEST(Errors, SayWhereAndWhatWasWanted) {
                "node \"Conv_3\": wrong dims: channels: wanted 64, found 32");
   EXPECT_STREQ(errors::bad_attribute("Slice_1", "steps", "a step may not be 0").what(),
                "node \"Slice_1\": attribute \"steps\": a step may not be 0");
-  EXPECT_STREQ(errors::cycle("Add_1").what(),
-               "node \"Add_1\": the graph has a cycle: the node needs its own output");
 }
 
 }  // namespace
