@@ -9,9 +9,9 @@
 #include <cstring>
 #include <string_view>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/base/small_float.h"
 #include "parsimony/graph/graph.h"
-#include "parsimony/masks/errors.h"
 
 namespace parsimony {
 
@@ -124,7 +124,9 @@ auto visit_magnitude(const Weight& weight, Use&& use) {
     case DType::kFloat4E2M1:
       return use(magnitude::SmallFloat<DType::kFloat4E2M1>{});
     default:
-      throw errors::no_magnitude(weight.name, name_of(weight.dtype));
+      throw UnsupportedError("tensor ", in_quotes(weight.name), ": elements of type ",
+                             name_of(weight.dtype),
+                             " are not ranked; wanted floating point or 8-bit integers");
   }
 }
 

@@ -13,6 +13,16 @@ namespace parsimony {
 
 namespace {
 
+/// The file is not in the safetensors format, or contradicts itself.
+ModelError bad_tensor_file(std::string_view file, std::string_view why) {
+  return ModelError(file, ": not a safetensors file: ", why);
+}
+
+/// What the format cannot hold.
+ModelError unwritable_tensor(std::string_view tensor, std::string_view why) {
+  return ModelError("tensor ", in_quotes(tensor), " cannot be written: ", why);
+}
+
 constexpr size_t kLengthBytes = 8;
 constexpr size_t kAlignment = 8;
 constexpr size_t kMaxHeader = 100'000'000;      // as in the reference implementation
@@ -46,16 +56,16 @@ std::string_view format_name(const FileTensor& tensor) {
   for (const Type& type : kTypes) {
     if (type.dtype == tensor.dtype) return type.name;
   }
-  throw errors::unwritable_tensor(tensor.name, "the format has no such element type");
+  throw unwritable_tensor(tensor.name, "the format has no such element type");
 }
 
 void check(const FileTensor& tensor) {
   if (tensor.name == kMetadata) {
-    throw errors::unwritable_tensor(tensor.name, "the format reserves this name");
+    throw unwritable_tensor(tensor.name, "the format reserves this name");
   }
   const auto bytes = static_cast<int64_t>(tensor.data.size());
   if (bytes != element_count(tensor.dims) * size_of(tensor.dtype)) {
-    throw errors::unwritable_tensor(tensor.name, "its elements do not fit its shape");
+    throw unwritable_tensor(tensor.name, "its elements do not fit its shape");
   }
 }
 
@@ -64,7 +74,7 @@ std::string quoted_name(const std::string& name) {
   try {
     return json_text(name);
   } catch (const ModelError&) {
-    throw errors::unwritable_tensor(name, "its name is not UTF-8");
+    throw unwritable_tensor(name, "its name is not UTF-8");
   }
 }
 
@@ -83,7 +93,7 @@ std::string head_of(const std::vector<FileTensor>& tensors) {
   uint64_t offset = 0;
   for (const FileTensor& tensor : tensors) {
     if (&tensor != tensors.data() && (&tensor)[-1].name == tensor.name) {
-      throw errors::unwritable_tensor(tensor.name, "there are two");
+      throw unwritable_tensor(tensor.name, "there are two");
     }
     check(tensor);
     const uint64_t end = offset + tensor.data.size();
@@ -140,7 +150,7 @@ void check_cover(const TensorHeader& header, uint64_t file_size, std::string_vie
     end = entry->end;
   }
   if (end != file_size) {
-    throw errors::bad_tensor_file(file, "there are bytes behind the last tensor");
+    throw bad_tensor_file(file, "there are bytes behind the last tensor");
   }
 }
 
@@ -158,7 +168,11 @@ uint64_t bytes_of(const Shape& shape, uint64_t element, uint64_t limit) {
 /// The tensor of an entry whose type we read.
 FileTensor tensor_of(const TensorEntry& entry, std::string_view bytes, std::string_view file) {
   const auto* type = std::ranges::find(kTypes, entry.dtype, &Type::name);
-  if (type == kTypes.end()) throw errors::tensor_dtype(file, entry.name, entry.dtype);
+  if (type == kTypes.end()) {
+    throw UnsupportedError(file, ": tensor ", in_quotes(entry.name), ": elements of type ",
+                           in_quotes(entry.dtype),
+                           " are not read; wanted BOOL, an integer type, F16, BF16, F32 or F64");
+  }
   const uint64_t size = entry.end - entry.begin;
   if (bytes_of(entry.dims, static_cast<uint64_t>(size_of(type->dtype)), size) != size) {
     throw errors::bad_tensor(file, entry.name, "its shape does not fit its data_offsets");
@@ -210,10 +224,10 @@ std::string header_text(const std::vector<TensorEntry>& tensors, const std::stri
 }
 
 TensorHeader parse_header(std::string_view bytes, std::string_view file_name) {
-  if (bytes.size() < kLengthBytes) throw errors::bad_tensor_file(file_name, "it has no header");
+  if (bytes.size() < kLengthBytes) throw bad_tensor_file(file_name, "it has no header");
   const uint64_t length = read_length(bytes);
   if (length > kMaxHeader || length > bytes.size() - kLengthBytes) {
-    throw errors::bad_tensor_file(file_name, "its header is longer than the file or than 100 MB");
+    throw bad_tensor_file(file_name, "its header is longer than the file or than 100 MB");
   }
   TensorHeader header{{}, {}, kLengthBytes + length};
   const JsonDocument document(bytes.substr(kLengthBytes, length),
