@@ -179,7 +179,11 @@ class Planner {
     const ElementOptions elements{needs_.empty() ? nullptr : &statistics_, options_.mixing, !exact};
     elements_ = timed_("score",
                        [&] { return zero_elements(graph_, coupling, settings_, elements, masks); });
-    if (exact && !elements_.only_zeros()) throw errors::exact_values();
+    if (exact && !elements_.only_zeros()) {
+      throw UnsupportedError(
+          "\"sparsegpt\" changes the elements that stay, but exact constants are those of masked "
+          "weights: use constants drop");
+    }
     if (exact && options_.rescale) throw errors::exact_scales();
     if (exact) masks = timed_("constants", [&] { return fold_constants(masks); });
     PlanAttempt made = timed_("plan", [&] { return make_plan(graph_, facts, coupling, masks); });

@@ -5,8 +5,8 @@
 #include <limits>
 #include <optional>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/pruners/candidates.h"
-#include "parsimony/pruners/errors.h"
 #include "parsimony/pruners/network_limits.h"
 
 namespace parsimony {
@@ -135,7 +135,8 @@ class Spender {
   std::vector<int> chosen(const Pool& pool) const {
     std::vector<int> counts = choose_(*pool.request, pool.candidates);
     if (counts.size() != pool.candidates.size()) {
-      throw errors::wrong_counts(counts.size(), pool.candidates.size());
+      throw ConfigError("the allocator gave ", counts.size(), " counts for ",
+                        pool.candidates.size(), " candidates; one for each is wanted");
     }
     for (size_t i = 0; i < counts.size(); ++i) {
       counts[i] = pool.candidates[i].limits.removed(counts[i]);
@@ -169,7 +170,11 @@ class Spender {
   /// Ranks channels by their importance to the outputs per unit of cost saved.
   template <typename CostOf>
   void rank_by_importance(Pool& pool, Allocation& result, const CostOf& cost_of) const {
-    if (!importance_) throw errors::no_r_squared();
+    if (!importance_) {
+      throw UnsupportedError(
+          "scope \"outputs\" needs something that runs networks and compares their outputs: the "
+          "command prune does; in a program, give PruneOptions::r_squared");
+    }
     for (size_t i = 0; i < pool.candidates.size(); ++i) {
       Candidate& candidate = pool.candidates[i];
       const std::vector<double> curve = importance_(pool.units[i]->groups, candidate);

@@ -5,7 +5,8 @@
 #include <random>
 #include <utility>
 
-#include "parsimony/pruners/errors.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/base/words.h"
 
 namespace parsimony {
 namespace {
@@ -26,7 +27,10 @@ std::vector<double> even_shares(const std::vector<AnnealedShare>& groups, double
     possible += group.weight * group.most;
   }
   constexpr double kSlack = 1e-9;
-  if (possible + kSlack < ratio * total) throw errors::cannot_anneal(ratio, possible / total);
+  if (possible + kSlack < ratio * total) {
+    throw ConfigError(formatted("cannot remove %g%% of the channels: ", ratio * 100),
+                      formatted("their layers allow %g%%", possible / total * 100));
+  }
   double low = 0;
   double high = 1;
   std::vector<double> shares(groups.size());

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "parsimony/pruners/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/pruners/hardware.h"
 #include "parsimony/pruners/isomorphic.h"
 
@@ -106,7 +106,8 @@ class Scorer {
       if (!shapes_.empty()) candidate.shape += shapes_[g];
     }
     if (size % blocks != 0) {
-      throw errors::blocks_do_not_divide(group(unit.groups.front()).id, size, blocks);
+      throw ConfigError("group ", group(unit.groups.front()).id, " has ", size,
+                        " channels, which \"internal_metric_block\": ", blocks, " does not divide");
     }
     if (asked.threshold) {
       candidate.below = static_cast<int>(

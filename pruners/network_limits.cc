@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "parsimony/pruners/errors.h"
+#include "parsimony/base/errors.h"
 
 namespace parsimony {
 namespace {
@@ -113,9 +113,18 @@ std::vector<std::string> NetworkLimits::missed(const AxisMasks& masks) const {
 void check_share(const Limit& limit, double dense) {
   const double share = limit.amount ? *limit.amount / dense : 1 - limit.ratio;
   if (share >= kLeastShare) return;
-  if (!limit.amount) throw errors::too_small_share(share);
+  if (!limit.amount) {
+    throw ConfigError(
+        formatted("%g%% may remain", 100 * share),
+        ": less than a thousandth. Such a cut has to be forced: --force, or force=True in Python");
+  }
   const auto [key, unit] = words_of(limit.budget);
-  throw errors::too_small_amount(key, *limit.amount, dense, unit);
+  constexpr double kMostPercent = 100;
+  const std::string budget = str_cat(key, "=", formatted("%g", *limit.amount));
+  throw ConfigError("budget ", budget, ": less than a thousandth of the ",
+                    formatted("%.10g ", dense), unit, " that the network has.",
+                    *limit.amount <= kMostPercent ? " Did you mean " + budget + "%?" : "",
+                    " Such a cut has to be forced: --force, or force=True in Python");
 }
 
 void check_shares(const Settings& settings, const Coupling& coupling, Quantities& quantities) {

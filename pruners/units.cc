@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
 #include "parsimony/masks/union_find.h"
-#include "parsimony/pruners/errors.h"
 
 namespace parsimony {
 
@@ -80,8 +80,10 @@ class Tier {
     const bool alike = std::equal(a.begin(), a.end(), b.begin(), b.end(),
                                   [](const Rows& x, const Rows& y) { return x.first == y.first; });
     if (!alike) {
-      throw errors::channels_differ(label_of(graph_, graph_.node(first)),
-                                    label_of(graph_, graph_.node(second)));
+      throw ConfigError(in_quotes(label_of(graph_, graph_.node(first))), " and ",
+                        in_quotes(label_of(graph_, graph_.node(second))),
+                        " are to lose the same channels, but what can be removed of their output "
+                        "channels is not alike; give them different groups, or align neither");
     }
     for (size_t i = 0; i < a.size(); ++i) sets_.unite(a[i].group.number(), b[i].group.number());
   }

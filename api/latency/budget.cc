@@ -7,8 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/pruners/candidates.h"
-#include "parsimony/pruners/errors.h"
 #include "parsimony/pruners/latency/widths.h"
 #include "parsimony/pruners/network_limits.h"
 
@@ -334,7 +334,11 @@ bool asks_for_latency(const Settings& settings) { return latency_request(setting
 
 LatencyOutcome spend_latency(const LatencyTask& task, const LatencyBudgetOptions& options,
                              LatencyTables& tables, Allocation& allocation) {
-  if (options.meter == nullptr) throw errors::no_meter();
+  if (options.meter == nullptr) {
+    throw UnsupportedError(
+        "a budget of milliseconds needs something that runs the network; give "
+        "PruneOptions::latency a meter");
+  }
   return Spender(task, options, tables, allocation).run();
 }
 

@@ -102,8 +102,15 @@ class MatrixPruner {
 void check_moments(const Weight& weight, const View& view, const Eigen::MatrixXd& second) {
   const Shape found = {second.rows(), second.cols()};
   const Shape wanted = {view.places, view.places * view.groups()};
-  if (found != wanted) throw errors::moments_do_not_fit(weight.name, found, wanted);
-  if (!second.allFinite()) throw errors::moments_not_finite(weight.name);
+  if (found != wanted) {
+    throw ModelError("tensor ", in_quotes(weight.name), ": its layer's input moments are ",
+                     to_string(found), ", wanted ", to_string(wanted));
+  }
+  if (!second.allFinite()) {
+    throw ModelError("tensor ", in_quotes(weight.name),
+                     ": what its layer reads is not finite: the calibration data or the network "
+                     "makes NaN or infinity");
+  }
 }
 
 }  // namespace

@@ -38,7 +38,11 @@ std::optional<std::pair<int, int>> two_numbers(std::string_view text, char separ
 
 NmPattern parse_pattern(std::string_view criterion, std::string_view text) {
   const auto numbers = two_numbers(text, ':');
-  if (!numbers || numbers->first >= numbers->second) throw errors::bad_pattern_of(criterion);
+  if (!numbers || numbers->first >= numbers->second) {
+    throw ConfigError(
+        "criterion ", in_quotes(criterion),
+        ": wanted N:M, N of every M elements stay, 1 <= N < M: \"2:4\", \"sparsegpt:2:4\"");
+  }
   return {numbers->first, numbers->second};
 }
 
@@ -63,7 +67,10 @@ std::optional<ElementRule> element_rule(std::string_view criterion) {
   }
   if (rule.method == ElementMethod::kBlock) {
     const auto size = two_numbers(argument, 'x');
-    if (!size) throw errors::bad_block(criterion);
+    if (!size) {
+      throw ConfigError("criterion ", in_quotes(criterion),
+                        ": wanted the size of a block, output rows x input columns: \"block:4x1\"");
+    }
     rule.block_rows = size->first;
     rule.block_columns = size->second;
   } else if (rule.method == ElementMethod::kLevel) {
