@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "parsimony/speedup/errors.h"
+#include "parsimony/base/errors.h"
 
 namespace parsimony {
 namespace {
@@ -36,9 +36,15 @@ bool lacks_nothing(const SplitSums& sums) {
 Eigen::MatrixXd least_squares(const LeastSquaresSums& sums, double ridge) {
   const Eigen::Index in = sums.second.rows();
   if (sums.second.cols() != in || sums.cross.cols() != in) {
-    throw errors::sums_do_not_fit(sums.second.rows(), sums.second.cols(), sums.cross.cols());
+    throw ModelError("least squares: the second moments are [", sums.second.rows(), ", ",
+                     sums.second.cols(), "], the cross moments have ", sums.cross.cols(),
+                     " columns; wanted [in, in] and in columns");
   }
-  if (!sums.second.allFinite() || !sums.cross.allFinite()) throw errors::sums_not_finite();
+  if (!sums.second.allFinite() || !sums.cross.allFinite()) {
+    throw ModelError(
+        "least squares: the sums hold infinities or NaN; look for them in the calibration data and "
+        "in the network's weights");
+  }
   const double trace = sums.second.trace();
   if (in == 0 || trace == 0) return Eigen::MatrixXd::Zero(sums.cross.rows(), in);
   Eigen::MatrixXd system = sums.second;

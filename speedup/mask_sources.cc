@@ -5,7 +5,6 @@
 #include "parsimony/graph/operators/schema.h"
 #include "parsimony/masks/errors.h"
 #include "parsimony/speedup/constants.h"
-#include "parsimony/speedup/errors.h"
 
 namespace parsimony {
 namespace {
@@ -80,7 +79,8 @@ void check_masks(const Graph& graph, const std::vector<ElementMask>& masks) {
     if (found == graph.weights.end()) {
       std::vector<std::string> names;
       for (const Weight& weight : graph.weights) names.push_back(weight.name);
-      throw errors::no_tensor_to_mask(mask.tensor, names);
+      throw ModelError("the masks name tensor ", in_quotes(mask.tensor),
+                       ", which the model does not have.", did_you_mean(mask.tensor, names));
     }
     if (found->dims != mask.dims) {
       throw errors::mask_does_not_fit(mask.tensor, mask.dims, found->dims);

@@ -4,14 +4,20 @@
 #include <string>
 #include <utility>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/base/sha256.h"
 #include "parsimony/masks/tensor_file.h"
-#include "parsimony/speedup/errors.h"
 #include "parsimony/speedup/plan.h"
 
 namespace parsimony {
 namespace {
+
+ConfigError values_differ(std::string_view file, std::string_view tensor, std::string_view found,
+                          std::string_view wanted) {
+  return ConfigError(file, ": tensor ", in_quotes(tensor), ": found ", found,
+                     ", the plan beside it wants ", wanted, "; is it from another run?");
+}
 
 std::string mask_name(const PlanMask& mask) { return mask.tensor + ":mask"; }
 
@@ -29,16 +35,18 @@ std::span<const std::byte> values_of(const std::vector<FileTensor>& tensors,
                                      const std::string& name, DType dtype, const Shape& dims,
                                      const std::string& sha256, std::string_view file_name) {
   const FileTensor* tensor = find(tensors, name);
-  if (tensor == nullptr) throw errors::values_lack(file_name, name);
+  if (tensor == nullptr) {
+    throw ConfigError(file_name, ": lacks tensor ", in_quotes(name),
+                      ", which the plan beside it names; is it from another run?");
+  }
   if (tensor->dtype != dtype || tensor->dims != dims) {
     const auto text = [](DType type, const Shape& shape) {
       return std::string(name_of(type)) + to_string(shape);
     };
-    throw errors::values_differ(file_name, name, text(tensor->dtype, tensor->dims),
-                                text(dtype, dims));
+    throw values_differ(file_name, name, text(tensor->dtype, tensor->dims), text(dtype, dims));
   }
   if (!sha256.empty() && fingerprint(tensor->data) != sha256) {
-    throw errors::values_differ(file_name, name, "other elements", "those of SHA-256 " + sha256);
+    throw values_differ(file_name, name, "other elements", "those of SHA-256 " + sha256);
   }
   return tensor->data;
 }
@@ -98,7 +106,7 @@ Plan Plan::load(const std::string& path) {
   try {
     bytes = read_file(file);
   } catch (const IoError& error) {
-    throw errors::no_values(path, error.what());
+    throw IoError(path, ": its updates have values, which are in a file beside it: ", error.what());
   }
   plan.read_values(bytes, file);
   return plan;

@@ -8,19 +8,23 @@
 #include <string_view>
 #include <utility>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/base/json_reader.h"
 #include "parsimony/base/sha256.h"
-#include "parsimony/speedup/errors.h"
 #include "parsimony/speedup/plan.h"
 
 namespace parsimony {
 namespace {
 
+UnsupportedError plan_cannot_say(std::string_view what, std::string_view why) {
+  return UnsupportedError("a plan cannot hold ", in_quotes(what), ": ", why);
+}
+
 std::string text(const std::string& value) {
   try {
     return json_text(value);
   } catch (const ModelError&) {
-    throw errors::plan_cannot_say(value, "the name is not UTF-8");
+    throw plan_cannot_say(value, "the name is not UTF-8");
   }
 }
 
@@ -30,7 +34,7 @@ std::string text(bool value) { return value ? "true" : "false"; }
 
 /// The shortest representation that reads back as the same number; never that of an integer.
 std::string text(double value) {
-  if (!std::isfinite(value)) throw errors::plan_cannot_say(std::to_string(value), "not finite");
+  if (!std::isfinite(value)) throw plan_cannot_say(std::to_string(value), "not finite");
   std::array<char, 32> buffer{};
   const char* end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr;
   const std::string digits(buffer.data(), end - buffer.data());
@@ -138,7 +142,7 @@ std::string fingerprint(const std::vector<Element>& values, const std::string& r
 std::string line_of(const TensorUpdate& update) {
   const bool bare = update.dtype == DType::kUnknown;
   if (bare && !update.values.empty()) {
-    throw errors::plan_cannot_say(update.tensor, "an update whose values have no type");
+    throw plan_cannot_say(update.tensor, "an update whose values have no type");
   }
   return object({{"tensor", text(update.tensor)},
                  {"reason", text(update.reason)},

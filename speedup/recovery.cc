@@ -3,7 +3,8 @@
 #include <array>
 #include <utility>
 
-#include "parsimony/speedup/errors.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/base/words.h"
 
 namespace parsimony {
 namespace {
@@ -33,7 +34,9 @@ RecoveryMethod parse_recovery(std::string_view text, std::string_view place) {
   for (const auto& [method, name] : kNames) {
     if (name == text) return method;
   }
-  throw errors::unknown_recovery(text, place, recovery_names());
+  const std::vector<std::string> names = recovery_names();
+  throw ConfigError(place, ": unknown recovery ", in_quotes(text), "; wanted ",
+                    listed(names, names.size()), ".", did_you_mean(text, names));
 }
 
 }  // namespace parsimony

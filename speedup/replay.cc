@@ -5,7 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "parsimony/speedup/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/speedup/plan.h"
 
 namespace parsimony {
@@ -19,10 +19,14 @@ void add(const PlanSlice& slice, std::vector<AxisKeep>& axes) {
     return;
   }
   if (same->size != slice.size) {
-    throw errors::plan_sizes_differ(slice.tensor, slice.axis, same->size, slice.size);
+    throw ConfigError("plan: tensor ", in_quotes(slice.tensor), ", axis ", slice.axis,
+                      ": one slice has size ", same->size, ", another ", slice.size);
   }
   same->keep = common(same->keep, slice.keep);
-  if (same->keep.empty()) throw errors::plan_keeps_nothing(slice.tensor, slice.axis);
+  if (same->keep.empty()) {
+    throw ConfigError("plan: tensor ", in_quotes(slice.tensor), ", axis ", slice.axis,
+                      ": its slices keep no index in common; at least one must stay");
+  }
 }
 
 void change(const PlanInteger& entry, ModelEditor& editor) {
@@ -84,8 +88,10 @@ const TensorUpdate* incomplete_update(const Plan& plan) {
 
 void replay(const Plan& plan, ModelEditor& editor) {
   // Detects errors that do not depend on the model before editing it.
-  if (const TensorUpdate* update = incomplete_update(plan))
-    throw errors::plan_updates(update->tensor);
+  if (const TensorUpdate* update = incomplete_update(plan)) {
+    throw UnsupportedError("plan: folds: tensor ", in_quotes(update->tensor),
+                           ": its new values are not there");
+  }
   const std::vector<TensorCut> cuts = cuts_of(plan);
 
   for (const PlanBlock& block : plan.blocks) editor.bypass(block.add, block.kept_input);
