@@ -52,7 +52,7 @@ Limit parse_limit(Budget budget, std::string_view text, std::string_view place) 
   const auto [rest, error] = std::from_chars(text.data(), end, number);
   const bool has_suffix = error == std::errc() && rest + 1 == end && scale_of(*rest) > 0;
   if (error != std::errc() || (rest != end && !has_suffix)) {
-    throw errors::wrong_type(place, '"' + std::string(text) + '"', kWanted);
+    throw ConfigError(place, ": found ", in_quotes(text), ", wanted ", kWanted);
   }
   if (has_suffix && *rest == '%') {
     if (!(number > 0 && number <= 100)) throw errors::out_of_range(place, text, "(0%, 100%]");
@@ -71,8 +71,7 @@ void set_limits(std::vector<Limit> limits, std::string_view place, GivenRequest&
   for (size_t i = 0; i < limits.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
       if (limits[i].budget != limits[j].budget) continue;
-      throw errors::contradiction(place,
-                                  "two amounts of " + std::string(name_of(limits[i].budget)));
+      throw ConfigError(place, ": two amounts of ", name_of(limits[i].budget));
     }
   }
   // Milliseconds are measured, within all other limits.

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "parsimony/configs/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/configs/fields.h"
 #include "parsimony/configs/recipe.h"
 #include "parsimony/configs/request_impl.h"

@@ -3,8 +3,8 @@
 
 #include <map>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
-#include "parsimony/configs/errors.h"
 #include "parsimony/configs/keys_impl.h"
 #include "parsimony/configs/request_impl.h"
 
@@ -79,9 +79,9 @@ void check_sharing(const std::vector<ConfigEntry>& entries) {
   const auto check = [&](const std::string& what, const ConfigEntry& entry) {
     const auto [place, fresh] = first.try_emplace(what, &entry);
     if (fresh || same_sharing(place->second->request, entry.request)) return;
-    throw errors::contradiction(
-        entry.place, "has other settings than " + place->second->place + ", but both have " + what +
-                         ": give them the same ratio or amount, scope and budget");
+    throw ConfigError(entry.place, ": has other settings than ", place->second->place,
+                      ", but both have ", what,
+                      ": give them the same ratio or amount, scope and budget");
   };
   for (const ConfigEntry& entry : entries) {
     const Request& request = entry.request;

@@ -1,8 +1,8 @@
 // What is removed as one unit: channels on either side, heads, elements, blocks.
 #include <algorithm>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/configs/config.h"
-#include "parsimony/configs/errors.h"
 #include "parsimony/configs/request_impl.h"
 #include "parsimony/configs/words_impl.h"
 
@@ -62,9 +62,9 @@ void set_kind(Kind kind, GivenRequest& given) {
 /// [4, 1] are blocks of 4 outputs and 1 input of a matrix.
 std::string block_criterion(const std::vector<int64_t>& block, std::string_view place) {
   if (block.size() != 2 || block[0] < 1 || block[1] < 1) {
-    throw errors::refused(place,
-                          "blocks are [outputs, inputs] of a weight matrix, both above 0; "
-                          "or [1, -1, …] for output and [-1, 1, …] for input channels");
+    throw UnsupportedError(place,
+                           ": blocks are [outputs, inputs] of a weight matrix, both above 0; "
+                           "or [1, -1, …] for output and [-1, 1, …] for input channels");
   }
   return parse_criterion("block:" + std::to_string(block[0]) + 'x' + std::to_string(block[1]),
                          place);

@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/base/json_reader.h"
-#include "parsimony/configs/errors.h"
 
 namespace parsimony {
 namespace {
@@ -14,7 +14,11 @@ constexpr int kVersion = 1;
 
 void check(std::string_view key, const std::string& found, const std::string& wanted,
            std::string_view file_name) {
-  if (found != wanted) throw errors::other_latency(file_name, key, found, wanted);
+  if (found != wanted) {
+    throw ConfigError(
+        file_name, ": ", in_quotes(key), ": found ", found, ", wanted ", wanted,
+        "; times hold for one machine, engine and number of threads: name another file");
+  }
 }
 
 std::vector<int> read_widths(const JsonReader& list) {
@@ -33,7 +37,10 @@ LatencyTable read_table(const JsonReader& object) {
     table.seconds.push_back(time.number(kNotNegative));
   }
   table.measured = object.at("measured").count();
-  if (!table.is_sound()) throw errors::bad_latency_table(object.place());
+  if (!table.is_sound()) {
+    throw ConfigError(object.place(),
+                      ": wanted ascending widths x and y, and a time for each pair of them");
+  }
   return table;
 }
 

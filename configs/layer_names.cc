@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "parsimony/configs/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/configs/layer_names_impl.h"
 #include "parsimony/graph/attributes.h"
 #include "parsimony/graph/node_names.h"
@@ -124,8 +124,9 @@ std::vector<NodeId> LayerNames::matching(const std::string& pattern, std::string
   if (!compiled.ok()) {
     constexpr size_t kMostShown = 40;
     const bool whole = pattern.size() <= kMostShown;
-    throw errors::bad_pattern(place, whole ? pattern : pattern.substr(0, kMostShown) + "…",
-                              compiled.error());
+    throw ConfigError(place, ": pattern ",
+                      in_quotes(whole ? pattern : pattern.substr(0, kMostShown) + "…"), ": ",
+                      compiled.error());
   }
   return with_name([&](const std::string& name) {
     return compiled.Match(name, 0, name.size(), RE2::ANCHOR_START, nullptr, 0);

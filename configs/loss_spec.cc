@@ -4,11 +4,19 @@
 #include <array>
 #include <cmath>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/base/parse.h"
-#include "parsimony/configs/errors.h"
 
 namespace parsimony {
 namespace {
+
+/// Of --loss.
+ConfigError bad_loss(std::string_view text, std::span<const std::string_view> known) {
+  return ConfigError(
+      "loss: found ", in_quotes(text), ", wanted ", one_of(known),
+      "; with options behind it (huber:delta=0.5, cross_entropy:ignore=255, ctc:blank=0, "
+      "weight=2), or for each output its own: boxes=huber,scores=cross_entropy");
+}
 
 constexpr auto kLossNames =
     std::to_array<std::string_view>({"cross_entropy", "bce", "mse", "l1", "huber", "kl", "ctc"});
@@ -58,7 +66,7 @@ LossTerm parse_loss(std::string_view text) {
     if (!all_fit || (named && term.output.empty())) break;
     return term;
   }
-  throw errors::bad_loss(text, kLossNames);
+  throw bad_loss(text, kLossNames);
 }
 
 }  // namespace
@@ -69,7 +77,7 @@ std::vector<LossTerm> parse_losses(std::string_view text) {
   for (size_t i = 0; i < terms.size(); ++i) {
     const auto same = [&](const LossTerm& term) { return term.output == terms[i].output; };
     const bool alone = terms.size() == 1 || !terms[i].output.empty();
-    if (!alone || std::ranges::count_if(terms, same) > 1) throw errors::bad_loss(text, kLossNames);
+    if (!alone || std::ranges::count_if(terms, same) > 1) throw bad_loss(text, kLossNames);
   }
   return terms;
 }

@@ -1,7 +1,7 @@
 #include "parsimony/configs/recipe.h"
 
+#include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
-#include "parsimony/configs/errors.h"
 #include "parsimony/configs/fields.h"
 #include "parsimony/configs/keys_impl.h"
 #include "parsimony/configs/loss_spec.h"
@@ -92,16 +92,15 @@ SweepSettings read_sweep(const JsonReader& object) {
 
 void check_settings(const TrainSettings& train, std::string_view place) {
   if (train.early_stop > 0 && train.evaluate_every != 1) {
-    throw errors::contradiction(place, "\"early_stop\" needs \"evaluate_every\": 1");
+    throw ConfigError(place, ": \"early_stop\" needs \"evaluate_every\": 1");
   }
   if (!train.loss.empty()) parse_losses(train.loss);
   if (train.mean.size() != train.deviation.size()) {
-    throw errors::contradiction(place, "\"mean\" has " + std::to_string(train.mean.size()) +
-                                           " numbers and \"std\" " +
-                                           std::to_string(train.deviation.size()));
+    throw ConfigError(place, ": \"mean\" has ", train.mean.size(), " numbers and \"std\" ",
+                      train.deviation.size());
   }
   if (train.normalise && !train.mean.empty()) {
-    throw errors::contradiction(place, "\"normalise\" measures what \"mean\" and \"std\" say");
+    throw ConfigError(place, ": \"normalise\" measures what \"mean\" and \"std\" say");
   }
 }
 

@@ -6,8 +6,8 @@
 #include <limits>
 #include <optional>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/configs/config.h"
-#include "parsimony/configs/errors.h"
 #include "parsimony/configs/keys_impl.h"
 #include "parsimony/configs/request_impl.h"
 #include "parsimony/configs/words_impl.h"
@@ -164,20 +164,18 @@ void choose_element_criterion(GivenRequest& given, std::string_view base) {
   const bool scores_elements = find_criterion(request.criterion).score == nullptr;
   if (scores_elements && given.block.empty()) return;
   if (std::find(kMagnitudes.begin(), kMagnitudes.end(), request.criterion) == kMagnitudes.end()) {
-    throw errors::contradiction(
-        base,
-        "criterion " + in_quotes(request.criterion) +
-            (scores_elements ? " scores single elements, but \"granularity\" asks for blocks"
-                             : " scores whole channels, but \"granularity\" asks for elements"));
+    throw ConfigError(
+        base, ": criterion ", in_quotes(request.criterion),
+        (scores_elements ? " scores single elements, but \"granularity\" asks for blocks"
+                         : " scores whole channels, but \"granularity\" asks for elements"));
   }
   request.criterion = given.block.empty() ? "level" : given.block;
 }
 
 void check_elements(const GivenRequest& given, std::string_view base) {
   const auto refuse = [&](std::string_view key) {
-    throw errors::contradiction(base, "criterion " + in_quotes(given.request.criterion) +
-                                          " zeroes single elements, but " + in_quotes(key) +
-                                          " is about channels");
+    throw ConfigError(base, ": criterion ", in_quotes(given.request.criterion),
+                      " zeroes single elements, but ", in_quotes(key), " is about channels");
   };
   for (std::string_view key : kChannelKeys) {
     if (given.keys.contains(key)) refuse(key);
@@ -193,15 +191,14 @@ void imply_ratio(const ElementRule& rule, GivenRequest& given, std::string_view 
   if (!rule.pattern.exists()) return;
   const double ratio = rule.pattern.ratio();
   if (given.keys.contains("sparse_ratio") && std::abs(given.request.ratio - ratio) > kSlack) {
-    throw errors::contradiction(base, "criterion " + in_quotes(given.request.criterion) +
-                                          " removes a share of " + in_short(ratio) +
-                                          ", but the ratio is " + in_short(given.request.ratio));
+    throw ConfigError(base, ": criterion ", in_quotes(given.request.criterion),
+                      " removes a share of ", in_short(ratio), ", but the ratio is ",
+                      in_short(given.request.ratio));
   }
   if (ratio < given.request.min_ratio || ratio > given.request.max_ratio) {
-    throw errors::contradiction(base, "criterion " + in_quotes(given.request.criterion) +
-                                          " removes a share of " + in_short(ratio) +
-                                          ", which \"min_sparse_ratio\" and \"max_sparse_ratio\" "
-                                          "do not allow");
+    throw ConfigError(base, ": criterion ", in_quotes(given.request.criterion),
+                      " removes a share of ", in_short(ratio),
+                      ", which \"min_sparse_ratio\" and \"max_sparse_ratio\" do not allow");
   }
   given.request.ratio = ratio;
   given.keys.insert("sparse_ratio");
@@ -211,12 +208,12 @@ void imply_ratio(const ElementRule& rule, GivenRequest& given, std::string_view 
 void check_ranking(const ElementRule& rule, const GivenRequest& given, std::string_view base) {
   const std::string who = "criterion " + in_quotes(given.request.criterion);
   if (rule.method != ElementMethod::kLevel && given.request.scope != Scope::kLocal) {
-    throw errors::contradiction(
-        base, who + " ranks elements within a matrix; \"scope\" must be \"local\"");
+    throw ConfigError(base, ": ", who,
+                      " ranks elements within a matrix; \"scope\" must be \"local\"");
   }
   if (rule.method != ElementMethod::kLevel && given.request.threshold) {
-    throw errors::contradiction(
-        base, who + " zeroes a share of the elements: give \"sparse_ratio\", no threshold");
+    throw ConfigError(base, ": ", who,
+                      " zeroes a share of the elements: give \"sparse_ratio\", no threshold");
   }
 }
 
@@ -238,7 +235,7 @@ std::string parse_criterion(const std::string& text, std::string_view place) {
     element_rule(text);
     return text;
   } catch (const ConfigError& error) {
-    throw errors::contradiction(place, error.what());
+    throw ConfigError(place, ": ", error.what());
   }
 }
 
@@ -298,12 +295,12 @@ void read_request(const JsonReader& object, GivenRequest& given, bool of_network
 void complete_request(GivenRequest& given, std::string_view base) {
   const Request& request = given.request;
   if (request.min_ratio > request.max_ratio) {
-    throw errors::contradiction(base, "\"min_sparse_ratio\" is above \"max_sparse_ratio\"");
+    throw ConfigError(base, ": \"min_sparse_ratio\" is above \"max_sparse_ratio\"");
   }
   if (request.threshold && (request.scope != Scope::kLocal || given.keys.contains("budget"))) {
-    throw errors::contradiction(base,
-                                "\"sparse_threshold\" holds for every score by itself: there is "
-                                "no budget to share");
+    throw ConfigError(base,
+                      ": \"sparse_threshold\" holds for every score by itself: there is "
+                      "no budget to share");
   }
   if (given.keys.contains("element_granularity")) choose_element_criterion(given, base);
   const auto rule = element_rule(request.criterion);

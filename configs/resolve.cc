@@ -1,13 +1,24 @@
 // Resolves config entries to the layers of a network.
 #include <algorithm>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/configs/config.h"
-#include "parsimony/configs/errors.h"
 #include "parsimony/configs/layer_names_impl.h"
 
 namespace parsimony {
 
 namespace {
+
+ConfigError unknown_name(std::string_view place, std::string_view name,
+                         std::span<const std::string> known) {
+  return ConfigError(place, ": this network has no layer ", in_quotes(name), ".",
+                     did_you_mean(name, known));
+}
+
+ConfigError not_a_layer(std::string_view place, std::string_view name, std::string_view op) {
+  return ConfigError(place, ": ", in_quotes(name), " is a ", op,
+                     ", which is not pruned by itself; name the layers around it");
+}
 
 using State = LayerSetting::State;
 using Selection = IdVector<NodeId, bool>;
@@ -58,10 +69,18 @@ class Selector {
     for (size_t i = 0; i < types.size(); ++i) {
       const std::string place = place_of(entry_, key, i);
       if (!LayerNames::is_type(types[i])) {
-        throw errors::unknown_type(place, types[i], LayerNames::types());
+        const std::string hint = did_you_mean(types[i], LayerNames::types());
+        throw ConfigError(
+            place, ": unknown op type ", in_quotes(types[i]),
+            hint.empty() ? "; known are " + each_of(LayerNames::types()) : "." + hint);
       }
       const std::vector<NodeId> found = names_.of_type(types[i]);
-      if (found.empty()) throw errors::absent_type(place, types[i], names_.present_types());
+      if (found.empty()) {
+        const std::vector<std::string> present = names_.present_types();
+        throw ConfigError(place, ": this network has no layer of type ", in_quotes(types[i]),
+                          present.empty() ? ", nor any other layer that can be pruned"
+                                          : "; it has " + each_of(present));
+      }
       add(found, selection);
     }
   }
@@ -98,9 +117,9 @@ class Selector {
 
   ConfigError unknown(const std::string& name, const std::string& place) const {
     if (const Node* node = names_.other_node(name); node != nullptr) {
-      return errors::not_a_layer(place, name, node->op);
+      return not_a_layer(place, name, node->op);
     }
-    return errors::unknown_name(place, name, names_.names());
+    return unknown_name(place, name, names_.names());
   }
 
   void add_patterns(const std::vector<std::string>& patterns, std::string_view key,
@@ -108,7 +127,10 @@ class Selector {
     for (size_t i = 0; i < patterns.size(); ++i) {
       const std::string place = place_of(entry_, key, i);
       const std::vector<NodeId> found = names_.matching(patterns[i], place);
-      if (found.empty()) throw errors::unmatched_pattern(place, patterns[i]);
+      if (found.empty()) {
+        throw ConfigError(place, ": pattern ", in_quotes(patterns[i]),
+                          " matches no layer of this network");
+      }
       add(found, selection);
     }
   }
@@ -117,7 +139,10 @@ class Selector {
                          Selection& selection) const {
     for (size_t i = 0; i < parts.size(); ++i) {
       const std::vector<NodeId> found = names_.containing(parts[i]);
-      if (found.empty()) throw errors::unmatched_part(place_of(entry_, key, i), parts[i]);
+      if (found.empty()) {
+        throw ConfigError(place_of(entry_, key, i), ": no layer has ", in_quotes(parts[i]),
+                          " in its name");
+      }
       add(found, selection);
     }
   }
@@ -133,14 +158,14 @@ NodeId leader_of(const Graph& graph, const LayerNames& names, const ConfigEntry&
   const std::vector<NodeId> found = names.of_name(entry.aligned_with);
   if (found.empty()) {
     if (const Node* node = names.other_node(entry.aligned_with); node != nullptr) {
-      throw errors::not_a_layer(place, entry.aligned_with, node->op);
+      throw not_a_layer(place, entry.aligned_with, node->op);
     }
-    throw errors::unknown_name(place, entry.aligned_with, names.names());
+    throw unknown_name(place, entry.aligned_with, names.names());
   }
   if (found.size() > 1) {
-    throw errors::contradiction(place, "several layers have the name \"" + entry.aligned_with +
-                                           "\": " + label_of(graph, graph.node(found[0])) +
-                                           " and " + label_of(graph, graph.node(found[1])));
+    throw ConfigError(place, ": several layers have the name \"", entry.aligned_with,
+                      "\": ", label_of(graph, graph.node(found[0])), " and ",
+                      label_of(graph, graph.node(found[1])));
   }
   return found.front();
 }
@@ -187,7 +212,10 @@ Settings resolve(const ConfigList& config, const Graph& graph) {
         setting = {State::kExcluded, kNone, static_cast<int>(i)};
       }
     }
-    if (!selects && has_selector(entry)) throw errors::selects_nothing(entry.place);
+    if (!selects && has_selector(entry)) {
+      throw ConfigError(entry.place,
+                        ": no layer is selected; types and names must hold for the same layer");
+    }
   }
   return settings;
 }

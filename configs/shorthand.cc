@@ -18,9 +18,8 @@ ConfigList from_shorthand(const Shorthand& shorthand) {
   GivenRequest given;
   const bool has_amount = shorthand.budget.find('=') != std::string::npos;
   if (has_amount && shorthand.ratio > 0) {
-    throw errors::contradiction("--budget",
-                                "an amount, as in \"" + shorthand.budget +
-                                    "\", says how much to prune, and --ratio does too; give one");
+    throw ConfigError("--budget: an amount, as in ", in_quotes(shorthand.budget),
+                      ", says how much to prune, and --ratio does too; give one");
   }
   given.request.ratio = shorthand.ratio;
   given.request.criterion = parse_criterion(shorthand.criterion, "--criterion");

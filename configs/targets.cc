@@ -14,10 +14,10 @@ constexpr std::array<std::string_view, 2> kTargets = {"bias", "weight"};
 
 void check_target(std::string_view name, std::string_view place) {
   if (name.starts_with("_input_") || name.starts_with("_output_")) {
-    throw errors::refused(place, '"' + std::string(name) +
-                                     "\" is data, and a mask on it leaves every weight as large as "
-                                     "it was; name \"weight\" of the layer that makes it, or, for "
-                                     "an input, give \"granularity\": \"in_channel\"");
+    throw UnsupportedError(
+        place, ": ", in_quotes(name),
+        " is data, and a mask on it leaves every weight as large as it was; name \"weight\" of "
+        "the layer that makes it, or, for an input, give \"granularity\": \"in_channel\"");
   }
   if (std::find(kTargets.begin(), kTargets.end(), name) == kTargets.end()) {
     throw errors::unknown_word(place, name, kTargets);
@@ -32,13 +32,13 @@ void read_bias(const JsonReader& setting) {
     } else if (value.own_key() == "align") {
       const std::string module = read_align(value);
       if (!module.empty()) {
-        throw errors::refused(
-            value.place(),
-            "a bias goes with the weight of its own layer, not with \"" + module + "\"'s");
+        throw UnsupportedError(value.place(),
+                               ": a bias goes with the weight of its own layer, not with ",
+                               in_quotes(module), "'s");
       }
     } else {
-      throw errors::refused(value.place(),
-                            "a bias is not pruned by itself: it loses what its weight loses");
+      throw UnsupportedError(value.place(),
+                             ": a bias is not pruned by itself: it loses what its weight loses");
     }
   }
 }
@@ -53,8 +53,8 @@ void read_targets(const JsonReader& entry, GivenRequest& given) {
       check_target(names.back(), name.place());
     }
     if (std::find(names.begin(), names.end(), "weight") == names.end()) {
-      throw errors::refused(list->place(),
-                            "a bias is not pruned by itself; name \"weight\" as well");
+      throw UnsupportedError(list->place(),
+                             ": a bias is not pruned by itself; name \"weight\" as well");
     }
   }
   const auto settings = entry.find("target_settings");
@@ -79,13 +79,12 @@ std::string read_align(const JsonReader& value) {
   if (const auto target = value.find("target_name")) {
     check_target(target->text(), target->place());
     if (target->text() != "weight") {
-      throw errors::refused(target->place(), "only weights decide which channels are removed");
+      throw UnsupportedError(target->place(), ": only weights decide which channels are removed");
     }
   }
   if (const auto dims = value.find("dims"); dims && dims->json() != "[0]") {
-    throw errors::refused(dims->place(), dims->json() +
-                                             ": only [0], the output channels, are "
-                                             "removed together");
+    throw UnsupportedError(dims->place(), ": ", dims->json(),
+                           ": only [0], the output channels, are removed together");
   }
   const auto module = value.without_nulls().find("module_name");
   return module ? module->text() : "";
@@ -96,18 +95,18 @@ void check_apply_method(const JsonReader& value) {
   const std::string place = value.place();
   if (method == "mul") return;
   if (method == "add" || method == "movement_add") {
-    throw errors::refused(place, '"' + method +
-                                     "\" adds -1000 where the mask is 0, which is for the scores "
-                                     "before a softmax; a weight is multiplied by its mask: "
-                                     "\"mul\"");
+    throw UnsupportedError(place, ": ", in_quotes(method),
+                           " adds -1000 where the mask is 0, which is for the scores before a "
+                           "softmax; a weight is multiplied by its mask: \"mul\"");
   }
   if (method == "movement_mul" || method == "slim_mul") {
-    throw errors::refused(place, '"' + method +
-                                     "\" is how a criterion learns while it trains; name the "
-                                     "criterion instead, and leave \"mul\" here");
+    throw UnsupportedError(place, ": ", in_quotes(method),
+                           " is how a criterion learns while it trains; name the criterion "
+                           "instead, and leave \"mul\" here");
   }
   if (method == "bypass") {
-    throw errors::refused(place, "\"bypass\" prunes nothing; leave the layer out, or exclude it");
+    throw UnsupportedError(place,
+                           ": \"bypass\" prunes nothing; leave the layer out, or exclude it");
   }
   throw errors::unknown_word(place, method, std::array<std::string_view, 1>{"mul"});
 }
