@@ -126,7 +126,12 @@ class Cutter {
     }
     const auto cut = cuts_.find(id);
     const bool is_alike = cut == cuts_.end() ? axes.empty() : are_alike(cut->second, axes);
-    if (!is_alike) throw errors::tied_differently(outcome.tensor, outcome.weight, match.weight);
+    if (!is_alike) {
+      throw UnsupportedError(
+          "tensor ", in_quotes(outcome.tensor), " is both ", in_quotes(outcome.weight), " and ",
+          in_quotes(match.weight),
+          " of the model, which are cut differently: tie them in the model, or save both");
+    }
   }
 
   /// A weight that may be any of several tensors: they are cut if all weights that may be one of
@@ -139,7 +144,11 @@ class Cutter {
             are_alike(followed(wanted(weight), *ours), followed(wanted(other), target))) {
           continue;
         }
-        throw errors::ambiguous_weight(weight, targets[0].name, targets[1].name);
+        throw UnsupportedError(
+            "weight ", in_quotes(weight), ": the elements of ", in_quotes(targets[0].name), " and ",
+            in_quotes(targets[1].name),
+            " in the checkpoint both fit, and would be cut differently. Export the model with the "
+            "names of its parameters, or with weights that differ");
       }
     }
     for (const NetworkCopy& copy : match_.copies) {
@@ -172,7 +181,9 @@ class Cutter {
     }
     for (const AxisKeep& axis : axes) {
       if (tensor.dims[axis.axis] == axis.size) continue;
-      throw errors::another_network(to_string(tensor.path), tensor.dims, axis.axis, axis.size);
+      throw ModelError("tensor ", in_quotes(to_string(tensor.path)), " has shape ",
+                       to_string(tensor.dims), "; the plan cuts an axis ", axis.axis, " of ",
+                       axis.size, ": a checkpoint of another network?");
     }
     cuts_[id] = axes;
   }
@@ -312,9 +323,17 @@ class Cutter {
 CheckpointCut cut_checkpoint(const Plan& plan, const CheckpointMatch& match, bool strict,
                              Checkpoint& checkpoint) {
   if (!plan.empty()) check_has_copy(match);
-  if (!plan.blocks.empty()) throw errors::blocks_in_checkpoint();
+  if (!plan.blocks.empty()) {
+    throw UnsupportedError(
+        "the plan removes whole blocks, whose modules the checkpoint's class would still "
+        "construct; prune without --layers");
+  }
   CheckpointCut cut = Cutter(plan, match, checkpoint).run();
-  if (strict && !cut.left.empty()) throw errors::left_in_checkpoint(cut.left);
+  if (strict && !cut.left.empty()) {
+    std::string lines;
+    for (const std::string& line : cut.left) lines += "\n  " + line;
+    throw UnsupportedError("--strict: ", cut.left.size(), " tensors are left as they are:", lines);
+  }
   return cut;
 }
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <map>
 
-#include "parsimony/checkpoints/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/checkpoints/matching_impl.h"
 #include "parsimony/graph/trained_weights.h"
 
@@ -64,8 +64,11 @@ std::string_view name_of(MatchKind kind) {
 void check_has_copy(const CheckpointMatch& match) {
   if (!match.copies.empty()) return;
   const auto first = match.unmatched.begin();
-  throw errors::no_copy_of_network(
-      first == match.unmatched.end() ? "" : first->first + ": " + first->second);
+  throw ModelError(
+      "the checkpoint holds no copy of the network: no tensor has the name and shape, or the "
+      "elements, of a weight",
+      first == match.unmatched.end() ? "" : "; " + first->first + ": " + first->second,
+      ". `parsimony inspect` lists what it holds");
 }
 
 CheckpointMatch match_checkpoint(const Graph& graph, const Checkpoint& checkpoint) {

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "parsimony/checkpoints/errors.h"
 #include "parsimony/checkpoints/formats_impl.h"
+#include "parsimony/masks/errors.h"
 #include "parsimony/masks/tensor_file.h"
 
 namespace parsimony::checkpoints {
@@ -23,8 +23,7 @@ class Safetensors : public CheckpointFile {
         tensor.strides = {1};
         tensor.why_fixed = "elements of type " + in_quotes(entry.dtype) + " are not known";
       } else if (element_count(entry.dims) * type->bytes != static_cast<int64_t>(data.size())) {
-        throw errors::bad_stored_tensor(path, entry.name,
-                                        "its shape does not fit its data_offsets");
+        throw errors::bad_tensor(path, entry.name, "its shape does not fit its data_offsets");
       }
       tensor.storage = storages_.next_id();
       storages_.push_back(data);

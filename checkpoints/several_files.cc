@@ -78,7 +78,9 @@ class SeveralFiles : public Checkpoint {
   void check_is_another(const fs::path& folder, const fs::path& from) const {
     std::error_code error;
     if (fs::equivalent(fs::absolute(from), fs::absolute(folder), error)) {
-      throw errors::files_in_place(path_);
+      throw ConfigError(path_,
+                        ": its files keep their names, and would replace those that they are made "
+                        "of; write into another folder");
     }
   }
 
@@ -193,7 +195,7 @@ class Directory : public SeveralFiles {
       fs::copy(fs::path(path_) / name, fs::path(path) / name,
                fs::copy_options::recursive | fs::copy_options::overwrite_existing, error);
     }
-    if (error) throw IoError(path + ": cannot be written: " + error.message());
+    if (error) throw IoError(path, ": cannot be written: ", error.message());
     for (size_t i = 0; i < files_.size(); ++i) files_[i]->write(fs::path(path) / names_[i]);
   }
 

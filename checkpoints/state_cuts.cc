@@ -2,8 +2,8 @@
 #include <array>
 #include <set>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
-#include "parsimony/checkpoints/errors.h"
 #include "parsimony/checkpoints/optimizer_order_impl.h"
 #include "parsimony/checkpoints/state_cuts_impl.h"
 
@@ -162,8 +162,12 @@ class StateFollower {
         if (element_count(dims(state.tensor)) <= 1) continue;
         const Possible& tensors = *parameter->second;
         if (tensors.size() > 1) {
-          throw errors::ambiguous_order(states->path, state.parameter, to_string(path(tensors[0])),
-                                        to_string(path(tensors[1])));
+          throw UnsupportedError(
+              "optimizer ", in_quotes(states->path), ": by the shapes of all states its parameter ",
+              state.parameter, " may be ", in_quotes(to_string(path(tensors[0]))), " or ",
+              in_quotes(to_string(path(tensors[1]))),
+              ", which are cut differently. Save it with names (torch.optim with "
+              "named_parameters() writes `param_names`), or without the optimizer");
         }
         follow(state.tensor, tensors.front());
       }
@@ -199,8 +203,12 @@ class StateFollower {
       return shapes.contains(dims(state.tensor));
     });
     if (ours == states.states.end()) return;
-    throw errors::unknown_order(states.path, states.order.size(), parameters_.size(),
-                                to_string(path(ours->tensor)));
+    throw UnsupportedError(
+        "optimizer ", in_quotes(states.path), ": which of its ", states.order.size(),
+        " parameters is which of the network's ", parameters_.size(), " cannot be known, so that ",
+        in_quotes(to_string(path(ours->tensor))),
+        " cannot be cut: their shapes agree in no order of the groups. Save it with names "
+        "(torch.optim with named_parameters() writes `param_names`), or without the optimizer");
   }
 
   const Checkpoint& checkpoint_;

@@ -3,8 +3,8 @@
 #include <numeric>
 
 #include "parsimony/base/ranges.h"
-#include "parsimony/checkpoints/errors.h"
 #include "parsimony/checkpoints/storage_impl.h"
+#include "parsimony/masks/errors.h"
 
 namespace parsimony::checkpoints {
 namespace {
@@ -177,7 +177,9 @@ NewLayout lay_out(const IdVector<TensorId, StoredTensor>& tensors, size_t storag
       const StoredTensor& tensor = tensors[id];
       if (before != TensorId() && same_view(tensors[before], tensor)) {
         if (!same_cuts(edits.cuts[before], edits.cuts[id])) {
-          throw errors::cut_differently(to_string(tensors[before].path), to_string(tensor.path));
+          throw UnsupportedError("tensors ", in_quotes(to_string(tensors[before].path)), " and ",
+                                 in_quotes(to_string(tensor.path)),
+                                 " share their elements and would be cut differently");
         }
         layout.views[id] = layout.views[before];
         continue;
@@ -185,7 +187,9 @@ NewLayout lay_out(const IdVector<TensorId, StoredTensor>& tensors, size_t storag
       const bool overlaps = before != TensorId() && tensor.count() > 0 &&
                             tensor.offset < tensors[before].offset + extent_of(tensors[before]);
       if (overlaps) {
-        throw errors::overlapping(to_string(tensors[before].path), to_string(tensor.path));
+        throw UnsupportedError("tensors ", in_quotes(to_string(tensors[before].path)), " and ",
+                               in_quotes(to_string(tensor.path)),
+                               " overlap in one storage, which cannot be cut");
       }
       layout.views[id] = cut_view(tensor, edits.cuts[id], as.elements);
       as.elements += stored_elements(layout.views[id]);
@@ -241,7 +245,7 @@ StoredValues values_of(const StoredTensor& tensor, std::string_view storage) {
 void check_fits(const StoredTensor& tensor, std::string_view storage, std::string_view file) {
   const auto room = static_cast<int64_t>(storage.size()) / tensor.type->bytes;
   const auto fail = [&](const std::string& why) {
-    throw errors::bad_stored_tensor(file, to_string(tensor.path), why);
+    throw errors::bad_tensor(file, to_string(tensor.path), why);
   };
   if (tensor.strides.size() != tensor.dims.size()) fail("it has other strides than dimensions");
   if (tensor.offset < 0) fail("its offset is negative");

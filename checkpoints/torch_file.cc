@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-#include "parsimony/checkpoints/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/checkpoints/formats_impl.h"
 #include "parsimony/checkpoints/pickle.h"
 #include "parsimony/checkpoints/torch_tensors_impl.h"
@@ -11,6 +11,10 @@
 
 namespace parsimony::checkpoints {
 namespace {
+
+ModelError bad_torch_file(std::string_view file, std::string_view why) {
+  return ModelError(file, ": not a file of torch.save: ", why);
+}
 
 using pickle::Pickle;
 using pickle::PickleEdit;
@@ -44,9 +48,9 @@ class TorchFile : public CheckpointFile {
     const NamedStorage& named = named_[id];
     const auto wanted = static_cast<uint64_t>(named.elements) * named.type->bytes;
     if (bytes.size() < wanted) {
-      throw errors::bad_torch_file(path(), "storage " + in_quotes(named.key) + " has " +
-                                               std::to_string(bytes.size()) + " bytes, wanted " +
-                                               std::to_string(wanted));
+      throw bad_torch_file(path(), "storage " + in_quotes(named.key) + " has " +
+                                       std::to_string(bytes.size()) + " bytes, wanted " +
+                                       std::to_string(wanted));
     }
     storages_[id] = bytes.substr(0, wanted);
   }
@@ -107,13 +111,12 @@ class TorchZip : public TorchFile {
       }
       entries_.emplace(entry.name, &entry);
     }
-    if (folder_.empty()) throw errors::bad_torch_file(path(), "the archive has no data.pkl");
+    if (folder_.empty()) throw bad_torch_file(path(), "the archive has no data.pkl");
     describe(zip_.content(*entries_.at(folder_ + std::string(kData))));
     for (const StorageId id : named().ids()) {
       const auto entry = entries_.find(folder_ + "data/" + named()[id].key);
       if (entry == entries_.end()) {
-        throw errors::bad_torch_file(path(),
-                                     "the archive has no storage " + in_quotes(named()[id].key));
+        throw bad_torch_file(path(), "the archive has no storage " + in_quotes(named()[id].key));
       }
       set_storage(id, zip_.content(*entry->second));
       storage_of_.emplace(entry->first, id);
@@ -153,11 +156,11 @@ class TorchStream : public TorchFile {
     const Pickle magic = next();
     const pickle::Object& number = magic[magic.root()];
     if (number.kind != pickle::Kind::kLong || number.text != kMagic) {
-      throw errors::bad_torch_file(path, "it is a pickle of something else");
+      throw bad_torch_file(path, "it is a pickle of something else");
     }
     const Pickle version = next();
     if (version.integer_of(version.root()) != kStreamVersion) {
-      throw errors::bad_torch_file(path, "its version is not 1001");
+      throw bad_torch_file(path, "its version is not 1001");
     }
     const Pickle system = next();
     begin_ = at_;
@@ -185,23 +188,23 @@ class TorchStream : public TorchFile {
       const auto key = keys.text_of(part);
       const StorageId id = key ? find(*key) : StorageId();
       if (id == StorageId()) {
-        throw errors::bad_torch_file(path(), "its list of storages names one that none uses");
+        throw bad_torch_file(path(), "its list of storages names one that none uses");
       }
       if (bytes().size() - at_ < sizeof(int64_t)) {
-        throw errors::bad_torch_file(path(), "it ends before storage " + in_quotes(*key));
+        throw bad_torch_file(path(), "it ends before storage " + in_quotes(*key));
       }
       int64_t count = 0;
       std::memcpy(&count, bytes().data() + at_, sizeof(count));
       at_ += sizeof(count);
       if (count != named()[id].elements) {
-        throw errors::bad_torch_file(path(), "storage " + in_quotes(*key) + " has two sizes");
+        throw bad_torch_file(path(), "storage " + in_quotes(*key) + " has two sizes");
       }
       set_storage(id, bytes().substr(at_));
       at_ += storages_[id].size();
       order_.push_back(id);
     }
     if (order_.size() < named().size()) {
-      throw errors::bad_torch_file(path(), "its list of storages is incomplete");
+      throw bad_torch_file(path(), "its list of storages is incomplete");
     }
   }
 

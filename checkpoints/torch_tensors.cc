@@ -67,7 +67,7 @@ class Walk {
   };
 
   [[noreturn]] void fail(const Part& part, const std::string& why) const {
-    throw errors::bad_pickle(std::string(file_), part.span.begin, why);
+    throw errors::bad_pickle(file_, part.span.begin, why);
   }
 
   void push(const Part& part, int above, std::string key) {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <map>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/checkpoints/composed_impl.h"
-#include "parsimony/checkpoints/errors.h"
 #include "parsimony/checkpoints/numbers_impl.h"
 
 namespace parsimony {
@@ -18,7 +18,8 @@ using checkpoints::Numbers;
 void check_floating(const StoredTensor& stored, DType dtype) {
   if (stored.type->dtype == dtype) return;
   if (is_floating(stored.type->dtype) && is_floating(dtype)) return;
-  throw errors::other_type(to_string(stored.path), stored.type->name, name_of(dtype));
+  throw UnsupportedError("tensor ", in_quotes(to_string(stored.path)), " is of ", stored.type->name,
+                         ", wanted ", name_of(dtype));
 }
 
 class Transferrer {

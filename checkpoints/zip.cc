@@ -9,10 +9,14 @@
 #include <cstring>
 #include <utility>
 
-#include "parsimony/checkpoints/errors.h"
+#include "parsimony/base/errors.h"
 
 namespace parsimony {
 namespace {
+
+ModelError bad_zip(std::string_view file, std::string_view why) {
+  return ModelError(file, ": zip archive: ", why);
+}
 
 constexpr std::string_view kLocalMark = "PK\3\4";
 constexpr std::string_view kEntryMark = "PK\1\2";
@@ -76,13 +80,13 @@ struct Directory {
 Directory find_directory(std::string_view bytes, const std::string& file) {
   const size_t end = find_end(bytes);
   if (end == std::string_view::npos) {
-    throw errors::bad_zip(file, "it has no directory at its end; was it truncated?");
+    throw bad_zip(file, "it has no directory at its end; was it truncated?");
   }
   Directory directory{number_at<uint16_t>(bytes, end + 10), number_at<uint32_t>(bytes, end + 16)};
   if (end >= kLocatorSize && is_at(bytes, end - kLocatorSize, kLocatorMark)) {
     const auto end64 = number_at<uint64_t>(bytes, end - kLocatorSize + 8);
     if (!is_at(bytes, end64, kEnd64Mark) || bytes.size() - end64 < kEnd64Size) {
-      throw errors::bad_zip(file, "its 64-bit directory is not at byte " + std::to_string(end64));
+      throw bad_zip(file, "its 64-bit directory is not at byte " + std::to_string(end64));
     }
     directory = {number_at<uint64_t>(bytes, end64 + 32), number_at<uint64_t>(bytes, end64 + 48)};
   }
@@ -144,9 +148,8 @@ ZipReader::ZipReader(std::string_view bytes, std::string file_name)
   uint64_t at = directory.at;
   for (uint64_t i = 0; i < directory.count; ++i) {
     if (!is_at(bytes_, at, kEntryMark) || bytes_.size() - at < kEntrySize) {
-      throw errors::bad_zip(
-          file_name_,
-          "entry " + std::to_string(i) + " of its directory is not at byte " + std::to_string(at));
+      throw bad_zip(file_name_, "entry " + std::to_string(i) + " of its directory is not at byte " +
+                                    std::to_string(at));
     }
     const size_t name = number_at<uint16_t>(bytes_, at + 28);
     const size_t extra = number_at<uint16_t>(bytes_, at + 30);
@@ -160,8 +163,8 @@ ZipReader::ZipReader(std::string_view bytes, std::string file_name)
     const uint64_t fields = std::min<uint64_t>(at + kEntrySize + name, bytes_.size());
     read_zip64(bytes_.substr(fields, extra), entry);
     if (entry.header > bytes_.size() || entry.packed > bytes_.size() - entry.header) {
-      throw errors::bad_zip(
-          file_name_, "entry " + in_quotes(entry.name) + " reaches beyond the end of the file");
+      throw bad_zip(file_name_,
+                    "entry " + in_quotes(entry.name) + " reaches beyond the end of the file");
     }
     entries_.push_back(std::move(entry));
     at += kEntrySize + name + extra + comment;
@@ -175,7 +178,7 @@ const ZipEntry* ZipReader::find(std::string_view name) const {
 
 std::string_view ZipReader::data(const ZipEntry& entry) const {
   const auto fail = [&](const char* why) {
-    throw errors::bad_zip(file_name_, "entry " + in_quotes(entry.name) + " " + why);
+    throw bad_zip(file_name_, "entry " + in_quotes(entry.name) + " " + why);
   };
   if (!is_at(bytes_, entry.header, kLocalMark)) fail("has no local header");
   const uint64_t begin = entry.header + kLocalSize +
@@ -189,7 +192,7 @@ std::string_view ZipReader::data(const ZipEntry& entry) const {
 
 std::string_view ZipReader::content(const ZipEntry& entry) const {
   const auto fail = [&](const std::string& why) {
-    throw errors::bad_zip(file_name_, "entry " + in_quotes(entry.name) + " " + why);
+    throw bad_zip(file_name_, "entry " + in_quotes(entry.name) + " " + why);
   };
   const std::string_view packed = data(entry);
   if (entry.method == kStored) {
