@@ -24,8 +24,6 @@ constexpr std::array<std::string_view, 5> kChannelKeys = {
 /// Criteria that a single element's magnitude stands for.
 constexpr std::array<std::string_view, 3> kMagnitudes = {"l1", "l2", "level"};
 
-std::string in_quotes(std::string_view text) { return '"' + std::string(text) + '"'; }
-
 constexpr WordTable<Scope, 4> kScopes = {{{"local", Scope::kLocal},
                                           {"global", Scope::kGlobal},
                                           {"isomorphic", Scope::kIsomorphic},
