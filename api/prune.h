@@ -20,7 +20,6 @@
 #include "parsimony/masks/cost.h"
 #include "parsimony/masks/coupling.h"
 #include "parsimony/masks/element_mask.h"
-#include "parsimony/masks/element_outcome.h"
 #include "parsimony/pruners/allocate.h"
 #include "parsimony/pruners/statistics.h"
 #include "parsimony/speedup/constants.h"

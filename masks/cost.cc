@@ -2,11 +2,119 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "parsimony/graph/operators/operands.h"
 
 namespace parsimony {
+
+int64_t kept_coordinates(const Coupling& coupling, const AxisMasks& masks, DimClassId dim_class,
+                         int64_t stride, int64_t size) {
+  const auto channels = coupling.channels(dim_class);
+  if (stride == 1 && size == static_cast<int64_t>(channels.size())) {
+    return std::ranges::count_if(channels, [&](const ChannelId& c) { return masks.keeps(c); });
+  }
+  std::vector<bool> seen(size, false);
+  for (size_t i = 0; i < channels.size(); ++i) {
+    const int64_t coordinate = (static_cast<int64_t>(i) / stride) % size;
+    if (masks.keeps(channels[i])) seen[coordinate] = true;
+  }
+  return std::ranges::count(seen, true);
+}
+
+int ElementCounts::number_of(const Axis& axis) {
+  const auto [it, fresh] = numbers_.try_emplace({axis.dim_class, axis.stride, axis.size},
+                                                static_cast<int>(axes_.size()));
+  if (fresh) axes_.push_back(axis);
+  return it->second;
+}
+
+int ElementCounts::add(const std::vector<Axis>& axes, int64_t constant) {
+  Product product{constant, {}};
+  for (const Axis& axis : axes) {
+    if (axis.dim_class == kNone || coupling_.channels(axis.dim_class).empty()) {
+      product.constant *= axis.size;
+    } else {
+      product.axes.push_back(number_of(axis));
+    }
+  }
+  products_.push_back(std::move(product));
+  return size() - 1;
+}
+
+int ElementCounts::add(ValueId value, const Shape& dims, int64_t constant) {
+  std::vector<Axis> axes;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    axes.push_back({coupling_.dim_class_of(value, static_cast<int>(d)), 1, dims[d]});
+  }
+  return add(axes, constant);
+}
+
+std::vector<int64_t> ElementCounts::under(const AxisMasks& masks) const {
+  std::vector<int64_t> kept;
+  kept.reserve(axes_.size());
+  for (const Axis& axis : axes_) {
+    kept.push_back(kept_coordinates(coupling_, masks, axis.dim_class, axis.stride, axis.size));
+  }
+  std::vector<int64_t> counts;
+  counts.reserve(products_.size());
+  for (const Product& product : products_) {
+    int64_t count = product.constant;
+    for (const int axis : product.axes) count *= kept[axis];
+    counts.push_back(count);
+  }
+  return counts;
+}
+
+std::vector<std::vector<int64_t>> kept_of(const Coupling& coupling, const AxisMasks& masks,
+                                          std::span<const DimClassId> dims) {
+  std::vector<std::vector<int64_t>> kept;
+  for (const DimClassId dim_class : dims) {
+    kept.push_back(dim_class == kNone ? std::vector<int64_t>{}
+                                      : kept_indices(coupling, masks, dim_class));
+  }
+  return kept;
+}
+
+StoredElements::StoredElements(const Graph& graph, const Coupling& coupling,
+                               const IdVector<WeightId, int64_t>& each, ElementCounts& counts)
+    : coupling_(coupling) {
+  IdVector<WeightId, std::vector<ValueId>> readings;
+  readings.resize(graph.weights.size());
+  for (const ValueId v : graph.values.ids()) {
+    const WeightId w = graph.values[v].weight;
+    if (w == kNone || each[w] == 0) continue;
+    const auto same = [&](ValueId other) {
+      return coupling.value_dim_classes[other] == coupling.value_dim_classes[v];
+    };
+    const bool is_there = graph.values[v].is_read() || readings[w].empty();
+    if (is_there && std::ranges::none_of(readings[w], same)) readings[w].push_back(v);
+  }
+  for (const WeightId w : readings.ids()) {
+    std::vector<Reading> ways;
+    for (const ValueId v : readings[w]) {
+      const auto& dims = coupling.value_dim_classes[v];
+      ways.push_back({counts.add(v, graph.weight(w).dims, each[w]), {dims.begin(), dims.end()}});
+    }
+    if (ways.size() == 1) single_.push_back(ways.front().product);
+    if (ways.size() > 1) shared_.push_back(std::move(ways));
+  }
+}
+
+int64_t StoredElements::sum(const std::vector<int64_t>& counts, const AxisMasks& masks) const {
+  int64_t sum = 0;
+  for (const int product : single_) sum += counts[product];
+  for (const std::vector<Reading>& ways : shared_) {
+    std::set<std::vector<std::vector<int64_t>>> written;
+    for (const Reading& way : ways) {
+      if (written.insert(kept_of(coupling_, masks, way.dims)).second) sum += counts[way.product];
+    }
+  }
+  return sum;
+}
+
 namespace {
 
 IdVector<WeightId, int64_t> one_for_each_parameter(const Graph& graph) {

@@ -1,8 +1,10 @@
-// Element masks: they zero weights in place; channels that become zero can then be removed.
+// Element masks: they zero weights in place; channels that become zero can then be removed. Files
+// of masks are tensors with the names and shapes of the weights, see tensor_file.h.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "parsimony/graph/graph.h"
@@ -28,5 +30,32 @@ ElementMask mask_smallest(const Weight& weight, int64_t count);
 /// keeps what any of them keeps.
 std::vector<ElementMask> to_element_masks(const Graph& graph, const Coupling& coupling,
                                           const AxisMasks& masks);
+
+struct ElementOutcome {
+  std::string tensor;
+  std::string criterion;  ///< "level", "2:4", "sparsegpt"
+  int64_t elements = 0;   ///< remaining in the tensor, zero or not
+  int64_t zeroed = 0;     ///< of them, those that the criterion set to zero
+  std::string pattern;    ///< "2:4"; empty where none was asked for
+  int axis = 0;           ///< the input axis, along which the pattern lies
+  /// At most n of every m neighbours of the remaining values are not zero, as counted.
+  bool pattern_holds = false;
+
+  bool operator==(const ElementOutcome&) const = default;
+};
+
+/// Writes BOOL tensors named after the weights they mask. Written beside the target, then renamed.
+/// @throws IoError if the file cannot be written, ModelError if two masks have one name or a name
+/// is not UTF-8
+void write_masks(const std::string& path, const std::vector<ElementMask>& masks);
+
+/// Reads tensors of any integer or floating-point type; 0 removes, everything else keeps. The
+/// masks are sorted by name.
+/// @throws IoError if the file cannot be read, ModelError if it is not well formed,
+/// UnsupportedError for other types
+std::vector<ElementMask> read_masks(const std::string& path);
+
+/// The same from memory; `file_name` is for messages.
+std::vector<ElementMask> parse_masks(std::string_view bytes, std::string_view file_name);
 
 }  // namespace parsimony

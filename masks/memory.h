@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "parsimony/masks/element_counts.h"
+#include "parsimony/masks/cost.h"
 
 namespace parsimony {
 

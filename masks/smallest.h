@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -24,5 +25,15 @@ MagnitudeThreshold find_threshold(std::span<const Weight* const> weights, int64_
 /// How many of the `count` smallest elements lie in each weight; ties go to the earlier weight.
 /// @throws as find_threshold
 std::vector<int64_t> count_smallest(std::span<const Weight* const> weights, int64_t count);
+
+// The two algorithms: by sampling, which reads every element once, and by radix histograms of all
+// elements.
+
+/// As find_threshold. Empty if the sample misled, which is rare unless the weights are adversarial.
+std::optional<MagnitudeThreshold> threshold_by_sample(std::span<const Weight* const> weights,
+                                                      int64_t count);
+
+/// As find_threshold.
+MagnitudeThreshold threshold_by_histogram(std::span<const Weight* const> weights, int64_t count);
 
 }  // namespace parsimony

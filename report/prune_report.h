@@ -9,7 +9,7 @@
 
 #include "parsimony/masks/axis_mask.h"
 #include "parsimony/masks/cost.h"
-#include "parsimony/masks/element_outcome.h"
+#include "parsimony/masks/element_mask.h"
 #include "parsimony/report/inspect.h"
 #include "parsimony/report/scales.h"
 #include "parsimony/speedup/constants.h"

@@ -10,7 +10,7 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/graph/slice.h"
-#include "parsimony/masks/element_counts.h"
+#include "parsimony/masks/cost.h"
 #include "parsimony/speedup/patches_impl.h"
 
 namespace parsimony {

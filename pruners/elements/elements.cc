@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "parsimony/base/ranges.h"
-#include "parsimony/masks/zero_channels.h"
+#include "parsimony/masks/slice_values.h"
 #include "parsimony/pruners/elements/element_tasks.h"
 
 namespace parsimony {

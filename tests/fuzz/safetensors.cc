@@ -1,11 +1,10 @@
 // Any bytes are masks or an Error.
-#include "parsimony/masks/safetensors.h"
-
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/masks/element_mask.h"
 #include "tests/fuzz/support/memory.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -1,7 +1,7 @@
 // Channels that contribute nothing are found and removed.
 #include <gtest/gtest.h>
 
-#include "parsimony/masks/zero_channels.h"
+#include "parsimony/masks/slice_values.h"
 #include "tests/masks/small_net.h"
 
 namespace parsimony::test {

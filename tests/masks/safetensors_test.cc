@@ -1,11 +1,10 @@
-#include "parsimony/masks/safetensors.h"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
+#include "parsimony/masks/element_mask.h"
 
 namespace parsimony {
 namespace {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "parsimony/base/errors.h"
-#include "parsimony/masks/smallest_impl.h"
 #include "tests/graph/builder.h"
 
 namespace parsimony {
