@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "parsimony/graph/slice.h"
-#include "parsimony/pruners/elements/view.h"
+#include "parsimony/pruners/elements/contraction.h"
 
 namespace parsimony {
 

@@ -12,7 +12,7 @@
 #include "parsimony/graph/graph_editor.h"
 #include "parsimony/pruners/elements/elements.h"
 #include "parsimony/pruners/errors.h"
-#include "parsimony/pruners/latency/multiples.h"
+#include "parsimony/pruners/latency/model.h"
 #include "parsimony/speedup/make_plan.h"
 
 namespace parsimony {

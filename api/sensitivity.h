@@ -8,7 +8,7 @@
 
 #include "parsimony/api/prune.h"
 #include "parsimony/api/trial.h"
-#include "parsimony/pruners/sensitivity.h"
+#include "parsimony/pruners/importance.h"
 
 namespace parsimony {
 

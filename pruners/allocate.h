@@ -10,9 +10,9 @@
 #include "parsimony/masks/coupling.h"
 #include "parsimony/pruners/budget.h"
 #include "parsimony/pruners/criterion.h"
-#include "parsimony/pruners/follow.h"
 #include "parsimony/pruners/importance.h"
 #include "parsimony/pruners/settings.h"
+#include "parsimony/pruners/units.h"
 
 namespace parsimony {
 
@@ -30,11 +30,11 @@ struct Allocation {
 using ChooseFunction =
     std::function<std::vector<int>(const Request& request, std::span<const Candidate> candidates)>;
 
-/// Prunes every group as its layers request; a group follows its most conservative layer (see
-/// follow.h), tied groups lose the same channels (see units.h), and counts come from the budget
-/// (see budget.h). Shares of the parameters or MACs are measured for each request as if it were the
-/// only one; an amount is what the whole network has in the end. Requests that share a budget are
-/// ranked together, each within its own bounds. Requests that score single elements are left to
+/// Prunes every group as its layers request; a group follows its most conservative layer, tied
+/// groups lose the same channels (see units.h), and counts come from the budget (see budget.h).
+/// Shares of the parameters or MACs are measured for each request as if it were the only one; an
+/// amount is what the whole network has in the end. Requests that share a budget are ranked
+/// together, each within its own bounds. Requests that score single elements are left to
 /// prune_elements(), and groups with a latency budget to spend_latency().
 ///
 /// `importance` is called for every candidate of a budget with scope "outputs"; candidates without

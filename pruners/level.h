@@ -10,6 +10,22 @@
 
 namespace parsimony {
 
+/// A matrix and the request that it follows.
+struct LeveledMatrix {
+  const Weight* weight = nullptr;
+  int request = kNone;  ///< index into Settings::requests
+};
+
+/// How many elements of least magnitude are removed, per matrix.
+///
+/// Threshold: those below it. Local: floor(ratio · elements) of each. Global: of all matrices that
+/// share the budget together; one threshold applies to all matrices within their bounds. Each loses
+/// at least ceil(min_ratio · elements) and at most floor(max_ratio · elements).
+/// @throws ModelError if a weight that is ranked globally has a NaN
+/// @source NNI 3.0, LevelPruner and its documents on max_sparse_ratio
+std::vector<int64_t> level_counts(const Settings& settings,
+                                  const std::vector<LeveledMatrix>& matrices);
+
 /// The `smallest` elements of least magnitude of a tensor become zero, see
 /// ModelEditor::zero_smallest and mask_smallest.
 struct TensorZeros {
@@ -19,8 +35,8 @@ struct TensorZeros {
   bool operator==(const TensorZeros&) const = default;
 };
 
-/// How many elements of each weight matrix the requests with criterion "level" zero (see
-/// level_counts.h), request by request in the order of the layers. Ties go to the earlier tensor. A
+/// How many elements of each weight matrix the requests with criterion "level" zero,
+/// request by request in the order of the layers. Ties go to the earlier tensor. A
 /// matrix that several layers use follows the most conservative of them. Unsigned integers have no
 /// zero and are not pruned.
 /// @throws ModelError if a weight that is ranked globally has a NaN

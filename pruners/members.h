@@ -1,13 +1,49 @@
-// Which weight slices a criterion scores a channel by.
+// Which weight slices a criterion scores a channel by, and weights stored as integers, as read by
+// DequantizeLinear, QLinearConv and similar operators.
 #pragma once
 
 #include <Eigen/Core>
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "parsimony/graph/graph.h"
 #include "parsimony/masks/coupling.h"
 
 namespace parsimony {
+
+/// An element of a weight, or each of the codes in it, stands for (code - zero point) · scale.
+struct Quantised {
+  int64_t inner = 1;  ///< consecutive elements that share a scale
+  std::vector<double> scale;
+  std::vector<double> zero_point;  ///< as many as scales
+  int64_t size = 1;                ///< where an axis has scales in blocks: its length
+  int64_t block = 1;               ///< and that of a block
+  int bits = 0;                    ///< of a code, where an element is a byte of several
+
+  /// The number of the scale of element i.
+  size_t place(int64_t i) const {
+    const auto scales = static_cast<int64_t>(scale.size());
+    if (size == 1) return static_cast<size_t>(i / inner % scales);
+    const int64_t along = i / inner % size;
+    const int64_t blocks = (size + block - 1) / block;
+    return static_cast<size_t>((i / inner / size * blocks + along / block) * inner + i % inner);
+  }
+  int64_t codes() const { return bits == 0 ? 1 : 8 / bits; }
+  /// Of code `c` of element i, which is stored as this number.
+  double number(int64_t i, int64_t c, double stored) const {
+    const size_t k = place(i);
+    if (bits > 0) {
+      const auto code = static_cast<unsigned>(stored) >> (c * bits) & ((1U << bits) - 1);
+      return (static_cast<double>(code) - zero_point[k]) * scale[k];
+    }
+    return (stored - zero_point[k]) * scale[k];
+  }
+};
+
+/// How `reader` interprets the weight; empty if it reads plain numbers, or if its scales are not
+/// constants per tensor, per channel or per block.
+std::optional<Quantised> quantised(const Graph& graph, const Node& reader, const Weight& weight);
 
 /// Members without duplicates: several nodes may read one value.
 enum class Which : uint8_t {

@@ -8,7 +8,6 @@
 #include "parsimony/masks/coupling.h"
 #include "parsimony/pruners/criterion.h"
 #include "parsimony/pruners/members.h"
-#include "parsimony/pruners/quantised.h"
 
 namespace parsimony {
 

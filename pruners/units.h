@@ -1,12 +1,46 @@
-// A unit loses the same channels: a group, or the groups that a configuration ties together.
+// What a budget is shared among: which request a group follows, as its layers may have different
+// ones, and the groups that lose the same channels.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "parsimony/masks/coupling.h"
-#include "parsimony/pruners/follow.h"
+#include "parsimony/pruners/layers.h"
+#include "parsimony/pruners/settings.h"
 
 namespace parsimony {
+
+/// Why a group was not treated as some of its layers request.
+struct Conflict {
+  GroupId group = kNone;  ///< kNone: concerns a whole request
+  std::string reason;
+};
+
+/// Request per group; kNone for a group that is not pruned.
+struct Followed {
+  PerGroup<int> request;
+  std::vector<Conflict> conflicts;
+};
+
+/// A group follows its most conservative layer: it is not pruned if one of them is excluded or not
+/// named, and takes the smallest of their ratios otherwise (of equal ones the earlier request); a
+/// request aligned with another layer takes precedence over a ratio, a ratio over a threshold or an
+/// amount of the network. Its layers are those whose matrices produce its channels. Requests that
+/// score single elements do not count. Settings::mixing says which groups that mix are pruned.
+///
+/// A request for in_channels concerns the groups that its layers read. The layers that produce such
+/// a group need not be named, but if one of them is excluded the group is not pruned. The
+/// `in_channel` of an embedding is what it produces, as in NNI.
+Followed follow(const Graph& graph, const Layers& layers, const Coupling& coupling,
+                const Settings& settings);
+
+/// Layers whose matrices produce the channels of a group (Role::kOut), or read them (Role::kIn).
+std::vector<NodeId> layers_of(const Graph& graph, const Layers& layers, const Group& group,
+                              Role role);
+
+/// Does in_channels of this layer refer to what it reads? Embeddings read indices.
+bool reads_channels(const Graph& graph, NodeId layer);
 
 /// Groups of one size; channel c is removed from all of them or from none.
 struct Unit {

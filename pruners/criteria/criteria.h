@@ -1,5 +1,5 @@
 // The functions of the criterion table: measured.cc has those that read statistics of data,
-// norms.cc norms of weights, and the others have files of their own.
+// weights.cc those that read weights alone, or nothing.
 #pragma once
 
 #include "parsimony/pruners/criterion.h"

@@ -1,11 +1,78 @@
 #include "parsimony/pruners/latency/model.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #include "parsimony/base/ranges.h"
 
 namespace parsimony {
+namespace {
+
+constexpr double kFlat = 0.03;
+
+/// Where a width lies between its neighbours: index of the lower and share of the upper.
+struct Interpolation {
+  size_t lower = 0;
+  size_t upper = 0;
+  double share = 0;
+};
+
+Interpolation interpolation_of(const std::vector<int>& widths, double width) {
+  const auto above =
+      std::ranges::upper_bound(widths, width, [](double value, int each) { return value < each; });
+  if (above == widths.begin()) return {0, 0, 0};
+  const size_t lower = static_cast<size_t>(above - widths.begin()) - 1;
+  if (above == widths.end()) return {lower, lower, 0};
+  const double from = widths[lower];
+  return {lower, lower + 1, (width - from) / (*above - from)};
+}
+
+bool ascends(const std::vector<int>& widths) {
+  return !widths.empty() && widths.front() >= 1 &&
+         std::ranges::adjacent_find(widths, std::greater_equal<>()) == widths.end();
+}
+
+}  // namespace
+
+double LatencyTable::at(double width_x, double width_y) const {
+  const Interpolation i = interpolation_of(x, width_x);
+  const Interpolation j = interpolation_of(y, width_y);
+  const auto along_y = [&](size_t row) {
+    const double low = seconds[row * y.size() + j.lower];
+    return low + j.share * (seconds[row * y.size() + j.upper] - low);
+  };
+  const double low = along_y(i.lower);
+  return low + i.share * (along_y(i.upper) - low);
+}
+
+bool LatencyTable::is_sound() const {
+  return ascends(x) && ascends(y) && seconds.size() == x.size() * y.size() &&
+         std::ranges::all_of(seconds, [](double s) { return std::isfinite(s) && s >= 0; });
+}
+
+std::vector<int> first_widths(int size) {
+  std::vector<int> widths = {1, size / 4, size / 2, size * 3 / 4, size};
+  sort_unique(widths);
+  if (widths.front() == 0) widths.erase(widths.begin());
+  return widths;
+}
+
+int next_width(std::span<const int> widths, std::span<const double> seconds) {
+  if (seconds.empty()) return 0;
+  double most = kFlat * *std::ranges::max_element(seconds);
+  int found = 0;
+  for (size_t i = 0; i + 1 < widths.size(); ++i) {
+    const double change = std::abs(seconds[i + 1] - seconds[i]);
+    if (widths[i + 1] - widths[i] < 2 || change <= most) continue;
+    most = change;
+    found = (widths[i] + widths[i + 1]) / 2;
+  }
+  return found;
+}
 
 LatencyModel::LatencyModel(const Coupling& coupling, std::span<const Subgraph> subgraphs,
                            const LatencyTables& tables)
@@ -73,6 +140,102 @@ double LatencyModel::change(const PerGroup<int>& kept, std::span<const GroupId> 
     }
   }
   return sum;
+}
+
+namespace {
+
+constexpr int kLargestMultiple = 64;
+constexpr double kLeap = 1.05;  // beyond what the work grows by, and beyond noise
+
+/// Of the numbers in [first, last] the largest power of two that divides one of them.
+int most_even(int first, int last) {
+  int most = 1;
+  for (int width = first; width <= last; ++width) {
+    const auto bits = static_cast<uint32_t>(width);
+    most = std::max(most, static_cast<int>(bits & (~bits + 1)));
+  }
+  return most;
+}
+
+/// Do widths in the same block take the same time?
+bool even_within(int multiple, std::span<const int> widths, std::span<const double> seconds) {
+  for (size_t i = 0; i < widths.size(); ++i) {
+    for (size_t j = i + 1; j < widths.size(); ++j) {
+      const bool together = (widths[i] - 1) / multiple == (widths[j] - 1) / multiple;
+      if (together && seconds[j] > kLeap * seconds[i]) return false;
+    }
+  }
+  return true;
+}
+
+/// The times along one axis, where the other one is whole.
+std::vector<double> times_along(const LatencyTable& table, size_t axis) {
+  std::vector<double> times;
+  const size_t columns = table.y.size();
+  if (axis == 0) {
+    for (size_t i = 0; i < table.x.size(); ++i) {
+      times.push_back(table.seconds[i * columns + columns - 1]);
+    }
+  } else {
+    const auto last = table.seconds.end() - static_cast<std::ptrdiff_t>(columns);
+    times.assign(last, table.seconds.end());
+  }
+  return times;
+}
+
+/// The group whose channels alone a dim class has, and how many indices each of them has.
+struct Owner {
+  GroupId group = kNone;
+  int indices = 1;
+};
+
+Owner owner_of(const Coupling& coupling, DimClassId dim_class) {
+  const auto channels = coupling.channels(dim_class);
+  if (channels.empty()) return {};
+  const GroupId group = channels.front().group;
+  const bool alone =
+      std::ranges::all_of(channels, [&](const ChannelId& c) { return c.group == group; });
+  if (group == kNone || !alone) return {};
+  return {group, static_cast<int>(std::ssize(channels)) / coupling.groups[group].size};
+}
+
+}  // namespace
+
+int multiple_of_steps(std::span<const int> widths, std::span<const double> seconds) {
+  constexpr int kClose = 4;  // indices between two widths that show where a step is
+  int multiple = 0;
+  for (size_t i = 1; i < widths.size(); ++i) {
+    const int before = widths[i - 1];
+    const bool close = widths[i] - before <= kClose && before > 1;
+    const double grown = static_cast<double>(widths[i]) / before;
+    if (!close || seconds[i] < seconds[i - 1] * grown * kLeap) continue;
+    const int step = std::min(most_even(before, widths[i] - 1), kLargestMultiple);
+    multiple = multiple == 0 ? step : std::min(multiple, step);
+  }
+  while (multiple > 1 && !even_within(multiple, widths, seconds)) multiple /= 2;
+  return multiple;
+}
+
+PerGroup<int> multiples_of(const Coupling& coupling, std::span<const Subgraph> subgraphs,
+                           const LatencyTables& tables) {
+  PerGroup<int> multiples(coupling.groups.size(), 0);
+  for (const Subgraph& subgraph : subgraphs) {
+    const auto table = tables.find(subgraph.key);
+    if (table == tables.end() || !table->second.is_sound()) continue;
+    for (size_t axis = 0; axis < subgraph.dim_classes.size(); ++axis) {
+      const Owner owner = owner_of(coupling, subgraph.dim_classes[axis]);
+      if (owner.group == kNone || owner.indices < 1) continue;
+      const std::vector<int>& widths = axis == 0 ? table->second.x : table->second.y;
+      const int indices = multiple_of_steps(widths, times_along(table->second, axis));
+      if (indices == 0) continue;
+      int& multiple = multiples[owner.group];
+      multiple = std::max(multiple, indices / std::gcd(indices, owner.indices));
+    }
+  }
+  for (const GroupId g : multiples.ids()) {
+    while (multiples[g] > 1 && coupling.groups[g].size < 2 * multiples[g]) multiples[g] /= 2;
+  }
+  return multiples;
 }
 
 }  // namespace parsimony

@@ -1,7 +1,9 @@
-// The predicted latency of a network as a function of how many channels each group keeps.
+// The predicted latency of a network as a function of how many channels each group keeps: the
+// times of its subgraphs, measured at some widths, and the widths that a device computes well.
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
@@ -10,9 +12,34 @@
 #include "parsimony/base/ranges.h"
 #include "parsimony/masks/coupling.h"
 #include "parsimony/pruners/latency/subgraphs.h"
-#include "parsimony/pruners/latency/table.h"
 
 namespace parsimony {
+
+/// Times over a grid: `seconds[i · y.size() + j]` for widths x[i] and y[j], both ascending. A
+/// subgraph with one axis has y = {1}, one without has x = {1} too.
+struct LatencyTable {
+  std::string what;  ///< for display: "Conv 16x16x3x3, Add, Relu"
+  std::vector<int> x = {1};
+  std::vector<int> y = {1};
+  std::vector<double> seconds = {0};
+  int64_t measured = 0;  ///< when: seconds since 1970; 0 if unknown
+
+  /// Bilinear interpolation between the four surrounding points; clamped at the edges.
+  double at(double width_x, double width_y) const;
+
+  /// Ascending widths and one finite time of at least 0 for each pair of them?
+  bool is_sound() const;
+
+  bool operator==(const LatencyTable&) const = default;
+};
+
+/// Widths to measure first along an axis of `size`: 1, the quarters, all.
+std::vector<int> first_widths(int size);
+
+/// The most informative width to measure next, given times at ascending `widths`: the middle of the
+/// interval over which they change most. 0 if no interval is wider than 1 or none changes by more
+/// than 3% of the longest time.
+int next_width(std::span<const int> widths, std::span<const double> seconds);
 
 /// By Subgraph::key.
 using LatencyTables = std::map<std::string, LatencyTable>;
@@ -56,5 +83,16 @@ class LatencyModel {
   std::vector<Term> terms_;
   PerGroup<std::vector<size_t>> of_group_;  ///< terms that depend on a group's width
 };
+
+/// Of how many indices a kernel computes blocks: the largest power of two, at most 64, of which all
+/// widths are multiples behind which the time leaps, and within whose blocks it is even. 0 if the
+/// times are too far apart, or too even, to tell.
+/// @param widths  ascending
+int multiple_of_steps(std::span<const int> widths, std::span<const double> seconds);
+
+/// The same in channels of each group, by the tables of the subgraphs that depend on its width, of
+/// which the coarsest counts; halved until the group has two blocks. 0 where no table tells.
+PerGroup<int> multiples_of(const Coupling& coupling, std::span<const Subgraph> subgraphs,
+                           const LatencyTables& tables);
 
 }  // namespace parsimony

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "parsimony/pruners/elements/masks.h"
+#include "parsimony/pruners/elements/matrix.h"
 #include "parsimony/pruners/settings.h"
 
 namespace parsimony::elements {

@@ -1,7 +1,6 @@
-#include "parsimony/pruners/follow.h"
-
 #include <gtest/gtest.h>
 
+#include "parsimony/pruners/units.h"
 #include "tests/pruners/network.h"
 
 namespace parsimony {

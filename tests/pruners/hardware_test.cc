@@ -1,9 +1,7 @@
-#include "parsimony/pruners/hardware.h"
-
 #include <gtest/gtest.h>
 
 #include "parsimony/pruners/candidates.h"
-#include "parsimony/pruners/latency/multiples.h"
+#include "parsimony/pruners/latency/model.h"
 #include "tests/pruners/network.h"
 
 namespace parsimony::test {

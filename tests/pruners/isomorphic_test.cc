@@ -1,7 +1,6 @@
-#include "parsimony/pruners/isomorphic.h"
-
 #include <gtest/gtest.h>
 
+#include "parsimony/pruners/candidates.h"
 #include "tests/pruners/network.h"
 
 namespace parsimony {

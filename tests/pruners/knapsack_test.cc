@@ -1,8 +1,8 @@
-#include "parsimony/pruners/latency/knapsack.h"
-
 #include <gtest/gtest.h>
 
 #include <random>
+
+#include "parsimony/pruners/latency/widths.h"
 
 namespace parsimony {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "parsimony/pruners/latency/table.h"
+#include "parsimony/pruners/latency/model.h"
 
 namespace parsimony {
 namespace {

@@ -1,9 +1,8 @@
-#include "parsimony/pruners/level_counts.h"
-
 #include <gtest/gtest.h>
 
 #include <numeric>
 
+#include "parsimony/pruners/level.h"
 #include "tests/graph/builder.h"
 
 namespace parsimony {

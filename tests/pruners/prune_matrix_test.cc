@@ -1,5 +1,3 @@
-#include "parsimony/pruners/elements/prune_matrix.h"
-
 #include <gtest/gtest.h>
 
 #include <Eigen/Core>
@@ -8,6 +6,7 @@
 #include <cstring>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/pruners/elements/elements.h"
 #include "tests/graph/builder.h"
 
 namespace parsimony::elements {

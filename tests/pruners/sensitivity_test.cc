@@ -1,6 +1,6 @@
-#include "parsimony/pruners/sensitivity.h"
-
 #include <gtest/gtest.h>
+
+#include "parsimony/pruners/importance.h"
 
 namespace parsimony {
 namespace {

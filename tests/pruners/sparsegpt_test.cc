@@ -1,7 +1,5 @@
 // SparseGPT against the surgeon's step written out: for every element that goes, the inverse of
 // the Hessian of the columns that may still change, by a dense solve.
-#include "parsimony/pruners/elements/sparsegpt.h"
-
 #include <gtest/gtest.h>
 
 #include <Eigen/LU>
@@ -9,6 +7,8 @@
 #include <random>
 #include <tuple>
 #include <vector>
+
+#include "parsimony/pruners/elements/matrix.h"
 
 namespace parsimony::elements {
 namespace {
