@@ -35,10 +35,9 @@ struct TensorZeros {
   bool operator==(const TensorZeros&) const = default;
 };
 
-/// How many elements of each weight matrix the requests with criterion "level" zero,
-/// request by request in the order of the layers. Ties go to the earlier tensor. A
-/// matrix that several layers use follows the most conservative of them. Unsigned integers have no
-/// zero and are not pruned.
+/// How many elements of each weight matrix the requests with criterion "level" zero, request by
+/// request in the order of the layers. Ties go to the earlier tensor. A matrix that several layers
+/// use follows the most conservative of them. Unsigned integers have no zero and are not pruned.
 /// @throws ModelError if a weight that is ranked globally has a NaN
 /// @source NNI 3.0, LevelPruner
 std::vector<TensorZeros> prune_elements(const Graph& graph, const Settings& settings);

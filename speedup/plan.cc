@@ -1,6 +1,14 @@
 #include "parsimony/speedup/plan.h"
 
 #include <algorithm>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "parsimony/base/errors.h"
+#include "parsimony/base/files.h"
+#include "parsimony/base/sha256.h"
+#include "parsimony/masks/tensor_file.h"
 
 namespace parsimony {
 namespace {
@@ -27,6 +35,108 @@ bool Plan::empty() const {
       std::ranges::all_of(zeros, [](const PlanZeros& entry) { return entry.smallest == 0; });
   return blocks.empty() && nothing_sliced && nothing_zeroed && integers.empty() && scales.empty() &&
          copies.empty() && updates.empty();
+}
+
+// The values that a plan holds beside its JSON: new elements of tensors, and masks.
+namespace {
+
+ConfigError values_differ(std::string_view file, std::string_view tensor, std::string_view found,
+                          std::string_view wanted) {
+  return ConfigError(file, ": tensor ", in_quotes(tensor), ": found ", found,
+                     ", the plan beside it wants ", wanted, "; is it from another run?");
+}
+
+std::string mask_name(const PlanMask& mask) { return mask.tensor + ":mask"; }
+
+std::string fingerprint(std::span<const std::byte> bytes) {
+  return sha256({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+const FileTensor* find(const std::vector<FileTensor>& tensors, const std::string& name) {
+  const auto it = std::ranges::lower_bound(tensors, name, {}, &FileTensor::name);
+  return it != tensors.end() && it->name == name ? &*it : nullptr;
+}
+
+/// The tensor that the plan means, or a complaint.
+std::span<const std::byte> values_of(const std::vector<FileTensor>& tensors,
+                                     const std::string& name, DType dtype, const Shape& dims,
+                                     const std::string& sha256, std::string_view file_name) {
+  const FileTensor* tensor = find(tensors, name);
+  if (tensor == nullptr) {
+    throw ConfigError(file_name, ": lacks tensor ", in_quotes(name),
+                      ", which the plan beside it names; is it from another run?");
+  }
+  if (tensor->dtype != dtype || tensor->dims != dims) {
+    const auto text = [](DType type, const Shape& shape) {
+      return std::string(name_of(type)) + to_string(shape);
+    };
+    throw values_differ(file_name, name, text(tensor->dtype, tensor->dims), text(dtype, dims));
+  }
+  if (!sha256.empty() && fingerprint(tensor->data) != sha256) {
+    throw values_differ(file_name, name, "other elements", "those of SHA-256 " + sha256);
+  }
+  return tensor->data;
+}
+
+}  // namespace
+
+bool Plan::has_values() const {
+  const auto has_type = [](const TensorUpdate& update) { return update.dtype != DType::kUnknown; };
+  return !masks.empty() || std::ranges::any_of(updates, has_type);
+}
+
+std::string Plan::values_file() const {
+  std::vector<FileTensor> tensors;
+  for (const TensorUpdate& update : updates) {
+    if (update.dtype == DType::kUnknown) continue;
+    tensors.push_back({update.tensor, update.dtype, update.dims, update.values});
+  }
+  for (const PlanMask& mask : masks) {
+    tensors.push_back(
+        {mask_name(mask), DType::kBool, mask.dims, std::as_bytes(std::span(mask.keep))});
+  }
+  return tensor_file(std::move(tensors));
+}
+
+void Plan::read_values(std::string_view bytes, std::string_view file_name) {
+  const std::vector<FileTensor> tensors = parse_tensors(bytes, file_name);
+  for (TensorUpdate& update : updates) {
+    if (update.dtype == DType::kUnknown) continue;
+    const auto values =
+        values_of(tensors, update.tensor, update.dtype, update.dims, update.sha256, file_name);
+    update.values.assign(values.begin(), values.end());
+    update.sha256.clear();
+  }
+  for (PlanMask& mask : masks) {
+    const auto values =
+        values_of(tensors, mask_name(mask), DType::kBool, mask.dims, mask.sha256, file_name);
+    mask.keep.clear();
+    std::ranges::transform(values, std::back_inserter(mask.keep),
+                           [](std::byte byte) { return byte != std::byte{0} ? 1 : 0; });
+    mask.sha256.clear();
+  }
+}
+
+std::string values_path(const std::string& path) { return path + ".safetensors"; }
+
+void Plan::save(const std::string& path) const {
+  const std::string text = to_json();  // may refuse, before anything is written
+  if (has_values()) write_file(values_path(path), values_file());
+  write_file(path, text);
+}
+
+Plan Plan::load(const std::string& path) {
+  Plan plan = from_json(read_file(path), path);
+  if (!plan.has_values()) return plan;
+  const std::string file = values_path(path);
+  std::string bytes;
+  try {
+    bytes = read_file(file);
+  } catch (const IoError& error) {
+    throw IoError(path, ": its updates have values, which are in a file beside it: ", error.what());
+  }
+  plan.read_values(bytes, file);
+  return plan;
 }
 
 }  // namespace parsimony

@@ -1,12 +1,15 @@
-// Reduction sites: the nodes that sum over channels. Private to speedup/.
+// The nodes that sum over channels, and the decisions about the constants they sum, for the
+// arithmetic that follows. Private to speedup/.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "parsimony/graph/operators/factor.h"
 #include "parsimony/masks/coupling.h"
 #include "parsimony/masks/slice_values.h"
+#include "parsimony/speedup/constants.h"
 
 namespace parsimony {
 
@@ -37,5 +40,22 @@ struct ReductionSite {
 
 std::vector<ReductionSite> find_reduction_sites(const Graph& graph, const Facts& facts,
                                                 const Coupling& coupling);
+
+/// A reduction over constants.
+struct Sum {
+  ReductionSite site;
+  std::vector<double> constants;  ///< per index of the operand's dimension; 0 if unknown
+  int64_t absorber = kNone;       ///< index of the channel that absorbs those of removed channels
+};
+
+struct ConstantFolding::State {
+  const Graph& graph;
+  const Coupling& coupling;
+  std::vector<ElementMask> masks;
+  AxisMasks channels;
+  std::vector<Sum> sums;
+  int absorbers = 0;
+  std::vector<std::string> notes;
+};
 
 }  // namespace parsimony
