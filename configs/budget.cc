@@ -3,8 +3,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "parsimony/configs/keys_impl.h"
 #include "parsimony/configs/request_impl.h"
-#include "parsimony/configs/words_impl.h"
 
 namespace parsimony {
 

@@ -1,13 +1,17 @@
 // Every key of a configuration. configs/schema.json and docs/guide/config.md have the same; a test
 // compares. To add one: put it into a list, read it in configs/request.cc (config.cc if it is not
-// about how much to prune), and describe it in both.
+// about how much to prune), and describe it in both. Keywords, the values of some keys, are tables
+// beside their readers.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "parsimony/configs/errors.h"
 
 namespace parsimony::keys {
 
@@ -54,3 +58,29 @@ inline std::vector<std::string> of_entry() {
 inline std::vector<std::string> of_file() { return joined(kRatios, kRequest, kOnlyFile); }
 
 }  // namespace parsimony::keys
+
+namespace parsimony {
+
+template <typename Value, size_t N>
+using WordTable = std::array<std::pair<std::string_view, Value>, N>;
+
+/// @throws ConfigError that lists the known keywords
+template <typename Value, size_t N>
+Value parse_word(std::string_view text, std::string_view place, const WordTable<Value, N>& words) {
+  std::vector<std::string_view> known;
+  for (const auto& [word, value] : words) {
+    if (word == text) return value;
+    known.push_back(word);
+  }
+  throw errors::unknown_word(place, text, known);
+}
+
+template <typename Value, size_t N>
+std::string_view word_of(Value wanted, const WordTable<Value, N>& words) {
+  for (const auto& [word, value] : words) {
+    if (value == wanted) return word;
+  }
+  return {};
+}
+
+}  // namespace parsimony

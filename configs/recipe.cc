@@ -1,5 +1,8 @@
 #include "parsimony/configs/recipe.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/configs/fields.h"
@@ -136,6 +139,114 @@ std::string settings_json(const Recipe& recipe) {
             json_members(penalty_fields(), recipe.prune->penalty) + "}}";
   }
   return json + '}';
+}
+
+ScheduleSetting read_schedule(const JsonReader& value) {
+  ScheduleSetting setting;
+  if (value.is_text()) {
+    setting.schedule = parse_pruning_schedule(value.text(), value.place());
+    return setting;
+  }
+  read_fields<ScheduleSetting>(value, schedule_fields(), setting);
+  value.only(keys_of<ScheduleSetting>(schedule_fields()));
+  if (!has_steps(setting.schedule) && setting.steps > 1) {
+    value.fail("\"steps\" needs \"schedule\": \"linear\", \"agp\" or \"lottery\"");
+  }
+  return setting;
+}
+
+CalibrationSetting read_calibration(const JsonReader& value) {
+  value.only({"data", "samples", "image"});
+  CalibrationSetting setting;
+  if (!value.has("data")) value.fail("no \"data\"");
+  setting.data = value.at("data").text();
+  if (const auto samples = value.find("samples")) setting.samples = samples->small(1);
+  if (const auto image = value.find("image")) setting.image = image->text();
+  return setting;
+}
+
+std::vector<std::string> read_recover(const JsonReader& value) {
+  constexpr std::array<std::string_view, 5> kKnown = {"bias", "bn", "least-squares", "outputs",
+                                                      "finetune"};
+  std::vector<std::string> words;
+  const auto add = [&](const JsonReader& word) {
+    words.emplace_back(kKnown[word.word(kKnown)]);
+    if (std::find(words.begin(), words.end() - 1, words.back()) != words.end() - 1) {
+      word.fail('"' + words.back() + "\" occurs twice");
+    }
+  };
+  if (value.is_text()) {
+    add(value);
+  } else {
+    for (const JsonReader word : list_of(value, "strings")) add(word);
+  }
+  return words;
+}
+
+// How much each of several cuts removes.
+namespace {
+
+/// Of all channels, when a share `done` of the cuts is made.
+double share_gone(PruningSchedule schedule, double done, double ratio) {
+  switch (schedule) {
+    case PruningSchedule::kLinear:
+      return ratio * done;
+    case PruningSchedule::kAgp:
+      return ratio * (1 - std::pow(1 - done, 3));
+    case PruningSchedule::kLottery:
+      return 1 - std::pow(1 - ratio, done);
+    case PruningSchedule::kOneShot:
+    case PruningSchedule::kAnnealing:
+      break;  // one cut
+  }
+  return ratio;
+}
+
+}  // namespace
+
+bool asks_for(const ConfigList& config, std::string_view criterion) {
+  return std::any_of(config.entries.begin(), config.entries.end(), [&](const ConfigEntry& entry) {
+    return !entry.exclude && entry.request.criterion == criterion;
+  });
+}
+
+ConfigList at_sparsity(ConfigList config, double ratio, const std::string& criterion) {
+  for (ConfigEntry& entry : config.entries) {
+    Request& request = entry.request;
+    if (entry.exclude || (request.ratio == 0 && !request.amount && !request.threshold)) continue;
+    request.ratio = ratio;
+    request.amount.reset();
+    request.also.clear();
+    request.threshold.reset();
+    if (!criterion.empty()) request.criterion = criterion;
+  }
+  return config;
+}
+
+std::vector<double> sparsities(const PruneSettings& settings, double ratio) {
+  std::vector<double> result;
+  for (int step = 1; step < settings.steps; ++step) {
+    const double done = static_cast<double>(step) / settings.steps;
+    result.push_back(share_gone(settings.schedule, done, ratio));
+  }
+  result.push_back(ratio);
+  return result;
+}
+
+std::vector<ConfigList> cuts(const PruneSettings& settings) {
+  std::vector<ConfigList> result(sparsities(settings, 0).size(), settings.config);
+  for (size_t e = 0; e < settings.config.entries.size(); ++e) {
+    double gone = 0;
+    const std::vector<double> targets =
+        sparsities(settings, settings.config.entries[e].request.ratio);
+    for (size_t i = 0; i < targets.size(); ++i) {
+      // Rounding must not cost a channel.
+      const double share = gone > 0 ? 1 - (1 - targets[i]) / (1 - gone) + 1e-9 : targets[i];
+      result[i].entries[e].request.ratio = share;
+      gone = targets[i];
+    }
+  }
+  return result;
 }
 
 }  // namespace parsimony

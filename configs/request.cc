@@ -10,7 +10,6 @@
 #include "parsimony/configs/config.h"
 #include "parsimony/configs/keys_impl.h"
 #include "parsimony/configs/request_impl.h"
-#include "parsimony/configs/words_impl.h"
 #include "parsimony/pruners/criterion.h"
 #include "parsimony/pruners/elements/rule.h"
 
