@@ -1,5 +1,7 @@
 #include "parsimony/checkpoints/checkpoint.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <filesystem>
 
@@ -8,6 +10,57 @@
 #include "parsimony/checkpoints/zip.h"
 
 namespace parsimony {
+namespace {
+
+constexpr auto kTable = std::to_array<ElementType>({
+    {"float32", "FloatStorage", "F32", 4, DType::kFloat32},
+    {"float64", "DoubleStorage", "F64", 8, DType::kFloat64},
+    {"float16", "HalfStorage", "F16", 2, DType::kFloat16},
+    {"bfloat16", "BFloat16Storage", "BF16", 2, DType::kBFloat16},
+    {"int64", "LongStorage", "I64", 8, DType::kInt64},
+    {"int32", "IntStorage", "I32", 4, DType::kInt32},
+    {"int16", "ShortStorage", "I16", 2, DType::kInt16},
+    {"int8", "CharStorage", "I8", 1, DType::kInt8},
+    {"uint8", "ByteStorage", "U8", 1, DType::kUInt8},
+    {"bool", "BoolStorage", "BOOL", 1, DType::kBool},
+    {"uint16", "", "U16", 2, DType::kUInt16},
+    {"uint32", "", "U32", 4, DType::kUInt32},
+    {"uint64", "", "U64", 8, DType::kUInt64},
+    {"complex32", "", "", 4},
+    {"complex64", "ComplexFloatStorage", "C64", 8},
+    {"complex128", "ComplexDoubleStorage", "", 16},
+    {"quint8", "QUInt8Storage", "", 1},
+    {"qint8", "QInt8Storage", "", 1},
+    {"qint32", "QInt32Storage", "", 4},
+    {"quint4x2", "QUInt4x2Storage", "", 1},
+    {"quint2x4", "QUInt2x4Storage", "", 1},
+    {"float8_e4m3fn", "", "F8_E4M3", 1},
+    {"float8_e5m2", "", "F8_E5M2", 1},
+    {"float8_e4m3fnuz", "", "F8_E4M3FNUZ", 1},
+    {"float8_e5m2fnuz", "", "F8_E5M2FNUZ", 1},
+    {"float8_e8m0fnu", "", "F8_E8M0", 1},
+    {"bytes", "UntypedStorage", "", 1},
+});
+
+const ElementType* find(std::string_view ElementType::*column, std::string_view word) {
+  const auto* found = std::ranges::find(kTable, word, column);
+  return word.empty() || found == kTable.end() ? nullptr : found;
+}
+
+}  // namespace
+
+const ElementType* element_type_of_name(std::string_view name) {
+  return find(&ElementType::name, name);
+}
+
+const ElementType* element_type_of_storage(std::string_view storage) {
+  return find(&ElementType::storage, storage);
+}
+
+const ElementType* element_type_of_safetensors(std::string_view name) {
+  return find(&ElementType::safetensors, name);
+}
+
 namespace {
 
 constexpr size_t kStart = 4096;
@@ -107,3 +160,83 @@ std::unique_ptr<Checkpoint> open_checkpoint(std::string_view bytes, std::string 
 }
 
 }  // namespace parsimony
+
+namespace parsimony::checkpoints {
+
+void CheckpointFile::settle() {
+  edits_ = Edits(tensors_.size());
+  IdVector<StorageId, int64_t> element(storages_.size());
+  IdVector<StorageId, bool> is_mixed(storages_.size());
+  for (const StoredTensor& tensor : tensors_) {
+    check_fits(tensor, storages_[tensor.storage], path_);
+    int64_t& bytes = element[tensor.storage];
+    if (bytes != 0 && bytes != tensor.type->bytes) is_mixed[tensor.storage] = true;
+    bytes = tensor.type->bytes;
+  }
+  for (StoredTensor& tensor : tensors_) {
+    if (is_mixed[tensor.storage] && tensor.why_fixed.empty()) {
+      tensor.why_fixed = "its storage holds elements of several sizes";
+    }
+  }
+}
+
+StoredValues CheckpointFile::values(TensorId tensor) const {
+  return values_of(tensors_[tensor], storages_[tensors_[tensor].storage]);
+}
+
+std::vector<TensorId> CheckpointFile::tied(TensorId tensor) const {
+  const StoredTensor& wanted = tensors_[tensor];
+  std::vector<TensorId> tied;
+  for (const TensorId id : tensors_.ids()) {
+    const StoredTensor& other = tensors_[id];
+    if (other.storage == wanted.storage && other.offset == wanted.offset &&
+        other.dims == wanted.dims && other.strides == wanted.strides) {
+      tied.push_back(id);
+    }
+  }
+  return tied;
+}
+
+void CheckpointFile::check_may_change(TensorId tensor) const {
+  const StoredTensor& stored = tensors_[tensor];
+  if (stored.why_fixed.empty()) return;
+  throw errors::fixed_tensor(to_string(stored.path), stored.why_fixed);
+}
+
+void CheckpointFile::cut(TensorId tensor, std::vector<AxisKeep> axes) {
+  check_may_change(tensor);
+  for (const TensorId id : tied(tensor)) edits_.cuts[id] = axes;
+}
+
+void CheckpointFile::assign(TensorId tensor, std::vector<std::byte> values) {
+  check_may_change(tensor);
+  for (const TensorId id : tied(tensor)) edits_.values[id] = values;
+}
+
+void CheckpointFile::write(const std::string& path) const {
+  NewFile file(path);
+  if (edits_.empty()) {
+    file.write(bytes());
+  } else {
+    write_changed(file, lay_out(tensors_, storages_.size(), edits_));
+  }
+  file.commit();
+}
+
+void CheckpointFile::copy(StorageId storage, const NewLayout& layout, const Sink& sink) const {
+  const auto& as = layout.storages[storage];
+  if (as) {
+    copy_storage(tensors_, storages_[storage], *as, edits_, sink);
+  } else {
+    sink(storages_[storage]);
+  }
+  if (file_) file_->release(storages_[storage]);
+}
+
+uint64_t CheckpointFile::size_of(StorageId storage, const NewLayout& layout) const {
+  const auto& as = layout.storages[storage];
+  if (!as) return storages_[storage].size();
+  return as->elements * tensors_[as->order.front()].type->bytes;
+}
+
+}  // namespace parsimony::checkpoints

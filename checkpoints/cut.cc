@@ -7,7 +7,7 @@
 #include "parsimony/base/ranges.h"
 #include "parsimony/checkpoints/composed_impl.h"
 #include "parsimony/checkpoints/errors.h"
-#include "parsimony/checkpoints/state_cuts_impl.h"
+#include "parsimony/checkpoints/optimizer_impl.h"
 
 namespace parsimony {
 namespace {

@@ -1,4 +1,5 @@
-// What hangs on a weight under another name: its parametrization, low-rank factors, scales.
+// The tensors of a checkpoint by name, and what hangs on a weight under another name: its
+// parametrization, low-rank factors, scales.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -9,9 +10,22 @@
 #include <vector>
 
 #include "parsimony/checkpoints/checkpoint.h"
-#include "parsimony/checkpoints/tensor_names.h"
 
 namespace parsimony {
+
+/// A tensor's name within the whole file: its path, joined by dots, without the dictionaries in
+/// which a pickled module keeps its parts.
+std::string dotted_name(const StoredTensor& tensor);
+
+/// The tensors of a checkpoint by dotted name.
+class TensorNames {
+ public:
+  explicit TensorNames(const Checkpoint& checkpoint);
+  TensorId find(const std::string& name) const;  ///< kNone if there is none
+
+ private:
+  absl::flat_hash_map<std::string, TensorId> ids_;
+};
 
 /// What a tensor is to a weight. "Outputs" and "inputs" are the layer's.
 enum class Part : uint8_t {

@@ -9,7 +9,6 @@
 
 #include "parsimony/checkpoints/checkpoint.h"
 #include "parsimony/checkpoints/dependents.h"
-#include "parsimony/checkpoints/tensor_names.h"
 #include "parsimony/graph/graph.h"
 
 namespace parsimony {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "parsimony/base/types.h"
-#include "parsimony/checkpoints/element_type.h"
+#include "parsimony/checkpoints/checkpoint.h"
 
 namespace parsimony {
 

@@ -1,10 +1,14 @@
-// Which tensors of a checkpoint are an optimizer's, and of which parameters.
+// Which tensors of a checkpoint are an optimizer's, of which parameters, and how they are cut.
 #pragma once
 
+#include <functional>
+#include <map>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "parsimony/checkpoints/checkpoint.h"
+#include "parsimony/checkpoints/match.h"
 
 namespace parsimony::checkpoints {
 
@@ -26,5 +30,49 @@ struct ParameterStates {
 };
 
 std::vector<ParameterStates> optimizers_of(const Checkpoint& checkpoint);
+
+/// The parameter's axes that a state has: all of them, or all but one in Adafactor's moments.
+/// Empty if the state has another shape, or none to cut.
+std::vector<int> state_axes(const StoredTensor& state, const Shape& parameter);
+
+/// A tensor that may be a parameter.
+struct ParameterTensor {
+  TensorId tensor;
+  std::string name;
+};
+
+/// Tensors that an optimizer's parameter may be, none of which is cut like another.
+using Possible = std::vector<TensorId>;
+
+/// For every parameter, in the order of `optimizers` and of their groups, the tensors that it may
+/// be. Those that are frozen or no parameters have none in the optimizers. If `parameters` are in
+/// the module's order, they stand in it within a group, and the groups are
+///
+/// - successive ranges, in any order, or
+/// - classes: matrices and vectors, biases and others, matrices and gains and biases,
+///   normalisations and others, low-rank factors and others; in any order
+///
+/// and the shapes of all states must fit. Otherwise shapes alone tell. Empty if nothing fits.
+std::vector<Possible> possible_orders(std::span<const ParameterStates* const> optimizers,
+                                      std::span<const ParameterTensor> parameters, bool in_order,
+                                      const Checkpoint& checkpoint,
+                                      const std::function<bool(TensorId, TensorId)>& are_cut_alike);
+
+using Cuts = std::map<TensorId, std::vector<AxisKeep>>;
+
+/// Do the same indices of the same axes stay? Both are in order of axes.
+bool are_alike(const std::vector<AxisKeep>& a, const std::vector<AxisKeep>& b);
+
+struct StateCut {
+  TensorId state;
+  TensorId parameter;
+  std::vector<AxisKeep> axes = {};  ///< empty: it stays as it is
+  std::string why_left = {};
+};
+
+/// Of all optimizers, and of lists with a tensor per parameter. @throws UnsupportedError if a state
+/// may belong to parameters that are cut differently, or to none
+std::vector<StateCut> cuts_of_states(const Checkpoint& checkpoint, const CheckpointMatch& match,
+                                     const Cuts& cuts);
 
 }  // namespace parsimony::checkpoints

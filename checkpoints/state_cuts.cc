@@ -4,8 +4,7 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
-#include "parsimony/checkpoints/optimizer_order_impl.h"
-#include "parsimony/checkpoints/state_cuts_impl.h"
+#include "parsimony/checkpoints/optimizer_impl.h"
 
 namespace parsimony::checkpoints {
 namespace {

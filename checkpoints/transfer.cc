@@ -6,7 +6,6 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/checkpoints/composed_impl.h"
-#include "parsimony/checkpoints/numbers_impl.h"
 
 namespace parsimony {
 namespace {
