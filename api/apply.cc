@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "parsimony/base/ranges.h"
-#include "parsimony/graph/graph_editor.h"
+#include "parsimony/graph/model_editor.h"
 #include "parsimony/graph/slice.h"
 #include "parsimony/speedup/make_plan.h"
 

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "parsimony/api/errors.h"
-#include "parsimony/graph/bypass.h"
+#include "parsimony/graph/blocks.h"
 #include "parsimony/pruners/settings.h"
 
 namespace parsimony {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "parsimony/engines/network.h"
-#include "parsimony/graph/axis_keep.h"
 #include "parsimony/graph/graph.h"
+#include "parsimony/graph/slice.h"
 #include "parsimony/speedup/plan.h"
 
 namespace parsimony {

@@ -10,7 +10,7 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/graph/attributes.h"
 #include "parsimony/graph/elements.h"
-#include "parsimony/graph/graph_editor.h"
+#include "parsimony/graph/model_editor.h"
 #include "parsimony/graph/operators/schema.h"
 
 namespace parsimony {

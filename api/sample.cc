@@ -2,7 +2,7 @@
 
 #include "parsimony/api/data/arrays.h"
 #include "parsimony/api/errors.h"
-#include "parsimony/graph/declared.h"
+#include "parsimony/graph/input_spec.h"
 
 namespace parsimony {
 

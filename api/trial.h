@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "parsimony/graph/graph_editor.h"
 #include "parsimony/graph/infer.h"
+#include "parsimony/graph/model_editor.h"
 #include "parsimony/masks/axis_mask.h"
 #include "parsimony/speedup/plan.h"
 

@@ -12,7 +12,7 @@
 
 #include "parsimony/base/ids.h"
 #include "parsimony/base/types.h"
-#include "parsimony/graph/axis_keep.h"
+#include "parsimony/graph/slice.h"
 
 namespace parsimony {
 

@@ -9,8 +9,8 @@
 #include "parsimony/checkpoints/checkpoint.h"
 #include "parsimony/checkpoints/dependents.h"
 #include "parsimony/checkpoints/match.h"
-#include "parsimony/graph/axis_keep.h"
 #include "parsimony/graph/graph.h"
+#include "parsimony/graph/slice.h"
 
 namespace parsimony::checkpoints {
 

@@ -3,7 +3,7 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/checkpoints/matching_impl.h"
-#include "parsimony/graph/node_names.h"
+#include "parsimony/graph/graph.h"
 
 namespace parsimony::checkpoints {
 namespace {

@@ -7,7 +7,7 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/configs/layer_names_impl.h"
 #include "parsimony/graph/attributes.h"
-#include "parsimony/graph/node_names.h"
+#include "parsimony/graph/graph.h"
 #include "parsimony/graph/operators/schema.h"
 
 namespace parsimony {

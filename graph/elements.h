@@ -1,8 +1,10 @@
-// Elements of tensors, of any type, as bytes and as numbers.
+// Elements of tensors, of any type, as bytes and as numbers. A network with a NaN
+// in a weight computes nothing.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "parsimony/graph/graph.h"
@@ -32,5 +34,13 @@ void write_number(double value, DType type, std::byte* element);
 
 /// The value that an element of a floating-point type holds of `value`; integers are not rounded.
 double rounded(DType type, double value);
+
+/// Index of the first NaN; empty if there is none, or if the type has none. Infinities are allowed:
+/// attention masks use them.
+std::optional<int64_t> find_nan(const Weight& weight);
+
+/// Reads every floating-point weight once, at memory speed.
+/// @throws ModelError naming the first weight with a NaN
+void check_weights(const Graph& graph);
 
 }  // namespace parsimony

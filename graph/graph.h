@@ -157,4 +157,8 @@ void separate_shared_vectors(Graph& graph);
 /// Values of a weight as HostTensor. @throws UnsupportedError for strings.
 HostTensor to_host(const Weight& weight);
 
+/// "/layer1/layer1.0/conv1/Conv", as torch's exporter names nodes, is module "layer1.0.conv1";
+/// empty for other names.
+std::string module_of_node_name(std::string_view name);
+
 }  // namespace parsimony

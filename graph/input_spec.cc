@@ -51,7 +51,7 @@ size_t end_of_name(std::string_view text) {
 bool is_number(std::string_view text) { return number_of<double>(text).has_value(); }
 
 /// The shortest text that reads back as the same number.
-std::string text_of(double value) {
+std::string number_text(double value) {
   std::array<char, 32> buffer{};
   const char* end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr;
   return {buffer.data(), static_cast<size_t>(end - buffer.data())};
@@ -97,9 +97,9 @@ InputSpec parse_input_spec(std::string_view text) {
 }
 
 std::string to_text(const InputSpec& spec) {
-  if (spec.open) return std::string(kOpen) + (spec.value ? "=" + text_of(*spec.value) : "");
+  if (spec.open) return std::string(kOpen) + (spec.value ? "=" + number_text(*spec.value) : "");
   if (spec.value && is_floating(spec.dtype)) {
-    return ":" + std::string(name_of(spec.dtype)) + "=" + text_of(*spec.value);
+    return ":" + std::string(name_of(spec.dtype)) + "=" + number_text(*spec.value);
   }
   if (spec.value) return ":int64=" + std::to_string(static_cast<int64_t>(*spec.value));
   std::string text;

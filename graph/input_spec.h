@@ -1,14 +1,22 @@
-// Sizes of a network's inputs, as a user gives them.
+// Sizes of a network's inputs, as a user gives them. Those that a file
+// declares may leave some open.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "parsimony/base/types.h"
 
 namespace parsimony {
+
+inline bool fits_declared(std::span<const int64_t> sizes, std::span<const int64_t> declared) {
+  return std::ranges::equal(
+      sizes, declared, [](int64_t size, int64_t wanted) { return wanted < 0 || size == wanted; });
+}
 
 /// Shape of one graph input and, if it controls the network, the value of all its elements.
 struct InputSpec {

@@ -1,4 +1,5 @@
-// Slices a tensor in memory along some axes, whatever its element type.
+// What stays along the axes of a tensor, and slices of tensors in memory, whatever their element
+// type.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +10,30 @@
 #include <vector>
 
 #include "parsimony/base/types.h"
-#include "parsimony/graph/model_editor.h"
 
 namespace parsimony {
+
+/// The indices that stay along one axis; ascending, counted along the tensor's full length.
+struct AxisKeep {
+  int axis = 0;
+  int64_t size = 0;
+  std::vector<int64_t> keep;
+};
+
+/// What both keep.
+std::vector<int64_t> common(const std::vector<int64_t>& a, const std::vector<int64_t>& b);
+
+/// The entry of an axis; null if there is none.
+AxisKeep* find_axis(std::vector<AxisKeep>& axes, int axis);
+const AxisKeep* find_axis(const std::vector<AxisKeep>& axes, int axis);
+
+/// Each axis once, in order of first mention: where several entries name one, what all of them
+/// keep.
+std::vector<AxisKeep> merged(std::span<const AxisKeep> axes);
+
+/// Adds `further`, which count in what `cuts` leave, so that all count in the whole tensor. Each of
+/// the two names an axis once.
+void compose(std::vector<AxisKeep>& cuts, std::span<const AxisKeep> further);
 
 /// Where several entries name the same axis, what all of them keep stays.
 /// @throws ModelError, naming `tensor`, if an axis is not there, its size differs, or the kept

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "parsimony/graph/operators/macs.h"
+#include "parsimony/graph/operators/linear_form.h"
 #include "parsimony/masks/axis_mask.h"
 
 namespace parsimony {

@@ -1,8 +1,7 @@
 // Takes a node out of a model, with what only it needed.
-#include "parsimony/graph/bypass.h"
-
 #include <algorithm>
 
+#include "parsimony/graph/blocks.h"
 #include "parsimony/onnx_io/model_index_impl.h"
 #include "parsimony/onnx_io/node_impl.h"
 

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "parsimony/graph/axis_keep.h"
 #include "parsimony/graph/graph.h"
 #include "parsimony/graph/model_editor.h"
+#include "parsimony/graph/slice.h"
 
 namespace parsimony {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "parsimony/graph/graph.h"
-#include "parsimony/graph/graph_editor.h"
+#include "parsimony/graph/model_editor.h"
 #include "parsimony/speedup/plan.h"
 
 namespace parsimony {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "parsimony/base/errors.h"
-#include "parsimony/graph/graph_editor.h"
+#include "parsimony/graph/model_editor.h"
 #include "parsimony/torch_io/executor/choices.h"
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/torch_io/reason.h"

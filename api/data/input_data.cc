@@ -11,8 +11,8 @@
 #include "parsimony/base/parse.h"
 #include "parsimony/base/ranges.h"
 #include "parsimony/engines/random_inputs.h"
-#include "parsimony/graph/declared.h"
 #include "parsimony/graph/elements.h"
+#include "parsimony/graph/input_spec.h"
 
 namespace parsimony {
 namespace {

@@ -8,7 +8,7 @@
 #include "parsimony/api/own_literals.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
-#include "parsimony/graph/graph_editor.h"
+#include "parsimony/graph/model_editor.h"
 #include "parsimony/masks/axis_mask.h"
 #include "parsimony/speedup/make_plan.h"
 

@@ -78,22 +78,22 @@ struct BinaryOperator {
 /// "Mod, fmod" is Mod with the sign of the dividend.
 const BinaryOperator& binary_operator(std::string_view op);
 
-// evaluate_elementwise.cc
+// evaluate_arithmetic.cc: element by element, and along axes
 Result unary(const NodeView& view);
 Result binary(const NodeView& view);
 Result variadic(const NodeView& view);
 Result compare(const NodeView& view);
 Result where(const NodeView& view);
+Result reduce(const NodeView& view);
+Result cum_sum(const NodeView& view);
 
-// evaluate_create.cc: tensors from shapes, types and numbers
+// evaluate_layout.cc: tensors from shapes and numbers, elements in another shape or order
 Result shape(const NodeView& view);
 Result size(const NodeView& view);
 Result cast(const NodeView& view);
 Result cast_like(const NodeView& view);
 Result constant_of_shape(const NodeView& view);
 Result range(const NodeView& view);
-
-// evaluate_layout.cc: the same elements in another shape or order
 Result identity(const NodeView& view);
 Result reshape(const NodeView& view);
 Result flatten(const NodeView& view);
@@ -103,22 +103,16 @@ Result transpose(const NodeView& view);
 Result expand(const NodeView& view);
 Result tile(const NodeView& view);
 
-// evaluate_slice.cc: parts of tensors
+// evaluate_index.cc: parts of tensors, and elements by index
 Result concat(const NodeView& view);
 Result slice(const NodeView& view);
 Result split(const NodeView& view);
 Result split_to_list(const NodeView& view);
 Result element_of_list(const NodeView& view);
-
-// evaluate_index.cc: elements by index
 Result gather(const NodeView& view);
 Result gather_elements(const NodeView& view);
 Result scatter_elements(const NodeView& view);
 Result scatter_nd(const NodeView& view);
 Result non_zero(const NodeView& view);
-
-// evaluate_reduce.cc
-Result reduce(const NodeView& view);
-Result cum_sum(const NodeView& view);
 
 }  // namespace parsimony::evaluation

@@ -6,7 +6,7 @@
 
 namespace parsimony::operators {
 
-// window.cc: sizes of sliding windows; the factors are those of the notation
+// spatial.cc: sliding windows, whose factors are those of the notation, sampling, grids
 Shapes infer_conv(const NodeView& view);
 Shapes infer_conv_transpose(const NodeView& view);
 Shapes infer_pool(const NodeView& view);
@@ -14,8 +14,15 @@ Shapes infer_global_pool(const NodeView& view);
 Shapes infer_crop(const NodeView& view);
 Shapes infer_max_unpool(const NodeView& view);
 Shapes infer_max_roi_pool(const NodeView& view);
+Shapes infer_col_to_im(const NodeView& view);
+Factors factor_col_to_im(const NodeView& view);
+Shapes infer_affine_grid(const NodeView& view);
+Shapes infer_image_decoder(const NodeView& view);
+Shapes infer_resize(const NodeView& view);
+Factors factor_resize(const NodeView& view);
+void patch_resize(PatchView& view);
 
-// reshape.cc: the same elements with other dimensions
+// reshape.cc: the same elements with other dimensions, or in another order
 Shapes infer_reshape(const NodeView& view);
 Shapes infer_flatten(const NodeView& view);
 Shapes infer_squeeze(const NodeView& view);
@@ -23,52 +30,15 @@ Shapes infer_unsqueeze(const NodeView& view);
 Factors factor_reshape(const NodeView& view);
 void patch_reshape(PatchView& view);
 void patch_squeeze(PatchView& view);
-
-// transpose.cc
 Shapes infer_transpose(const NodeView& view);
 Factors factor_transpose(const NodeView& view);
 
-// concat.cc, split.cc, slice.cc, pad.cc, gather.cc: dimensions made of segments
+// concat_split.cc: dimensions made of segments, and lists of tensors
 Shapes infer_concat(const NodeView& view);
 Factors factor_concat(const NodeView& view);
 Shapes infer_split(const NodeView& view);
 Factors factor_split(const NodeView& view);
 void patch_split(PatchView& view);
-Shapes infer_slice(const NodeView& view);
-Factors factor_slice(const NodeView& view);
-void patch_slice(PatchView& view);
-Shapes infer_center_crop_pad(const NodeView& view);
-Factors factor_center_crop_pad(const NodeView& view);
-Shapes infer_pad(const NodeView& view);
-Factors factor_pad(const NodeView& view);
-void patch_pad(PatchView& view);
-Shapes infer_gather(const NodeView& view);
-Factors factor_gather(const NodeView& view);
-void patch_gather(PatchView& view);
-Shapes infer_one_hot(const NodeView& view);
-Factors factor_one_hot(const NodeView& view);
-
-// expand.cc: repeated elements
-Shapes infer_expand(const NodeView& view);
-Factors factor_expand(const NodeView& view);
-void patch_expand(PatchView& view);
-Shapes infer_constant_of_shape(const NodeView& view);
-Factors factor_constant_of_shape(const NodeView& view);
-void patch_constant_of_shape(PatchView& view);
-Shapes infer_tile(const NodeView& view);
-Factors factor_tile(const NodeView& view);
-
-// reduce.cc
-Shapes infer_reduce(const NodeView& view);
-Factors factor_sum(const NodeView& view);   ///< zero adds nothing
-Factors factor_mean(const NodeView& view);  ///< depends on the number of elements
-Factors factor_mean_variance(const NodeView& view);
-Shapes infer_arg(const NodeView& view);
-Shapes infer_top_k(const NodeView& view);
-Factors factor_along_axis(const NodeView& view);  ///< one axis is pinned, all others pass through
-Factors factor_along_last(const NodeView& view);  ///< likewise; by default the last
-
-// sequence.cc: lists of tensors
 Shapes infer_sequence_construct(const NodeView& view);
 Shapes infer_sequence_empty(const NodeView& view);
 Shapes infer_sequence_erase(const NodeView& view);
@@ -80,18 +50,22 @@ Factors factor_split_to_sequence(const NodeView& view);
 Shapes infer_concat_from_sequence(const NodeView& view);
 Factors factor_concat_from_sequence(const NodeView& view);
 
-// columns.cc: windows side by side, as images; grids
-Shapes infer_col_to_im(const NodeView& view);
-Factors factor_col_to_im(const NodeView& view);
-Shapes infer_affine_grid(const NodeView& view);
-Shapes infer_image_decoder(const NodeView& view);
+// slice_pad.cc: dimensions made of segments
+Shapes infer_slice(const NodeView& view);
+Factors factor_slice(const NodeView& view);
+void patch_slice(PatchView& view);
+Shapes infer_center_crop_pad(const NodeView& view);
+Factors factor_center_crop_pad(const NodeView& view);
+Shapes infer_pad(const NodeView& view);
+Factors factor_pad(const NodeView& view);
+void patch_pad(PatchView& view);
 
-// spectrum.cc
-Shapes infer_dft(const NodeView& view);
-Factors factor_dft(const NodeView& view);
-Shapes infer_stft(const NodeView& view);
-
-// scatter.cc
+// gather_scatter.cc: what is read, written or ordered by position
+Shapes infer_gather(const NodeView& view);
+Factors factor_gather(const NodeView& view);
+void patch_gather(PatchView& view);
+Shapes infer_one_hot(const NodeView& view);
+Factors factor_one_hot(const NodeView& view);
 Shapes infer_same(const NodeView& view);
 Shapes infer_compress(const NodeView& view);
 Factors factor_compress(const NodeView& view);
@@ -109,10 +83,28 @@ Factors factor_trilu(const NodeView& view);
 Factors factor_gather_elements(const NodeView& view);
 Factors factor_scatter_elements(const NodeView& view);
 
-// resize.cc
-Shapes infer_resize(const NodeView& view);
-Factors factor_resize(const NodeView& view);
-void patch_resize(PatchView& view);
+// expand.cc: repeated elements
+Shapes infer_expand(const NodeView& view);
+Factors factor_expand(const NodeView& view);
+void patch_expand(PatchView& view);
+Shapes infer_constant_of_shape(const NodeView& view);
+Factors factor_constant_of_shape(const NodeView& view);
+void patch_constant_of_shape(PatchView& view);
+Shapes infer_tile(const NodeView& view);
+Factors factor_tile(const NodeView& view);
+
+// reduce.cc: axes that are treated as a whole
+Shapes infer_reduce(const NodeView& view);
+Factors factor_sum(const NodeView& view);   ///< zero adds nothing
+Factors factor_mean(const NodeView& view);  ///< depends on the number of elements
+Factors factor_mean_variance(const NodeView& view);
+Shapes infer_arg(const NodeView& view);
+Shapes infer_top_k(const NodeView& view);
+Factors factor_along_axis(const NodeView& view);  ///< one axis is pinned, all others pass through
+Factors factor_along_last(const NodeView& view);  ///< likewise; by default the last
+Shapes infer_dft(const NodeView& view);
+Factors factor_dft(const NodeView& view);
+Shapes infer_stft(const NodeView& view);
 
 // einsum.cc: the equation is the notation
 notation::Line line_of_einsum(const NodeView& view);

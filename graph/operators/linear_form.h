@@ -1,11 +1,14 @@
-// The linear form of a layer: the axes of its weight, derived from the operator's notation.
+// The linear form of a layer: the axes of its weight, derived from the operator's notation; and the
+// multiply-adds of a node, from the `macs` clause.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "parsimony/graph/operators/match.h"
 #include "parsimony/graph/operators/schema.h"
 
 namespace parsimony {
@@ -35,5 +38,22 @@ std::vector<int> weight_operands(const Node& node);
 /// The dimension of operand `operand`, of the given rank, with which the vector `along` (a scale or
 /// a bias) is aligned; empty if the notation relates them otherwise.
 std::optional<int> axis_along(const Node& node, int operand, int along, size_t rank);
+
+/// The node's multiply-adds as a sum of products of axis sizes.
+struct MacsFormula {
+  using Factor = LabelPosition;  ///< the kept coordinates of one label
+  using Product = std::vector<Factor>;
+  std::vector<Product> products;
+};
+
+/// Empty if the operator has no multiply-adds, or more than 2^50.
+std::optional<MacsFormula> macs_formula(const NodeView& view);
+
+/// Multiply-adds of one node; 0 where the operator has none.
+int64_t macs(const NodeView& view);
+
+/// May the node have multiply-adds that `macs` does not count? True if its operator or a shape is
+/// unknown, its form has no formula, there are more than 2^50, or its bodies are not analysed.
+bool hides_macs(const NodeView& view);
 
 }  // namespace parsimony

@@ -16,7 +16,7 @@ using notation::Alternative;
 using notation::Dim;
 using notation::Operand;
 
-bool is_number(const std::string& label) { return label[0] >= '0' && label[0] <= '9'; }
+bool is_numeral(const std::string& label) { return label[0] >= '0' && label[0] <= '9'; }
 
 /// A product that is too large to be a size stays too large.
 int64_t times(int64_t a, int64_t b) {
@@ -173,7 +173,7 @@ class Matcher {
 
   int id_of(const std::string& label) {
     if (const int known = find(label); known != kNone) return known;
-    const bool number = is_number(label);
+    const bool number = is_numeral(label);
     match_.labels.push_back({label, number ? std::stol(label) : 0, false, number});
     return static_cast<int>(match_.labels.size()) - 1;
   }

@@ -5,7 +5,6 @@
 #include <charconv>
 
 #include "parsimony/base/ranges.h"
-#include "parsimony/graph/operators/notation_error.h"
 
 namespace parsimony::notation {
 namespace {

@@ -5,7 +5,7 @@
 #include "parsimony/graph/operators/builder.h"
 #include "parsimony/graph/operators/families.h"
 #include "parsimony/graph/operators/match.h"
-#include "parsimony/graph/operators/patch_view.h"
+#include "parsimony/graph/operators/node_view.h"
 
 namespace parsimony::operators {
 

@@ -10,7 +10,6 @@
 #include "parsimony/graph/factors.h"
 #include "parsimony/graph/operators/node_view.h"
 #include "parsimony/graph/operators/notation.h"
-#include "parsimony/graph/operators/patch_view.h"
 
 namespace parsimony {
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "parsimony/graph/axis_keep.h"
 #include "parsimony/graph/graph.h"
+#include "parsimony/graph/slice.h"
 #include "parsimony/pruners/elements/matrix.h"
 #include "parsimony/pruners/settings.h"
 

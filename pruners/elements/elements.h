@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
-#include "parsimony/graph/axis_keep.h"
 #include "parsimony/graph/graph.h"
+#include "parsimony/graph/slice.h"
 #include "parsimony/masks/axis_mask.h"
 #include "parsimony/masks/element_mask.h"
 #include "parsimony/pruners/elements/contraction.h"

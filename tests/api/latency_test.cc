@@ -10,7 +10,7 @@
 #include "parsimony/api/prune.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/words.h"
-#include "parsimony/graph/graph_editor.h"
+#include "parsimony/graph/model_editor.h"
 #include "parsimony/pruners/latency/subgraphs.h"
 #include "tests/api/measured_network.h"
 

@@ -32,7 +32,7 @@ expect fine masks/a.cc 'text += node.op;'
 expect fine masks/a.cc 'errors::not_a_layer(place, name, node->op)'
 expect fine masks/a.cc 'puts("Convolution");'
 expect fine onnx_io/a.cc 'if (node.op == "Conv") return;'
-expect fine graph/operators/window.cc 'if (node.op == "Conv") return;'
+expect fine graph/operators/spatial.cc 'if (node.op == "Conv") return;'
 expect fine torch_io/executor/a.cc '{"Conv", conv},'
 
 [ "$failures" -eq 0 ]

@@ -1,6 +1,6 @@
-#include "parsimony/graph/axis_keep.h"
-
 #include <gtest/gtest.h>
+
+#include "parsimony/graph/slice.h"
 
 namespace parsimony {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "parsimony/base/errors.h"
-#include "parsimony/graph/graph_editor.h"
+#include "parsimony/graph/model_editor.h"
 #include "parsimony/graph/operators/operands.h"
 #include "tests/properties/properties.h"
 

@@ -3,7 +3,6 @@
 
 #include "parsimony/graph/infer.h"
 #include "parsimony/graph/operators/linear_form.h"
-#include "parsimony/graph/operators/macs.h"
 #include "parsimony/masks/coupling.h"
 #include "parsimony/masks/slice_values.h"
 #include "parsimony/pruners/elements/contraction.h"

@@ -7,7 +7,7 @@
 #include "parsimony/api/prune.h"
 #include "parsimony/api/reference.h"
 #include "parsimony/engines/random_inputs.h"
-#include "parsimony/graph/graph_editor.h"
+#include "parsimony/graph/model_editor.h"
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/torch_io/network.h"
 #include "tests/support/model.h"

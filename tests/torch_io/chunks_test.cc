@@ -10,7 +10,7 @@
 #include "parsimony/api/reference.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/engines/random_inputs.h"
-#include "parsimony/graph/graph_editor.h"
+#include "parsimony/graph/model_editor.h"
 #include "parsimony/torch_io/network.h"
 #include "tests/support/counting_source.h"
 #include "tests/support/model.h"

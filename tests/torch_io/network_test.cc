@@ -13,7 +13,7 @@
 #include "parsimony/api/reference.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/engines/random_inputs.h"
-#include "parsimony/graph/graph_editor.h"
+#include "parsimony/graph/model_editor.h"
 #include "parsimony/onnx_io/reader.h"
 #include "parsimony/torch_io/script/run.h"
 #include "tests/support/counting_source.h"

@@ -10,7 +10,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "parsimony/graph/graph_editor.h"
+#include "parsimony/graph/model_editor.h"
 #include "parsimony/graph/slice.h"
 #include "parsimony/torch_io/cut.h"
 #include "parsimony/torch_io/script/edits_impl.h"

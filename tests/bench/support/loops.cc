@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "parsimony/graph/finite.h"
+#include "parsimony/graph/elements.h"
 #include "parsimony/graph/slice.h"
 #include "parsimony/masks/smallest.h"
 #include "parsimony/masks/union_find.h"

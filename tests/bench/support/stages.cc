@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "parsimony/api/apply.h"
-#include "parsimony/graph/finite.h"
+#include "parsimony/graph/elements.h"
 #include "parsimony/onnx_io/editor.h"
 #include "parsimony/onnx_io/reader.h"
 #include "parsimony/pruners/allocate.h"

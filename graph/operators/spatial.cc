@@ -1,16 +1,24 @@
-// Conv, ConvTranspose and pooling: y = (s + pads - dilation (k - 1) - 1) / stride + 1, rounded down
-// or up.
+// Operators over spatial axes: sliding windows and sampling.
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cmath>
+#include <span>
 
+#include "parsimony/base/errors.h"
+#include "parsimony/graph/attributes.h"
 #include "parsimony/graph/errors.h"
+#include "parsimony/graph/operators/builder.h"
 #include "parsimony/graph/operators/families.h"
 
 namespace parsimony::operators {
+
+// Conv, ConvTranspose and pooling: y = (s + pads - dilation (k - 1) - 1) / stride + 1, rounded down
+// or up.
 namespace {
 
 // No window is larger; products of what follows from it stay far from overflow.
-constexpr int64_t kMost = int64_t{1} << 24;
+constexpr int64_t kMostPixels = int64_t{1} << 24;
 
 struct Window {
   std::vector<int64_t> kernel, strides, dilations, begins, ends;
@@ -41,16 +49,17 @@ Window read_window(const NodeView& view, std::vector<int64_t> kernel) {
   w.ceil_mode = view.attr("ceil_mode", 0) != 0;
   const auto check = [&](const std::vector<int64_t>& list, std::string_view name, int64_t least) {
     for (const int64_t number : list) {
-      if (number >= least && number <= kMost) continue;
+      if (number >= least && number <= kMostPixels) continue;
       throw errors::bad_attribute(view.label(), name,
                                   "wanted numbers from " + std::to_string(least) + " to " +
-                                      std::to_string(kMost) + ", found " + std::to_string(number));
+                                      std::to_string(kMostPixels) + ", found " +
+                                      std::to_string(number));
     }
   };
   check(w.kernel, "kernel_shape", 1);
   check(w.strides, "strides", 1);
   check(w.dilations, "dilations", 1);
-  check(pads, "pads", -kMost);
+  check(pads, "pads", -kMostPixels);
   return w;
 }
 
@@ -151,7 +160,7 @@ Shapes infer_conv_transpose(const NodeView& view) {
       y.push_back(element_count({s, window.strides[i]}));
     } else {
       const int64_t spread = element_count({s, window.strides[i]}) - window.strides[i];
-      y.push_back(spread + std::clamp(extra[i], -kMost, kMost) +
+      y.push_back(spread + std::clamp(extra[i], -kMostPixels, kMostPixels) +
                   window.dilations[i] * (window.kernel[i] - 1) + 1 - window.begins[i] -
                   window.ends[i]);
     }
@@ -187,7 +196,7 @@ Shapes infer_crop(const NodeView& view) {
   const std::vector<int64_t> border = view.attrs("border");
   if (x == nullptr || x->size() != 4 || border.size() != 4) return Shapes(1);
   for (const int64_t pixels : border) {
-    if (pixels < 0 || pixels > kMost) return Shapes(1);
+    if (pixels < 0 || pixels > kMostPixels) return Shapes(1);
   }
   const std::vector<int64_t> scale = view.attrs("scale");
   if (scale.size() == 2) return {Shape{(*x)[0], (*x)[1], scale[0], scale[1]}};
@@ -207,7 +216,7 @@ Shapes infer_max_unpool(const NodeView& view) {
   if (w.kernel.size() + 2 != x->size()) return Shapes(1);
   Shape y = *x;
   for (size_t i = 0; i < w.kernel.size(); ++i) {
-    if (y[i + 2] > kMost) return Shapes(1);
+    if (y[i + 2] > kMostPixels) return Shapes(1);
     y[i + 2] = (y[i + 2] - 1) * w.strides[i] + w.kernel[i] - w.begins[i] - w.ends[i];
     if (y[i + 2] < 0) return Shapes(1);
   }
@@ -221,6 +230,136 @@ Shapes infer_max_roi_pool(const NodeView& view) {
   if (x == nullptr || regions == nullptr || x->size() != 4 || regions->empty()) return Shapes(1);
   if (cells.size() != 2) return Shapes(1);
   return {Shape{(*regions)[0], (*x)[1], cells[0], cells[1]}};
+}
+
+// Windows that stand side by side, and grids of positions.
+
+/// x[n (c k) l] -> y[n c ..s]: windows of k elements each are added where they overlap
+Shapes infer_col_to_im(const NodeView& view) {
+  const Shape* x = view.in_shape(0);
+  const HostTensor* image = view.constant(1);
+  const HostTensor* block = view.constant(2);
+  if (x == nullptr || x->size() != 3 || image == nullptr || block == nullptr) return Shapes(1);
+  const int64_t window = element_count(block->ints);
+  if (window <= 0 || (*x)[1] % window != 0) return Shapes(1);
+  Shape y{(*x)[0], (*x)[1] / window};
+  y.insert(y.end(), image->ints.begin(), image->ints.end());
+  return {y};
+}
+
+Factors factor_col_to_im(const NodeView& view) {
+  FactorBuilder builder(view);
+  const Shape& x = known_shape(view, 0);
+  const Shape* y = view.out_shape(0);
+  if (y == nullptr || y->size() < 3) throw UnsupportedError("the image is not known");
+  builder.tie(view.input(0), 0, view.output(0), 0);
+  const int channel = builder.label((*y)[1], "c");
+  const int window = builder.label(x[1] / (*y)[1], "k");
+  builder.factors().labels.back().pin = "elements of a window";
+  const std::array labels{channel, window};
+  builder.term(view.input(0), 1, labels);
+  builder.term(view.output(0), 1, std::span(labels).first(1));
+  builder.pin(view.input(0), 2, "windows");
+  for (int d = 2; d < static_cast<int>(y->size()); ++d) {
+    builder.pin(view.output(0), d, "windows");
+  }
+  return builder.take();
+}
+
+/// Pictures of a usual size.
+Shapes infer_image_decoder(const NodeView& view) {
+  constexpr int64_t kSide = 224;
+  if (!view.may_assume()) return Shapes(1);
+  return {Shape{kSide, kSide, view.attr("pixel_format", "RGB") == "Grayscale" ? 1 : 3}};
+}
+
+/// size [n c ..s] -> grid [n ..s, number of spatial dimensions]
+Shapes infer_affine_grid(const NodeView& view) {
+  const HostTensor* size = view.constant(1);
+  if (size == nullptr || size->ints.size() < 3) return Shapes(1);
+  Shape grid{size->ints[0]};
+  grid.insert(grid.end(), size->ints.begin() + 2, size->ints.end());
+  grid.push_back(static_cast<int64_t>(size->ints.size()) - 2);
+  return {grid};
+}
+
+// Resize and Upsample: a dimension that keeps its size passes on, one that is resampled does not.
+namespace {
+
+// Operands: Upsample (7) has an attribute, Upsample (9) and Resize (10) x, scales; later Resize has
+// x, roi, scales, sizes.
+int scales_input(const NodeView& view) {
+  return view.node().op == "Resize" && view.opset() >= 11 ? 2 : 1;
+}
+
+std::optional<std::vector<double>> scales_of(const NodeView& view) {
+  if (const auto* list = attr_if<std::vector<double>>(view.node(), "scales")) return *list;
+  const HostTensor* scales = view.constant(scales_input(view));
+  if (scales == nullptr || scales->floats.empty()) return std::nullopt;
+  return scales->floats;
+}
+
+/// The dimension of x that element `i` of scales or sizes is about.
+size_t dim_of(const NodeView& view, size_t i, size_t rank) {
+  const std::vector<int64_t> axes = view.attrs("axes");
+  return static_cast<size_t>(
+      normal_axis(view, i < axes.size() ? axes[i] : static_cast<int64_t>(i), rank));
+}
+
+}  // namespace
+
+Shapes infer_resize(const NodeView& view) {
+  const Shape* x = view.in_shape(0);
+  if (x == nullptr) return Shapes(1);
+  Shape y = *x;
+  if (const auto scales = scales_of(view)) {
+    for (size_t i = 0; i < scales->size() && i < y.size(); ++i) {
+      const size_t d = dim_of(view, i, y.size());
+      const double size = std::floor(static_cast<double>((*x)[d]) * (*scales)[i]);
+      if (!(size >= 0 && size < 1e12)) {
+        throw errors::bad_attribute(view.label(), "scales", "not a sane factor");
+      }
+      y[d] = static_cast<int64_t>(size);
+    }
+    return {y};
+  }
+  const HostTensor* sizes = view.constant(3);
+  if (sizes == nullptr) return Shapes(1);
+  if (view.attr("keep_aspect_ratio_policy", "stretch") != "stretch") return Shapes(1);
+  for (size_t i = 0; i < sizes->ints.size() && i < y.size(); ++i) {
+    y[dim_of(view, i, y.size())] = sizes->ints[i];
+  }
+  return {y};
+}
+
+Factors factor_resize(const NodeView& view) {
+  FactorBuilder builder(view);
+  const Shape& x = known_shape(view, 0);
+  const Shape& y = *view.out_shape(0);
+  for (size_t d = 0; d < x.size(); ++d) {
+    const int dim = static_cast<int>(d);
+    if (x[d] == y[d]) {
+      builder.tie(view.input(0), dim, view.output(0), dim);
+    } else {
+      builder.pin(view.input(0), dim, "resampled");
+      builder.pin(view.output(0), dim, "resampled");
+    }
+  }
+  return builder.take();
+}
+
+void patch_resize(PatchView& view) {
+  const HostTensor* sizes = view.after.constant(3);
+  const Shape* wanted = view.after.out_shape(0);
+  if (sizes == nullptr || sizes->ints.empty() || wanted == nullptr || scales_of(view.before))
+    return;
+  Shape to(sizes->ints.size());
+  std::vector<bool> right(to.size());
+  for (size_t i = 0; i < to.size(); ++i) {
+    to[i] = (*wanted)[dim_of(view.before, i, wanted->size())];
+    right[i] = sizes->ints[i] == to[i];
+  }
+  patch_shape_operand(view, 3, "sizes", to, right);
 }
 
 }  // namespace parsimony::operators

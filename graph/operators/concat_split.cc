@@ -1,14 +1,161 @@
-// Lists of tensors. The analysis sees a list as one of its tensors, which all have the same shape:
-// what leaves one leaves all. Of a list of tensors of several shapes no shape is known.
+// Operators that join tensors or take them apart.
 #include <algorithm>
 #include <optional>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/graph/errors.h"
 #include "parsimony/graph/operators/builder.h"
 #include "parsimony/graph/operators/control.h"
 #include "parsimony/graph/operators/families.h"
 
 namespace parsimony::operators {
+
+// Concat: y[begin_j + i] = x_j[i] along one axis; the other dimensions are the same everywhere.
+namespace {
+
+/// Operands that are joined. QLinearConcat has the result's scale and zero point in front, and each
+/// operand's own behind it.
+std::vector<int> joined(const NodeView& view) {
+  const bool quantised = view.node().op == "QLinearConcat";
+  std::vector<int> operands;
+  for (int i = quantised ? 2 : 0; i < view.inputs(); i += quantised ? 3 : 1) operands.push_back(i);
+  return operands;
+}
+
+}  // namespace
+
+Shapes infer_concat(const NodeView& view) {
+  std::optional<Shape> y;
+  for (const int i : joined(view)) {
+    const Shape* x = view.in_shape(i);
+    if (x == nullptr) return Shapes(1);
+    if (!y) {
+      y = *x;
+      continue;
+    }
+    const auto axis = static_cast<size_t>(normal_axis(view, view.attr("axis", 1), y->size()));
+    Shape expected = *y;
+    if (x->size() == y->size()) expected[axis] = (*x)[axis];
+    if (*x != expected) {
+      throw errors::shape_mismatch(view.label(),
+                                   "operand " + std::to_string(i) + " of the concatenation",
+                                   to_string(expected), to_string(*x));
+    }
+    (*y)[axis] += (*x)[axis];
+  }
+  return {y};
+}
+
+Factors factor_concat(const NodeView& view) {
+  FactorBuilder builder(view);
+  const ValueId y = view.output(0);
+  const std::vector<int> operands = joined(view);
+  if (operands.empty()) throw UnsupportedError("nothing is joined");
+  const Shape& first = known_shape(view, operands[0]);
+  const size_t rank = first.size();
+  const int axis = normal_axis(view, view.attr("axis", 1), rank);
+  for (size_t d = 0; d < rank; ++d) {
+    if (static_cast<int>(d) == axis) continue;
+    const int label = builder.label(first[d]);
+    builder.term(y, static_cast<int>(d), {{label}});
+    for (const int i : operands) builder.term(view.input(i), static_cast<int>(d), {{label}});
+  }
+  int64_t begin = 0;
+  for (const int i : operands) {
+    const int64_t size = known_shape(view, i)[axis];
+    builder.map(view.input(i), axis, y, axis, {{0, begin, size}});
+    begin += size;
+  }
+  return builder.take();
+}
+
+// Split: y_j[i] = x[begin_j + i] along one axis. Equal parts may become unequal, so a pruned Split
+// always names its sizes.
+namespace {
+
+std::vector<int64_t> sizes_of(const NodeView& view, int64_t total) {
+  if (const auto sizes = view.attr_or_input("split", 1); sizes && !sizes->empty()) return *sizes;
+  const auto parts = static_cast<int64_t>(view.outputs());
+  if (view.opset() < 18 && total % parts != 0) {  // since then the last part may be smaller
+    throw errors::shape_mismatch(view.label(), "size to split",
+                                 "a multiple of " + std::to_string(parts), std::to_string(total));
+  }
+  const int64_t size = (total + parts - 1) / parts;
+  std::vector<int64_t> sizes(static_cast<size_t>(parts), size);
+  sizes.back() = total - size * (parts - 1);
+  return sizes;
+}
+
+}  // namespace
+
+Shapes infer_split(const NodeView& view) {
+  Shapes shapes(static_cast<size_t>(view.outputs()));
+  const Shape* x = view.in_shape(0);
+  if (x == nullptr || (view.has_input(1) && view.constant(1) == nullptr)) return shapes;
+  const auto axis = static_cast<size_t>(normal_axis(view, view.attr("axis", 0), x->size()));
+  const std::vector<int64_t> sizes = sizes_of(view, (*x)[axis]);
+  int64_t sum = 0;
+  for (const int64_t size : sizes) sum += size;
+  if (sizes.size() != shapes.size() || sum != (*x)[axis]) {
+    throw errors::shape_mismatch(view.label(), "sum of the parts", std::to_string((*x)[axis]),
+                                 std::to_string(sum));
+  }
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    shapes[i] = *x;
+    (*shapes[i])[axis] = sizes[i];
+  }
+  return shapes;
+}
+
+Factors factor_split(const NodeView& view) {
+  FactorBuilder builder(view);
+  const ValueId x = view.input(0);
+  const Shape& shape = known_shape(view, 0);
+  const int axis = normal_axis(view, view.attr("axis", 0), shape.size());
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (static_cast<int>(d) == axis) continue;
+    const int label = builder.label(shape[d]);
+    builder.term(x, static_cast<int>(d), {{label}});
+    for (int i = 0; i < view.outputs(); ++i) {
+      if (view.output(i) != kNone) builder.term(view.output(i), static_cast<int>(d), {{label}});
+    }
+  }
+  const std::vector<int64_t> sizes = sizes_of(view, shape[axis]);
+  int64_t begin = 0;
+  for (int i = 0; i < view.outputs(); ++i) {
+    const int64_t size = sizes[i];
+    if (view.output(i) != kNone) builder.map(x, axis, view.output(i), axis, {{begin, 0, size}});
+    begin += size;
+  }
+  return builder.take();
+}
+
+void patch_split(PatchView& view) {
+  const Shape& before = known_shape(view.before, 0);
+  const Shape& after = known_shape(view.after, 0);
+  const auto axis =
+      static_cast<size_t>(normal_axis(view.before, view.before.attr("axis", 0), before.size()));
+  // Sizes that are computed may shrink where the axis does not.
+  const bool computed = view.before.has_input(1) && view.before.computed(view.before.input(1));
+  if (before[axis] == after[axis] && !computed) return;
+  std::vector<int64_t> sizes;
+  for (int i = 0; i < view.after.outputs(); ++i) {
+    if (view.after.out_shape(i) == nullptr)
+      throw UnsupportedError("a part of the split is not read");
+    sizes.push_back((*view.after.out_shape(i))[axis]);
+  }
+  if (view.before.opset() < 13) {
+    view.set_attribute("split", view.before.attrs("split"), sizes);
+    return;
+  }
+  view.set_attr_or_input("split", 1, sizes);
+  if (view.before.find("num_outputs") != nullptr) {  // opset 18 wants one or the other
+    view.set_attribute("num_outputs", {view.before.attr("num_outputs", 0)}, {});
+  }
+}
+
+// Lists of tensors. The analysis sees a list as one of its tensors, which all have the same shape:
+// what leaves one leaves all. Of a list of tensors of several shapes no shape is known.
 namespace {
 
 constexpr int64_t kLongest = 1 << 20;
