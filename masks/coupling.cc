@@ -9,9 +9,7 @@
 
 #include "parsimony/base/ranges.h"
 #include "parsimony/graph/operators/operands.h"
-#include "parsimony/masks/dim_classes_impl.h"
-#include "parsimony/masks/effects_impl.h"
-#include "parsimony/masks/index_classes_impl.h"
+#include "parsimony/masks/coupling_impl.h"
 
 namespace parsimony {
 namespace {

@@ -7,16 +7,17 @@
 #include "parsimony/graph/operators/operands.h"
 #include "parsimony/graph/operators/schema.h"
 #include "parsimony/graph/operators/zero.h"
-#include "parsimony/masks/effects_impl.h"
+#include "parsimony/masks/coupling_impl.h"
 
 namespace parsimony {
 namespace {
 
 constexpr uint8_t bit(Role role) { return static_cast<uint8_t>(role); }
 
-class Tracer {
+class EffectTracer {
  public:
-  Tracer(const Graph& graph, const Facts& facts, const DimClasses& dim_classes, const Axes& axes)
+  EffectTracer(const Graph& graph, const Facts& facts, const DimClasses& dim_classes,
+               const Axes& axes)
       : graph_(graph), facts_(facts), dim_classes_(dim_classes), axes_(axes) {
     effects_.roles.resize(graph.values.size());
     effects_.zero.resize(graph.values.size());
@@ -246,7 +247,7 @@ class Tracer {
 
 Effects trace_effects(const Graph& graph, const Facts& facts, const DimClasses& dim_classes,
                       const Axes& axes) {
-  return Tracer(graph, facts, dim_classes, axes).run();
+  return EffectTracer(graph, facts, dim_classes, axes).run();
 }
 
 namespace {

@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "parsimony/base/ranges.h"
-#include "parsimony/masks/index_classes_impl.h"
+#include "parsimony/masks/coupling_impl.h"
 
 namespace parsimony {
 namespace {

@@ -24,9 +24,9 @@ SliceValue meet(const std::vector<SliceValue>& slices) {
   return slices.empty() ? SliceValue::kZero : *std::ranges::min_element(slices);
 }
 
-class Tracer {
+class SliceTracer {
  public:
-  Tracer(const Graph& graph, const Facts& facts, const std::vector<ElementMask>& masks)
+  SliceTracer(const Graph& graph, const Facts& facts, const std::vector<ElementMask>& masks)
       : graph_(graph), facts_(facts), slice_values_(graph.values.size()) {
     for (const ElementMask& mask : masks) masks_.emplace(mask.tensor, &mask);
     whole_.resize(graph.values.size(), SliceValue::kVaries);
@@ -242,7 +242,7 @@ class Tracer {
 
 SliceValues propagate_slice_values(const Graph& graph, const Facts& facts,
                                    const std::vector<ElementMask>& masks) {
-  return Tracer(graph, facts, masks).run();
+  return SliceTracer(graph, facts, masks).run();
 }
 
 namespace {
