@@ -118,7 +118,8 @@ class Recogniser {
     const std::string& weight = dependents_.weight_of(id);
     return weights.contains(weight) &&
            std::ranges::any_of(dependents_.of(weight), [&](const Dependent& dependent) {
-             const bool adds = dependent.part == Part::kDown || dependent.part == Part::kUp;
+             const bool adds =
+                 dependent.part == DependentPart::kDown || dependent.part == DependentPart::kUp;
              return dependent.tensor == id && !adds;
            });
   }

@@ -273,13 +273,13 @@ Composition composition_of(TensorId tensor, const Dependents& dependents,
   for (const Dependent& dependent : dependents.of(dependents.weight_of(tensor))) {
     const TensorId id = dependent.tensor;
     if (stored(id).type->dtype == DType::kUnknown) continue;
-    if (dependent.part == Part::kMagnitude && is_magnitude(stored(id).dims, dims)) {
+    if (dependent.part == DependentPart::kMagnitude && is_magnitude(stored(id).dims, dims)) {
       composition.magnitude = id;
-    } else if (dependent.part == Part::kMask && stored(id).dims == dims) {
+    } else if (dependent.part == DependentPart::kMask && stored(id).dims == dims) {
       composition.mask = id;
-    } else if (dependent.part == Part::kLeft && stored(id).dims.size() == 1) {
+    } else if (dependent.part == DependentPart::kLeft && stored(id).dims.size() == 1) {
       composition.left = id;
-    } else if (dependent.part == Part::kRight && stored(id).dims.size() == 1) {
+    } else if (dependent.part == DependentPart::kRight && stored(id).dims.size() == 1) {
       composition.right = id;
     }
   }

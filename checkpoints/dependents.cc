@@ -33,7 +33,7 @@ namespace {
 /// what surrounds it in the component; "*" is any component.
 struct Row {
   std::string_view pattern;
-  Part part;
+  DependentPart part;
   std::string_view what;
   std::string_view beside = {};  ///< a tensor of the same module that must exist
   bool is_lookup = false;
@@ -44,53 +44,53 @@ constexpr std::string_view kScale = "quantisation parameter";
 
 // What several rows fit is the first one's.
 constexpr auto kRows = std::to_array<Row>({
-    {"parametrizations.{}.original", Part::kWeight, "parametrized weight"},
-    {"parametrizations.{}.original1", Part::kWeight, "direction of weight norm",
+    {"parametrizations.{}.original", DependentPart::kWeight, "parametrized weight"},
+    {"parametrizations.{}.original1", DependentPart::kWeight, "direction of weight norm",
      "parametrizations.{}.original0"},
-    {"parametrizations.{}.original0", Part::kMagnitude, "magnitude of weight norm",
+    {"parametrizations.{}.original0", DependentPart::kMagnitude, "magnitude of weight norm",
      "parametrizations.{}.original1"},
-    {"parametrizations.{}.*._u", Part::kLeft, "vector of spectral norm"},
-    {"parametrizations.{}.*._v", Part::kRight, "vector of spectral norm"},
-    {"{}_orig", Part::kWeight, "parametrized weight"},
-    {"{}_mask", Part::kMask, "pruning mask", "{}_orig"},
-    {"{}_u", Part::kLeft, "vector of spectral norm", "{}_orig"},
-    {"{}_v", Part::kRight, "vector of spectral norm", "{}_orig"},
-    {"{}_v", Part::kWeight, "direction of weight norm", "{}_g"},
-    {"{}_g", Part::kMagnitude, "magnitude of weight norm", "{}_v"},
-    {"base_layer.{}", Part::kWeight, "weight of the base layer"},
-    {"modules_to_save.*.{}", Part::kWeight, "trained copy"},
-    {"original_module.{}", Part::kWeight, "original of a trained copy"},
-    {"lora_A", Part::kDown, kFactor},
-    {"lora_A.weight", Part::kDown, kFactor},
-    {"lora_A.*", Part::kDown, kFactor},
-    {"lora_A.*.weight", Part::kDown, kFactor},
-    {"lora_B", Part::kUp, kFactor},
-    {"lora_B.weight", Part::kUp, kFactor},
-    {"lora_B.*", Part::kUp, kFactor},
-    {"lora_B.*.weight", Part::kUp, kFactor},
-    {"lora_embedding_A", Part::kDown, kFactor, {}, true},
-    {"lora_embedding_A.*", Part::kDown, kFactor, {}, true},
-    {"lora_embedding_B", Part::kUp, kFactor, {}, true},
-    {"lora_embedding_B.*", Part::kUp, kFactor, {}, true},
-    {"lora_magnitude_vector", Part::kPerOutput, kMagnitudeOfFactors},
-    {"lora_magnitude_vector.weight", Part::kPerOutput, kMagnitudeOfFactors},
-    {"lora_magnitude_vector.*", Part::kPerOutput, kMagnitudeOfFactors},
-    {"lora_magnitude_vector.*.weight", Part::kPerOutput, kMagnitudeOfFactors},
-    {"hada_w1_a.*", Part::kUp, kFactor},
-    {"hada_w1_b.*", Part::kDown, kFactor},
-    {"hada_w2_a.*", Part::kUp, kFactor},
-    {"hada_w2_b.*", Part::kDown, kFactor},
-    {"ia3_l.*", Part::kPerOutput, "scale of IA3"},
-    {"{}_fake_quant.*", Part::kPerOutput, kScale},
-    {"{}_fake_quant.*.*", Part::kPerOutput, kScale},
-    {"{}_quantizer.*", Part::kPerOutput, kScale},
-    {"{}_quantizer.*.*", Part::kPerOutput, kScale},
-    {"{}_scale", Part::kPerOutput, kScale},
-    {"{}_zero_point", Part::kPerOutput, kScale},
-    {"activation_post_process.*", Part::kPerOutput, kScale},
-    {"activation_post_process.*.*", Part::kPerOutput, kScale},
-    {"output_quantizer.*", Part::kPerOutput, kScale},
-    {"input_quantizer.*", Part::kPerInput, kScale},
+    {"parametrizations.{}.*._u", DependentPart::kLeft, "vector of spectral norm"},
+    {"parametrizations.{}.*._v", DependentPart::kRight, "vector of spectral norm"},
+    {"{}_orig", DependentPart::kWeight, "parametrized weight"},
+    {"{}_mask", DependentPart::kMask, "pruning mask", "{}_orig"},
+    {"{}_u", DependentPart::kLeft, "vector of spectral norm", "{}_orig"},
+    {"{}_v", DependentPart::kRight, "vector of spectral norm", "{}_orig"},
+    {"{}_v", DependentPart::kWeight, "direction of weight norm", "{}_g"},
+    {"{}_g", DependentPart::kMagnitude, "magnitude of weight norm", "{}_v"},
+    {"base_layer.{}", DependentPart::kWeight, "weight of the base layer"},
+    {"modules_to_save.*.{}", DependentPart::kWeight, "trained copy"},
+    {"original_module.{}", DependentPart::kWeight, "original of a trained copy"},
+    {"lora_A", DependentPart::kDown, kFactor},
+    {"lora_A.weight", DependentPart::kDown, kFactor},
+    {"lora_A.*", DependentPart::kDown, kFactor},
+    {"lora_A.*.weight", DependentPart::kDown, kFactor},
+    {"lora_B", DependentPart::kUp, kFactor},
+    {"lora_B.weight", DependentPart::kUp, kFactor},
+    {"lora_B.*", DependentPart::kUp, kFactor},
+    {"lora_B.*.weight", DependentPart::kUp, kFactor},
+    {"lora_embedding_A", DependentPart::kDown, kFactor, {}, true},
+    {"lora_embedding_A.*", DependentPart::kDown, kFactor, {}, true},
+    {"lora_embedding_B", DependentPart::kUp, kFactor, {}, true},
+    {"lora_embedding_B.*", DependentPart::kUp, kFactor, {}, true},
+    {"lora_magnitude_vector", DependentPart::kPerOutput, kMagnitudeOfFactors},
+    {"lora_magnitude_vector.weight", DependentPart::kPerOutput, kMagnitudeOfFactors},
+    {"lora_magnitude_vector.*", DependentPart::kPerOutput, kMagnitudeOfFactors},
+    {"lora_magnitude_vector.*.weight", DependentPart::kPerOutput, kMagnitudeOfFactors},
+    {"hada_w1_a.*", DependentPart::kUp, kFactor},
+    {"hada_w1_b.*", DependentPart::kDown, kFactor},
+    {"hada_w2_a.*", DependentPart::kUp, kFactor},
+    {"hada_w2_b.*", DependentPart::kDown, kFactor},
+    {"ia3_l.*", DependentPart::kPerOutput, "scale of IA3"},
+    {"{}_fake_quant.*", DependentPart::kPerOutput, kScale},
+    {"{}_fake_quant.*.*", DependentPart::kPerOutput, kScale},
+    {"{}_quantizer.*", DependentPart::kPerOutput, kScale},
+    {"{}_quantizer.*.*", DependentPart::kPerOutput, kScale},
+    {"{}_scale", DependentPart::kPerOutput, kScale},
+    {"{}_zero_point", DependentPart::kPerOutput, kScale},
+    {"activation_post_process.*", DependentPart::kPerOutput, kScale},
+    {"activation_post_process.*.*", DependentPart::kPerOutput, kScale},
+    {"output_quantizer.*", DependentPart::kPerOutput, kScale},
+    {"input_quantizer.*", DependentPart::kPerInput, kScale},
 });
 
 /// Cuts the last component off `name`. @pre it has one
@@ -160,7 +160,7 @@ Dependents::Dependents(const Checkpoint& checkpoint, const TensorNames& names)
     std::optional<Dependent> dependent;
     // An adapter's module holds a layer that may be parametrized itself.
     while (auto found = dependency_of(name, names)) {
-      if (!dependent || dependent->part == Part::kWeight) dependent = found->as;
+      if (!dependent || dependent->part == DependentPart::kWeight) dependent = found->as;
       name = std::move(found->weight);
     }
     if (!dependent) continue;
@@ -178,7 +178,7 @@ const std::vector<Dependent>& Dependents::of(const std::string& weight) const {
 TensorId Dependents::standing_for(const std::string& weight) const {
   const Dependent* first = nullptr;
   for (const Dependent& dependent : of(weight)) {
-    if (dependent.part != Part::kWeight) continue;
+    if (dependent.part != DependentPart::kWeight) continue;
     if (first == nullptr || dependent.order < first->order) first = &dependent;
   }
   return first == nullptr ? TensorId() : first->tensor;

@@ -28,7 +28,7 @@ class TensorNames {
 };
 
 /// What a tensor is to a weight. "Outputs" and "inputs" are the layer's.
-enum class Part : uint8_t {
+enum class DependentPart : uint8_t {
   kWeight,     ///< the weight, or what it is computed from: all of its axes
   kMask,       ///< multiplied into it: all of its axes
   kMagnitude,  ///< of weight normalisation: the weight's axes, 1 where the norm runs
@@ -46,7 +46,7 @@ inline constexpr std::string_view kMagnitudeOfFactors = "magnitude of DoRA";
 /// A tensor that hangs on a weight.
 struct Dependent {
   TensorId tensor;
-  Part part = Part::kWeight;
+  DependentPart part = DependentPart::kWeight;
   std::string_view what;   ///< "low-rank factor"
   bool is_lookup = false;  ///< the weight is a table of rows: its inputs come first
   int order = 0;           ///< of several for one weight, the lowest is the weight's own

@@ -199,22 +199,22 @@ class Alignment {
  private:
   std::optional<MatchTarget> aligned() const {
     switch (dependent_.part) {
-      case Part::kWeight:
-      case Part::kMask:
+      case DependentPart::kWeight:
+      case DependentPart::kMask:
         if (dims_ != weight_) return std::nullopt;
         return MatchTarget{.name = {}, .axes = axes()};
-      case Part::kMagnitude:
+      case DependentPart::kMagnitude:
         return magnitude();
-      case Part::kLeft:
-      case Part::kRight:
+      case DependentPart::kLeft:
+      case DependentPart::kRight:
         return singular_vector();
-      case Part::kDown:
+      case DependentPart::kDown:
         return factor(axis_of(false), 1);
-      case Part::kUp:
+      case DependentPart::kUp:
         return factor(axis_of(true), 0);
-      case Part::kPerOutput:
+      case DependentPart::kPerOutput:
         return per_index(axis_of(true));
-      case Part::kPerInput:
+      case DependentPart::kPerInput:
         return per_index(axis_of(false));
     }
     return std::nullopt;
@@ -251,7 +251,7 @@ class Alignment {
     if (weight == TensorId()) return std::nullopt;
     const Composition composition = matching_.composition(matching_.id_of(found_), weight, axes());
     if (!composition.is_spectral()) return std::nullopt;
-    if (dependent_.part == Part::kLeft) return along(composition.rows, 0);
+    if (dependent_.part == DependentPart::kLeft) return along(composition.rows, 0);
     const int columns = composition.rows == 0 ? 1 : 0;
     if (weight_[columns] == 0) return std::nullopt;
     return along(columns, 0, dims_[0] / weight_[columns]);

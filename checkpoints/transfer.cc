@@ -89,7 +89,8 @@ class Transferrer {
   std::string why_not_composed(const WeightMatch& match) const {
     const std::string& weight = dependents_.weight_of(find(match.targets.front().name));
     for (const Dependent& dependent : dependents_.of(weight)) {
-      const bool is_factor = dependent.part == Part::kDown || dependent.part == Part::kUp;
+      const bool is_factor =
+          dependent.part == DependentPart::kDown || dependent.part == DependentPart::kUp;
       if (!is_factor || is_own_weight(dependent.tensor)) continue;
       return "the scale of " + in_quotes(to_string(tensor(dependent.tensor).path)) +
              ", which is added to it, is not in the checkpoint: merge it";
