@@ -9,7 +9,7 @@
 
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/engines.h"
-#include "parsimony/engines/interleaved.h"
+#include "parsimony/engines/timing.h"
 
 namespace parsimony::cli {
 

@@ -9,7 +9,7 @@
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/engines/errors.h"
-#include "parsimony/engines/machine/cores.h"
+#include "parsimony/engines/machine/processor.h"
 #include "parsimony/engines/onnx_runtime.h"
 
 namespace parsimony::cli {

@@ -18,7 +18,7 @@
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/workers.h"
-#include "parsimony/engines/machine/cores.h"
+#include "parsimony/engines/machine/processor.h"
 
 namespace parsimony::cli {
 namespace {

@@ -9,7 +9,6 @@
 
 #include "parsimony/api/ranks.h"
 #include "parsimony/configs/recipe.h"
-#include "parsimony/engines/interleaved.h"
 #include "parsimony/engines/timing.h"
 #include "parsimony/report/ledger_point.h"
 

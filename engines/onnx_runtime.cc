@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -16,7 +17,6 @@
 
 #include "parsimony/base/parse.h"
 #include "parsimony/engines/errors.h"
-#include "parsimony/engines/kernel_libraries_impl.h"
 #include "parsimony/engines/ort_api_impl.h"
 
 namespace parsimony::runtime {
@@ -216,6 +216,27 @@ class Session final : public Network {
   std::unique_ptr<Bound> bound_;  ///< of `session_`
 };
 
+/// What ONNX Runtime's own loader looks up.
+/// @source https://onnxruntime.ai/docs/reference/operators/add-custom-op.html
+constexpr const char* kRegister = "RegisterCustomOps";
+
+/// A loaded library of custom operators: kernels of a user's own. It stays loaded.
+struct KernelLibrary {
+  std::string path;
+  ort::Status* (*add_to)(ort::SessionOptions*, const ort::ApiBase*) = nullptr;
+};
+
+std::vector<KernelLibrary>& kernel_libraries() {
+  static std::vector<KernelLibrary> libraries;
+  return libraries;
+}
+
+/// A file beside us needs no "./".
+std::string for_loader(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error) ? std::filesystem::absolute(path).string() : path;
+}
+
 /// With the user's own operators.
 void add_kernels(const ort::Api& api, const ort::ApiBase* base, ort::SessionOptions* options) {
   for (const KernelLibrary& library : kernel_libraries()) {
@@ -401,5 +422,15 @@ std::unique_ptr<Network> OnnxRuntime::open_bytes(std::string model, const Option
                           library->env.get(), model.data(), model.size(), settings, made);
                     });
 }
+
+void add_kernel_library(const std::string& path) {
+  void* handle = dlopen(for_loader(path).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) throw errors::no_kernel_library(path, dlerror());
+  void* symbol = dlsym(handle, kRegister);
+  if (symbol == nullptr) throw errors::without_kernels(path, kRegister);
+  kernel_libraries().push_back({path, reinterpret_cast<decltype(KernelLibrary::add_to)>(symbol)});
+}
+
+bool has_kernel_libraries() { return !kernel_libraries().empty(); }
 
 }  // namespace parsimony::runtime

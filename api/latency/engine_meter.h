@@ -6,7 +6,7 @@
 
 #include "parsimony/api/latency/measure.h"
 #include "parsimony/engines/engine.h"
-#include "parsimony/engines/interleaved.h"
+#include "parsimony/engines/timing.h"
 #include "parsimony/graph/input_spec.h"
 
 namespace parsimony {

@@ -7,7 +7,7 @@
 
 #include "parsimony/base/ranges.h"
 #include "parsimony/base/words.h"
-#include "parsimony/engines/interleaved.h"
+#include "parsimony/engines/timing.h"
 
 namespace parsimony {
 namespace {

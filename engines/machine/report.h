@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "parsimony/engines/machine/blas.h"
-#include "parsimony/engines/machine/cores.h"
 #include "parsimony/engines/machine/processor.h"
 
 namespace parsimony::machine {

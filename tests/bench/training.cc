@@ -13,7 +13,6 @@
 
 #include "examples/models/cifar_cnn.h"
 #include "parsimony/configs/config.h"
-#include "parsimony/engines/interleaved.h"
 #include "parsimony/engines/timing.h"
 #include "parsimony/training/data/dataset.h"
 #include "parsimony/training/loader/endless.h"

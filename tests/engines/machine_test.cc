@@ -6,7 +6,6 @@
 #include <stdexcept>
 
 #include "parsimony/engines/machine/blas.h"
-#include "parsimony/engines/machine/cores.h"
 #include "parsimony/engines/machine/processor.h"
 #include "parsimony/engines/machine/report.h"
 #include "tests/support/fixture.h"

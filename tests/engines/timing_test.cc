@@ -7,8 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/engines/interleaved.h"
-
 namespace parsimony::machine {
 namespace {
 

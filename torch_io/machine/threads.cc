@@ -13,7 +13,7 @@
 
 #include "parsimony/engines/errors.h"
 #include "parsimony/engines/machine/blas.h"
-#include "parsimony/engines/machine/cores.h"
+#include "parsimony/engines/machine/processor.h"
 
 namespace parsimony::torch_io {
 namespace {

@@ -8,7 +8,7 @@
 #include "parsimony/api/prune_model.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
-#include "parsimony/engines/interleaved.h"
+#include "parsimony/engines/timing.h"
 #include "parsimony/torch_io/network.h"
 #include "parsimony/training/errors.h"
 #include "parsimony/training/net/file_net_impl.h"

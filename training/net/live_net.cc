@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "parsimony/base/files.h"
-#include "parsimony/engines/interleaved.h"
+#include "parsimony/engines/timing.h"
 #include "parsimony/torch_io/guards.h"
 #include "parsimony/torch_io/mirror.h"
 #include "parsimony/torch_io/prune.h"

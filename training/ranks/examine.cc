@@ -8,7 +8,6 @@
 #include <map>
 #include <string>
 
-#include "parsimony/engines/interleaved.h"
 #include "parsimony/engines/timing.h"
 #include "parsimony/training/ranks/group.h"
 

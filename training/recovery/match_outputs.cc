@@ -12,7 +12,7 @@
 #include <set>
 #include <span>
 
-#include "parsimony/engines/interleaved.h"
+#include "parsimony/engines/timing.h"
 #include "parsimony/speedup/fit_layers.h"
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/torch_io/tensor.h"

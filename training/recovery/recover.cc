@@ -6,7 +6,7 @@
 
 #include "parsimony/api/recovery/recover.h"
 #include "parsimony/base/ranges.h"
-#include "parsimony/engines/interleaved.h"
+#include "parsimony/engines/timing.h"
 #include "parsimony/speedup/small_network.h"
 #include "parsimony/training/errors.h"
 #include "parsimony/training/loop/device.h"

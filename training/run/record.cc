@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "parsimony/base/temporary_folder.h"
-#include "parsimony/engines/interleaved.h"
+#include "parsimony/engines/timing.h"
 #include "parsimony/graph/operators/linear_form.h"
 
 namespace parsimony::training {

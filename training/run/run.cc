@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "parsimony/base/errors.h"
-#include "parsimony/engines/interleaved.h"
+#include "parsimony/engines/timing.h"
 #include "parsimony/report/text.h"
 #include "parsimony/training/errors.h"
 #include "parsimony/training/loop/device.h"

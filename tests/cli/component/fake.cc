@@ -8,7 +8,7 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/cli/torch_commands.h"
-#include "parsimony/engines/interleaved.h"
+#include "parsimony/engines/timing.h"
 
 namespace parsimony {
 
