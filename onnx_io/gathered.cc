@@ -1,5 +1,3 @@
-#include "parsimony/onnx_io/gathered.h"
-
 #include <absl/container/flat_hash_map.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include "parsimony/masks/axis_mask.h"
 #include "parsimony/onnx_io/editor.h"
 #include "parsimony/onnx_io/errors.h"
+#include "parsimony/onnx_io/masked.h"
 #include "parsimony/onnx_io/model_file_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"
 

@@ -6,7 +6,7 @@
 
 #include "parsimony/base/ranges.h"
 #include "parsimony/graph/attributes.h"
-#include "parsimony/onnx_io/lists_impl.h"
+#include "parsimony/onnx_io/reader_impl.h"
 
 namespace parsimony::onnx_io {
 namespace {

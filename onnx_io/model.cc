@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "parsimony/onnx_io/gathered.h"
 #include "parsimony/onnx_io/masked.h"
 #include "parsimony/onnx_io/reader.h"
 

@@ -13,7 +13,6 @@
 
 #include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/model_file_impl.h"
-#include "parsimony/onnx_io/packed_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"
 
 namespace parsimony::onnx_io {

@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "parsimony/onnx_io/node_impl.h"
-#include "parsimony/onnx_io/packed_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"
 
 namespace parsimony::onnx_io {

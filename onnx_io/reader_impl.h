@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "parsimony/graph/graph.h"
+#include "parsimony/graph/operators/node_view.h"
 #include "parsimony/onnx_io/functions_impl.h"
 #include "parsimony/onnx_io/model_file_impl.h"
 #include "parsimony/onnx_io/reader.h"
@@ -30,9 +31,6 @@ struct Reading {
   std::map<std::string, const ExternalEdit*> unmade;  ///< by weight, if they are lazy
   std::deque<std::vector<std::byte>> unpacked;        ///< elements that share bytes in the file
 };
-
-/// Which initializers no node reads; empty if there are none. @param linked  the finished graph
-std::optional<std::string> note_on_unread(const onnx::GraphProto& graph, const Graph& linked);
 
 /// Reads a graph of the model, and those inside its nodes, into one Graph. Function calls are
 /// inlined.
@@ -136,5 +134,14 @@ class Reader {
   std::vector<bool> left_out_;
   absl::flat_hash_map<std::string, int> opsets_;
 };
+
+/// Lists of tensors whose elements are known, by their number and place, go: SequenceAt becomes an
+/// Identity of the element, ConcatFromSequence a Concat, SplitToSequence a Split. Call before
+/// `finish`.
+void resolve_lists(Graph& graph);
+
+/// Shapes of the node's results, as far as libonnx knows the operator and can tell. Of a version
+/// newer than it knows the last one that it does is asked.
+std::vector<std::optional<Shape>> shapes_by_schema(const NodeView& node);
 
 }  // namespace parsimony::onnx_io

@@ -6,7 +6,6 @@
 #include "parsimony/graph/errors.h"
 #include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/node_impl.h"
-#include "parsimony/onnx_io/packed_impl.h"
 #include "parsimony/onnx_io/reader_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"
 

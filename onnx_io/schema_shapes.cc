@@ -1,5 +1,3 @@
-#include "parsimony/onnx_io/schema_shapes.h"
-
 #include <onnx/defs/schema.h>
 #include <onnx/defs/shape_inference.h>
 #include <onnx/onnx_pb.h>
@@ -9,6 +7,7 @@
 #include <exception>
 
 #include "parsimony/onnx_io/graph_file_impl.h"
+#include "parsimony/onnx_io/reader_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"
 
 namespace parsimony::onnx_io {

@@ -3,18 +3,35 @@
 
 #include <onnx/onnx_pb.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "parsimony/base/types.h"
 #include "parsimony/graph/graph.h"
 #include "parsimony/graph/host_tensor.h"
 #include "parsimony/graph/model_editor.h"
 #include "parsimony/onnx_io/external_data.h"
 
 namespace parsimony::onnx_io {
+
+/// Are its elements of fewer than 8 bits, which share bytes in a file? In memory each has a byte of
+/// its own, so that a slice of them is one of bytes.
+/// @source ONNX, "4 bit integer types": the first element lies in the lowest bits
+inline bool is_packed(DType dtype) { return bits_of(dtype) < 8 * size_of(dtype); }
+
+/// What so many elements take in a file.
+int64_t file_bytes(DType dtype, int64_t count);
+
+/// One byte per element, with its sign. @param stride distance of the bytes that elements share
+std::vector<std::byte> unpacked(const std::byte* data, int64_t stride, DType dtype, int64_t count);
+
+/// The inverse.
+std::vector<std::byte> packed(std::span<const std::byte> elements, DType dtype);
 
 Shape dims_of(const onnx::TensorProto& tensor);
 

@@ -40,20 +40,17 @@ Lower find_lowering(std::string_view domain, std::string_view op);
 /// Type promotion: converts the operands of elementwise operators to one type, like torch.
 void promote(Lowering& lowering);
 
-// lower_activation.cc
+// lower_layers.cc
 void lower_gelu(Lowering& s);
 void lower_mish(Lowering& s);
 void lower_mod(Lowering& s);
 void lower_logical(Lowering& s);
-
-// lower_normalisation.cc
 void lower_group_normalization(Lowering& s);
+void lower_recurrent(Lowering& s);
 
 // lower_pooling.cc
 void lower_max_pool(Lowering& s);
 void lower_average_pool(Lowering& s);
-
-// lower_adaptive.cc
 void lower_adaptive_average_pool(Lowering& s);
 void lower_adaptive_max_pool(Lowering& s);
 
@@ -62,8 +59,5 @@ void lower_reduce(Lowering& s);
 void lower_reduce_sum(Lowering& s);
 void lower_resize(Lowering& s);
 void lower_filled(Lowering& s);
-
-// lower_recurrent.cc
-void lower_recurrent(Lowering& s);
 
 }  // namespace parsimony::onnx_io

@@ -3,8 +3,8 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/onnx_io/editor.h"
-#include "parsimony/onnx_io/packed_impl.h"
 #include "parsimony/onnx_io/reader.h"
+#include "parsimony/onnx_io/tensor_impl.h"
 #include "tests/onnx_io/fixture.h"
 
 namespace parsimony::onnx_io::test {

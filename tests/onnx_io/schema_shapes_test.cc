@@ -1,11 +1,10 @@
-#include "parsimony/onnx_io/schema_shapes.h"
-
 #include <gtest/gtest.h>
 #include <onnx/defs/schema.h>
 
 #include "parsimony/graph/infer.h"
 #include "parsimony/graph/operators/schema.h"
 #include "parsimony/onnx_io/reader.h"
+#include "parsimony/onnx_io/reader_impl.h"
 #include "tests/onnx_io/fixture.h"
 
 namespace parsimony::onnx_io::test {
