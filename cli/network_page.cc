@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "parsimony/base/files.h"
-#include "parsimony/report/html/network.h"
+#include "parsimony/report/html/page.h"
 
 namespace parsimony::cli {
 

@@ -6,10 +6,10 @@
 #include <type_traits>
 #include <vector>
 
+#include "parsimony/report/explain.h"
 #include "parsimony/report/inspect.h"
 #include "parsimony/report/json_impl.h"
 #include "parsimony/report/ledger_point.h"
-#include "parsimony/report/scales.h"
 #include "parsimony/speedup/depth.h"
 
 namespace parsimony {

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
+#include <string_view>
+#include <vector>
 
-#include "parsimony/report/html/shell_impl.h"
+#include "parsimony/base/sha256.h"
 #include "parsimony/report/html/tables_impl.h"
 #include "parsimony/report/html/texts_impl.h"
 #include "parsimony/report/sweep/format.h"
@@ -11,6 +14,45 @@
 
 namespace parsimony {
 namespace {
+
+/// What all pages are made of: one file that fetches nothing and runs only its own scripts.
+struct HtmlPage {
+  std::string title;
+  std::string_view style;
+  std::string body;                       ///< markup
+  std::string data_id;                    ///< of the element that carries `data`
+  std::string data;                       ///< JSON
+  std::vector<std::string_view> scripts;  ///< without them the data stay away, too
+};
+
+/// Scripts run only with the page's nonce, and nothing may be fetched from anywhere.
+std::string policy(const std::string& nonce) {
+  return "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+         "script-src 'nonce-" +
+         nonce +
+         "'; style-src 'unsafe-inline'; img-src data:; "
+         "base-uri 'none'; form-action 'none'\">\n";
+}
+
+std::string to_html(const HtmlPage& page) {
+  // Who writes a string into what the page shows cannot know it: it depends on that string.
+  const std::string nonce = sha256(page.body + page.data).substr(0, 32);
+  std::string text = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n" +
+                     policy(nonce) +
+                     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                     "<meta name=\"color-scheme\" content=\"light dark\">\n"
+                     "<link rel=\"icon\" href=\"data:,\">\n<title>" +
+                     escaped(page.title) + "</title>\n<style>\n" + std::string(page.style) +
+                     "</style>\n</head>\n<body>\n" + page.body;
+  if (!page.scripts.empty()) {
+    text += "<script type=\"application/json\" id=\"" + page.data_id + "\">" +
+            script_safe(page.data) + "</script>\n";
+  }
+  for (const std::string_view script : page.scripts) {
+    text += "<script nonce=\"" + nonce + "\">\n" + std::string(script) + "</script>\n";
+  }
+  return text + "</body>\n</html>\n";
+}
 
 std::string paragraph(std::string_view text, std::string_view kind = {}) {
   const std::string attribute =
@@ -204,6 +246,19 @@ std::string to_html(const SweepReport& report) {
     page.data = chart_json(report);
     page.scripts = {chart_library(), page_script()};
   }
+  return to_html(page);
+}
+
+std::string to_html(const NetworkPicture& picture) {
+  HtmlPage page;
+  page.title = picture.model + " – Parsimony";
+  page.style = network_style();
+  page.body = std::string(network_body());
+  page.data_id = "network-data";
+  page.data = to_json(picture);
+  const std::string script =
+      "'use strict';\n(() => {\n" + std::string(network_script()) + "})();\n";
+  page.scripts = {script};
   return to_html(page);
 }
 

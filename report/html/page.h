@@ -1,8 +1,9 @@
-// The report as a self-contained HTML page.
+// Self-contained HTML pages: the report of a sweep, the picture of a network.
 #pragma once
 
 #include <string>
 
+#include "parsimony/report/network/picture.h"
 #include "parsimony/report/sweep/summary.h"
 
 namespace parsimony {
@@ -14,5 +15,11 @@ std::string to_html(const SweepReport& report);
 
 /// Can the page draw charts? Without the built-in chart library it has tables only.
 bool has_charts();
+
+/// Boxes to scroll, zoom and click. Names in the picture are escaped; the page loads nothing and
+/// runs only its own script.
+///
+///     write_file("network.html", to_html(picture_of(graph, facts, coupling, probe)));
+std::string to_html(const NetworkPicture& picture);
 
 }  // namespace parsimony

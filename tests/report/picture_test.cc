@@ -9,7 +9,7 @@
 #include "parsimony/graph/infer.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
-#include "parsimony/report/html/network.h"
+#include "parsimony/report/html/page.h"
 #include "tests/support/fixture.h"
 
 namespace parsimony::test {
