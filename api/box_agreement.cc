@@ -1,10 +1,9 @@
-#include "parsimony/api/box_agreement.h"
-
 #include <algorithm>
 #include <functional>
 #include <vector>
 
 #include "parsimony/api/errors.h"
+#include "parsimony/api/output_metrics.h"
 #include "parsimony/base/errors.h"
 
 namespace parsimony {

@@ -1,14 +1,37 @@
-// Measures how important a group's channels are to the network's outputs.
+// Trial pruning on the graph alone, and how important a group's channels then are to the outputs.
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
-#include "parsimony/api/trial.h"
+#include "parsimony/graph/infer.h"
+#include "parsimony/graph/model_editor.h"
+#include "parsimony/masks/axis_mask.h"
 #include "parsimony/pruners/budget.h"
+#include "parsimony/speedup/plan.h"
 
 namespace parsimony {
+
+/// A network with the shapes inferred with `probe`, and its groups.
+struct Coupled {
+  const Graph& graph;
+  const Probe& probe;
+  const Facts& facts;
+  const Coupling& coupling;
+};
+
+/// A network that was pruned by masks, and how.
+struct Trial {
+  Plan plan;
+  GraphEditor editor;
+
+  const Graph& graph() const { return editor.graph(); }
+};
+
+/// Empty if the network cannot be pruned by these masks.
+std::optional<Trial> cut(const Coupled& network, const AxisMasks& masks);
 
 /// R² of a smaller network's outputs relative to the original's, 0..1, for instance
 /// NetworkComparison::r_squared().

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "parsimony/api/errors.h"
-#include "parsimony/api/installed.h"
+#include "parsimony/api/torch_component.h"
 #include "parsimony/base/files.h"
 #include "parsimony/base/temporary_folder.h"
 #include "parsimony/checkpoints/match.h"

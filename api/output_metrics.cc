@@ -7,7 +7,6 @@
 #include <map>
 #include <numeric>
 
-#include "parsimony/api/box_agreement.h"
 #include "parsimony/api/errors.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/configs/loss_spec.h"

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "parsimony/api/importance.h"
 #include "parsimony/api/prune.h"
-#include "parsimony/api/trial.h"
 #include "parsimony/pruners/importance.h"
 
 namespace parsimony {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "parsimony/api/comparison.h"
+#include "parsimony/api/data_engine.h"
 #include "parsimony/api/errors.h"
 #include "parsimony/speedup/small_network.h"
 

@@ -11,7 +11,6 @@
 #include <thread>
 
 #include "parsimony/api/errors.h"
-#include "parsimony/api/installed.h"
 #include "parsimony/engines/machine/blas.h"
 #include "parsimony/engines/machine/processor.h"
 
@@ -119,5 +118,16 @@ TorchComponent& LazyTorch::loaded() const {
 }
 
 bool has_torch_component() { return fs::exists(component_path()); }
+
+namespace fs = std::filesystem;
+
+fs::path installed_file(const std::string& name) {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  const fs::path beside =
+      (program.parent_path() / PARSIMONY_COMPONENT_FROM_BIN / name).lexically_normal();
+  const fs::path installed = fs::path(PARSIMONY_COMPONENT_FOLDER) / name;
+  return !fs::exists(beside, error) && fs::exists(installed, error) ? installed : beside;
+}
 
 }  // namespace parsimony

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -137,5 +138,9 @@ class LazyTorch final : public Engine {
 
 /// Does the component exist?
 bool has_torch_component();
+
+/// Beside the command, in the build tree or installed; or at the installation prefix, for other
+/// programs.
+std::filesystem::path installed_file(const std::string& name);
 
 }  // namespace parsimony

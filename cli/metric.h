@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/api/comparison.h"
+#include "parsimony/api/data_engine.h"
 #include "parsimony/api/output_metrics.h"
 #include "parsimony/report/prune_report.h"
 

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "parsimony/api/data/arrays.h"
 #include "parsimony/api/open_model.h"
 #include "parsimony/api/prune_file.h"
-#include "parsimony/api/sample.h"
 #include "parsimony/api/supplies.h"
 #include "parsimony/api/torch_component.h"
 #include "parsimony/base/files.h"

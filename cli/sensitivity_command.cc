@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "parsimony/api/apply.h"
-#include "parsimony/api/comparison.h"
 #include "parsimony/api/data_engine.h"
 #include "parsimony/api/network_error.h"
 #include "parsimony/api/sensitivity.h"

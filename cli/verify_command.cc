@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "parsimony/api/data/arrays.h"
 #include "parsimony/api/engines.h"
 #include "parsimony/api/reference.h"
-#include "parsimony/api/sample.h"
 #include "parsimony/api/torch_component.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"

@@ -2,9 +2,7 @@
 #include <cmath>
 #include <random>
 
-#include "parsimony/api/data/files.h"
 #include "parsimony/api/data/image.h"
-#include "parsimony/api/data/image_spec.h"
 #include "parsimony/api/data/input_source.h"
 #include "parsimony/api/errors.h"
 #include "parsimony/base/files.h"

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "parsimony/api/data/files.h"
 #include "parsimony/api/data/input_source.h"
 #include "parsimony/api/errors.h"
 #include "parsimony/base/files.h"

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "parsimony/api/importance.h"
-#include "parsimony/api/latency/command_meter.h"
 #include "parsimony/api/latency/measure.h"
+#include "parsimony/api/latency/meters.h"
 #include "parsimony/pruners/allocate.h"
 
 namespace parsimony {

@@ -1,13 +1,17 @@
 // Fills the tables from which a network's latency is predicted.
 #pragma once
 
+#include <cstddef>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
-#include "parsimony/api/trial.h"
+#include "parsimony/api/importance.h"
+#include "parsimony/graph/graph.h"
+#include "parsimony/graph/operators/factor.h"
 #include "parsimony/pruners/latency/model.h"
 
 namespace parsimony {
@@ -47,5 +51,20 @@ struct TablesMeasured {
 TablesMeasured measure_subgraphs(const Coupled& network, std::span<const Subgraph> subgraphs,
                                  LatencyMeter& meter, LatencyTables& tables,
                                  const std::function<void(std::string_view what)>& progress = {});
+
+/// A graph that owns its constants; the weights are views of the network's. Moving it does not
+/// invalidate the views.
+struct StandaloneSubgraph {
+  Graph graph;
+  std::deque<std::vector<std::byte>> memory;
+};
+
+/// Extracts `nodes` of `network`. Operands from other nodes become inputs, with the shape that
+/// `facts` knows; values computed from shapes become constants; values computed from weights alone
+/// are computed in the subgraph. The outputs are the results that no node of the subgraph reads,
+/// and those that others read.
+/// @throws UnsupportedError if the shape of an operand is not known
+StandaloneSubgraph standalone_subgraph(const Graph& network, const Facts& facts,
+                                       std::span<const NodeId> nodes);
 
 }  // namespace parsimony

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/api/latency/engine_meter.h"
+#include "parsimony/api/latency/meters.h"
 #include "parsimony/api/prune.h"
 #include "parsimony/configs/latency_file.h"
 

@@ -1,10 +1,9 @@
-#include "parsimony/api/blame.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <fstream>
 
+#include "parsimony/api/prune_model.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/onnx_io/reader.h"
 #include "tests/support/fixture.h"

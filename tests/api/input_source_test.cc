@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "parsimony/api/data/image_spec.h"
+#include "parsimony/api/data/image.h"
 #include "parsimony/api/data/input_data.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <set>
 
-#include "parsimony/api/latency/standalone_subgraph.h"
+#include "parsimony/api/latency/measure.h"
 #include "parsimony/api/prune.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/words.h"

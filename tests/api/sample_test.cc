@@ -1,8 +1,7 @@
 // Arrays from files as inputs of a network.
-#include "parsimony/api/sample.h"
-
 #include <gtest/gtest.h>
 
+#include "parsimony/api/data/arrays.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/masks/tensor_file.h"

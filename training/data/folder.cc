@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "parsimony/api/data/files.h"
 #include "parsimony/api/data/image.h"
+#include "parsimony/api/data/input_source.h"
 #include "parsimony/api/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/training/data/errors.h"

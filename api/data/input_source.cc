@@ -1,4 +1,4 @@
-#include "parsimony/api/data/files.h"
+#include "parsimony/api/data/input_source.h"
 
 #include <algorithm>
 #include <cctype>
