@@ -6,7 +6,6 @@
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/outputs.h"
-#include "parsimony/cli/progress.h"
 #include "parsimony/cli/terminal.h"
 #include "parsimony/report/text.h"
 

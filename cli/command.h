@@ -82,4 +82,10 @@ void print(const std::string& text);
 /// Writes a line of text to standard error, while work goes on.
 void log_line(const std::string& line);
 
+/// Writes report.html, .md, .csv and .json of the folders' ledgers into `out`.
+/// @param tensorboard  folder for event files of the trade-off; may be empty
+/// @returns a summary for people. @throws IoError, ModelError, UnsupportedError
+std::string write_report(const std::vector<std::string>& folders, const std::string& out,
+                         const std::string& title, const std::string& tensorboard = {});
+
 }  // namespace parsimony::cli

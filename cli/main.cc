@@ -1,20 +1,167 @@
-// The command: exceptions become a line on standard error and an exit code.
+// The command line as a whole; exceptions become a line on standard error and an exit code.
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 
+#include "parsimony/api/own_operators.h"
+#include "parsimony/api/torch_component.h"
 #include "parsimony/base/errors.h"
-#include "parsimony/cli/app.h"
 #include "parsimony/cli/command.h"
+#include "parsimony/cli/errors.h"
+#include "parsimony/cli/model.h"
+#include "parsimony/cli/options.h"
 #include "parsimony/cli/terminal.h"
+#include "parsimony/engines/onnx_runtime.h"
 
+namespace parsimony::cli {
 namespace {
 
-using parsimony::cli::Exit;
+/// Newer versions of CLI11 would wrap footers and remove their indentation.
+template <typename Formatter>
+void leave_footers_as_written(Formatter& formatter) {
+  if constexpr (requires { formatter.enable_footer_formatting(false); }) {
+    formatter.enable_footer_formatting(false);
+  }
+}
+
+void add_options(CLI::App& app, Session& session) {
+  leave_footers_as_written(*app.get_formatter());  // which the commands share
+  CLI::Option* version = app.add_flag("--version", session.version, "Print the version and exit");
+  app.add_flag("--json", session.json, "With --version: also of what it runs on, as JSON")
+      ->needs(version);
+  app.add_flag("-q,--quiet", session.quiet, "Print nothing but errors and what was asked for");
+  app.add_flag("-v,--verbose", session.verbosity, "Print more");
+  app.add_flag("--after-input", session.after_input,
+               "Load libtorch, and read files once standard input has ended: for programs that "
+               "start the command while they still write them");
+  add_own_operator_options(app, session.own);
+  add_limit_options(app, session.limits);
+  app.require_subcommand(0, 1);  // our message lists candidates
+  app.footer(
+      "Exit codes: 0 done, 1 verification failed, 2 usage or configuration,\n"
+      "3 unsupported, 4 file or I/O, 70 a bug of ours.");
+  add_prune(app, session);
+  add_speedup(app, session);
+  add_inspect(app, session);
+  add_explain(app, session);
+  add_apply(app, session);
+  add_verify(app, session);
+  add_sensitivity(app, session);
+  add_import(app, session);
+  add_know(app, session);
+  add_export(app, session);
+  add_doctor(app, session);
+  add_train(app, session);
+  add_finetune(app, session);
+  add_sweep(app, session);
+  add_report(app, session);
+  add_bench(app, session);
+  add_man(app, session);
+  add_completion(app, session);
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+/// The first word that no option of ours begins: it must be a command.
+void check_command(const CLI::App& app, int argc, char** argv) {
+  const std::vector<std::string> known = command_names(app);
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word.starts_with('-')) {
+      const CLI::Option* option = app.get_option_no_throw(std::string(word));
+      if (option != nullptr && option->get_items_expected_max() > 0) ++i;  // its value
+      continue;
+    }
+    if (std::find(known.begin(), known.end(), word) != known.end()) return;
+    throw errors::unknown_command(word, known);
+  }
+}
+
+/// Converts CLI11's error.
+ConfigError usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  const auto named = app.get_subcommands();
+  const std::string command = named.empty() ? std::string() : named[0]->get_name();
+  const std::vector<std::string> left = app.remaining(true);
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr || left.empty()) {
+    return errors::usage(command, error.what());
+  }
+  std::vector<std::string> known = option_names(app);
+  if (!named.empty()) {
+    const std::vector<std::string> own = option_names(*named[0]);
+    known.insert(known.end(), own.begin(), own.end());
+  }
+  return errors::unexpected(command, left[0], known);
+}
+
+/// Of us and of the libraries that are loaded at run time.
+std::string version_text(bool json) {
+  if (!json) return "parsimony " PARSIMONY_VERSION "\n";
+  nlohmann::ordered_json text;
+  text["parsimony"] = PARSIMONY_VERSION;
+  text["libtorch"] = has_torch_component();
+  text["onnxruntime"] = nullptr;
+  try {
+    const runtime::OnnxRuntime library = runtime::find_onnx_runtime();
+    text["onnxruntime"] = {{"version", library.version()}, {"path", library.path()}};
+  } catch (const UnsupportedError&) {  // there is none
+  }
+  return text.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+std::string command_line(int argc, char** argv) {
+  std::string text = "parsimony";
+  for (int i = 1; i < argc; ++i) text += std::string(" ") + argv[i];
+  return text;
+}
+
+/// Runs the command. Prints help and results; leaves errors to the caller.
+/// @throws parsimony::Error
+void run(int argc, char** argv) {
+  before_libtorch(allow_large_pages);  // its tensors are large and short-lived
+  CLI::App app("Makes trained neural networks smaller and proves the result.", "parsimony");
+  Session session;
+  session.command_line = command_line(argc, argv);
+  session.words.assign(argv, argv + argc);
+  add_options(app, session);
+  check_command(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0) throw usage_error(app, error);
+    app.exit(error);  // prints the help or the version that was asked for
+    print("");
+    return;
+  }
+  if (session.version) return print(version_text(session.json));
+  if (!session.run) {
+    print(app.help());
+    throw errors::usage({}, "a command is missing");
+  }
+  apply(session.limits);
+  runtime::disable_telemetry();
+  add_own_operators(session.own);
+  std::jthread libtorch;
+  if (session.after_input) {
+    libtorch = loading_torch_component();
+    for (char ignored = 0; read(STDIN_FILENO, &ignored, 1) > 0;) {
+    }
+  }
+  session.run();
+}
 
 int failed(const std::exception& error, Exit code) {
-  using namespace parsimony::cli;
   const std::string name = coloured("parsimony:", Colour::kRed, Stream::kErr);
   std::fprintf(stderr, "%s %s\n", name.c_str(), error.what());
   if (code == Exit::kBug) {
@@ -25,8 +172,11 @@ int failed(const std::exception& error, Exit code) {
 }
 
 }  // namespace
+}  // namespace parsimony::cli
 
 int main(int argc, char** argv) {
+  using parsimony::cli::Exit;
+  using parsimony::cli::failed;
   try {
     parsimony::cli::run(argc, argv);
     return static_cast<int>(Exit::kDone);

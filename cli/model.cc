@@ -1,14 +1,18 @@
 #include "parsimony/cli/model.h"
 
+#ifdef PARSIMONY_HAS_MIMALLOC
+#include <mimalloc.h>
+#endif
+
 #include <cstdint>
+#include <cstdlib>
 
 #include "parsimony/api/known_networks.h"
 #include "parsimony/api/open_model.h"
 #include "parsimony/base/files.h"
 #include "parsimony/checkpoints/checkpoint.h"
-#include "parsimony/cli/large_pages.h"
 #include "parsimony/cli/options.h"
-#include "parsimony/cli/progress.h"
+#include "parsimony/cli/terminal.h"
 
 namespace parsimony::cli {
 namespace {
@@ -16,6 +20,13 @@ namespace {
 constexpr int64_t kLargeFile = int64_t{16} << 20;
 
 }  // namespace
+
+void allow_large_pages() {
+#ifdef PARSIMONY_HAS_MIMALLOC
+  const char* value = std::getenv("MIMALLOC_LARGE_OS_PAGES");
+  if (value == nullptr || *value == '\0') mi_option_enable(mi_option_large_os_pages);
+#endif
+}
 
 std::unique_ptr<EditableFile> open_model(const std::string& path,
                                          const std::vector<std::string>& specs) {

@@ -21,7 +21,6 @@
 #include "parsimony/cli/network_page.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/outputs.h"
-#include "parsimony/cli/progress.h"
 #include "parsimony/cli/prune_options.h"
 #include "parsimony/cli/terminal.h"
 #include "parsimony/masks/element_mask.h"

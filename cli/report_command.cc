@@ -7,7 +7,6 @@
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/outputs.h"
-#include "parsimony/cli/report_files.h"
 #include "parsimony/report/figures.h"
 #include "parsimony/report/html/page.h"
 #include "parsimony/report/sweep/summary.h"

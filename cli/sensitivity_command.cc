@@ -15,7 +15,7 @@
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/outputs.h"
-#include "parsimony/cli/progress.h"
+#include "parsimony/cli/terminal.h"
 #include "parsimony/pruners/criterion.h"
 #include "parsimony/pruners/statistics.h"
 #include "parsimony/report/prune_report.h"

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 
 namespace parsimony::cli {
@@ -37,6 +39,70 @@ bool has_colours(Stream stream) {
 std::string coloured(std::string_view text, Colour colour, Stream stream) {
   if (!has_colours(stream)) return std::string(text);
   return code_of(colour) + std::string(text) + "\033[0m";
+}
+
+namespace {
+
+using std::chrono::milliseconds;
+constexpr milliseconds kPatience{1000};
+constexpr milliseconds kInterval{100};
+constexpr size_t kBarWidth = 20;
+constexpr const char* kWipe = "\r\033[K";
+
+void to_terminal(const std::string& text) {
+  std::fputs(text.c_str(), stderr);
+  std::fflush(stderr);
+}
+
+}  // namespace
+
+Progress::Progress(std::vector<std::string> stages, bool visible)
+    : stages_(std::move(stages)), started_(std::chrono::steady_clock::now()) {
+  if (visible && is_terminal(Stream::kErr)) {
+    drawer_ = std::thread([this] { draw_until_finished(); });
+  }
+}
+
+Progress::~Progress() { finish(); }
+
+void Progress::begin(std::string_view stage) {
+  const std::lock_guard lock(mutex_);
+  stage_ = stage;
+  const auto at = std::find(stages_.begin(), stages_.end(), stage);
+  if (at != stages_.end()) reached_ = static_cast<size_t>(at - stages_.begin()) + 1;
+}
+
+void Progress::finish() {
+  if (!drawer_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    is_finished_ = true;
+  }
+  finished_.notify_all();
+  drawer_.join();
+}
+
+void Progress::draw_until_finished() {
+  std::unique_lock lock(mutex_);
+  if (finished_.wait_for(lock, kPatience, [this] { return is_finished_; })) return;
+  do {
+    to_terminal(kWipe + line());
+  } while (!finished_.wait_for(lock, kInterval, [this] { return is_finished_; }));
+  to_terminal(kWipe);
+}
+
+std::string Progress::line() const {
+  const auto passed = std::chrono::steady_clock::now() - started_;
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(passed).count();
+  std::string bar(kBarWidth, '.');
+  if (stages_.empty()) {
+    bar[static_cast<size_t>(passed / kInterval) % kBarWidth] = '#';  // nobody knows how far it is
+  } else {
+    const size_t over = reached_ == 0 ? 0 : reached_ - 1;  // a stage counts once it is over
+    const size_t full = kBarWidth * over / stages_.size();
+    bar.replace(0, full, full, '#');
+  }
+  return "[" + bar + "] " + stage_ + ", " + std::to_string(seconds) + " s";
 }
 
 }  // namespace parsimony::cli

@@ -1,15 +1,39 @@
 // The interface to libtorch for the command, besides pruning: training, exports, doctor.
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "parsimony/api/ranks.h"
 #include "parsimony/api/torch_component.h"
-#include "parsimony/cli/export_job.h"
 #include "parsimony/cli/training_request.h"
 #include "parsimony/engines/machine/report.h"
+#include "parsimony/speedup/proof.h"
 
 namespace parsimony::cli {
+
+/// What `export` passes to the component.
+struct ExportJob {
+  std::string model;                ///< TorchScript
+  std::vector<std::string> inputs;  ///< those of --input
+  std::string output;
+  std::vector<std::string> names;  ///< of the outputs; empty: those of `forward`
+  bool dynamic_batch = false;
+  bool fold_batchnorm = false;
+  ProofOptions proof;
+};
+
+/// See Exported of torch_io/export.
+struct ExportOutcome {
+  std::vector<std::string> inputs;
+  std::vector<std::string> outputs;
+  int opset = 0;
+  int64_t nodes = 0;
+  int64_t bytes = 0;
+  std::vector<std::string> notes;
+  Proof proof;
+};
 
 /// Implemented in the same component as TorchComponent.
 class TorchCommands {

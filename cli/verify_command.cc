@@ -11,7 +11,7 @@
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/options.h"
-#include "parsimony/cli/progress.h"
+#include "parsimony/cli/terminal.h"
 #include "parsimony/engines/onnx_runtime.h"
 #include "parsimony/report/speedup.h"
 #include "parsimony/speedup/plan.h"
