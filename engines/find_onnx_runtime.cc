@@ -2,12 +2,21 @@
 #include <filesystem>
 #include <vector>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
-#include "parsimony/engines/errors.h"
 #include "parsimony/engines/onnx_runtime.h"
 
 namespace parsimony::runtime {
 namespace {
+
+/// `tried` lists each location and why it failed.
+UnsupportedError not_found(std::span<const std::string> tried) {
+  std::string text =
+      "ONNX Runtime was not found; give --onnxruntime PATH, or set PARSIMONY_ONNXRUNTIME to its "
+      "libonnxruntime.so, or run tools/ort/install.sh";
+  for (const std::string& place : tried) text += "\n  " + place;
+  return UnsupportedError(text);
+}
 
 namespace fs = std::filesystem;
 
@@ -44,7 +53,7 @@ OnnxRuntime find_onnx_runtime(const std::string& path) {
       tried.emplace_back(error.what());
     }
   }
-  throw errors::not_found(tried);
+  throw not_found(tried);
 }
 
 }  // namespace parsimony::runtime

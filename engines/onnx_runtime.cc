@@ -22,6 +22,15 @@
 namespace parsimony::runtime {
 namespace {
 
+/// `known` are those that the library has.
+UnsupportedError no_provider(std::string_view provider, std::string_view version,
+                             std::span<const std::string> known) {
+  std::string names;
+  for (size_t i = 0; i < known.size(); ++i) names += (i == 0 ? "" : ", ") + known[i];
+  return UnsupportedError("--provider: ONNX Runtime ", version, " has no execution provider ",
+                          in_quotes(provider), "; it has ", names);
+}
+
 template <typename Handle>
 using Owned = std::unique_ptr<Handle, void (*)(Handle*)>;
 
@@ -29,7 +38,7 @@ using Owned = std::unique_ptr<Handle, void (*)(Handle*)>;
 void check(const ort::Api& api, ort::Status* status) {
   if (status == nullptr) return;
   const Owned<ort::Status> owned(status, api.release_status);
-  throw errors::refused(api.get_error_message(status));
+  throw UnsupportedError("ONNX Runtime: ", api.get_error_message(status));
 }
 
 /// 20 of "1.20.1".
@@ -115,7 +124,7 @@ class Bound {
   TensorBytes copy_of(ort::Value* value, const char* name) const {
     int is_tensor = 0;
     if (value != nullptr) check(api_, api_.is_tensor(value, &is_tensor));
-    if (is_tensor == 0) throw errors::no_tensor(name);
+    if (is_tensor == 0) throw UnsupportedError("output ", in_quotes(name), " is no tensor");
     ort::TensorInfo* made = nullptr;
     check(api_, api_.tensor_info(value, &made));
     const Owned<ort::TensorInfo> info(made, api_.release_tensor_info);
@@ -243,7 +252,7 @@ void add_kernels(const ort::Api& api, const ort::ApiBase* base, ort::SessionOpti
     ort::Status* status = library.add_to(options, base);
     if (status == nullptr) continue;
     const Owned<ort::Status> owned(status, api.release_status);
-    throw errors::refused_kernels(library.path, api.get_error_message(status));
+    throw UnsupportedError("--ort-library ", library.path, ": ", api.get_error_message(status));
   }
 }
 
@@ -292,7 +301,7 @@ std::string spelling_of(const Library& library, const std::string& name) {
     return std::ranges::equal(name, other, {}, ::tolower, ::tolower);
   };
   const auto found = std::ranges::find_if(known, alike);
-  if (found == known.end()) throw errors::no_provider(name, library.version, known);
+  if (found == known.end()) throw no_provider(name, library.version, known);
   return *found;
 }
 
@@ -311,7 +320,10 @@ void append_provider(const Library& library, ort::SessionOptions* options,
     status = reinterpret_cast<ort::AppendProvider>(symbol)(options, 0);
   } else {
     const auto* api = library.base->get_api(ort::kProviderVersion);
-    if (api == nullptr) throw errors::too_old_for_providers(library.version);
+    if (api == nullptr) {
+      throw UnsupportedError("--provider: ONNX Runtime ", library.version,
+                             " takes this one since 1.12");
+    }
     std::vector<const char*> keys;
     std::vector<const char*> values;
     for (const std::string& key : provider.keys) keys.push_back(key.c_str());
@@ -330,7 +342,7 @@ void append_provider(const Library& library, ort::SessionOptions* options,
   }
   if (status == nullptr) return;
   const Owned<ort::Status> owned(status, library.api->release_status);
-  throw errors::refused_provider(name, library.api->get_error_message(status));
+  throw UnsupportedError("--provider: ", name, ": ", library.api->get_error_message(status));
 }
 
 template <typename Library>
@@ -377,9 +389,14 @@ void disable_telemetry() { setenv("ORT_DISABLE_TELEMETRY", "1", /*overwrite=*/0)
 OnnxRuntime::OnnxRuntime(const std::string& path) {
   disable_telemetry();
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) throw errors::no_library(path, dlerror());
+  if (handle == nullptr) {
+    throw UnsupportedError("ONNX Runtime cannot be loaded from ", path, ": ", dlerror());
+  }
   void* symbol = dlsym(handle, ort::kApiBaseSymbol);
-  if (symbol == nullptr) throw errors::not_onnx_runtime(path, ort::kApiBaseSymbol);
+  if (symbol == nullptr) {
+    throw UnsupportedError(path, " is a library, but not ONNX Runtime: it has no ",
+                           ort::kApiBaseSymbol);
+  }
   const ort::ApiBase* base = reinterpret_cast<const ort::ApiBase* (*)()>(symbol)();
   auto library = std::make_shared<Library>();
   library->path = file_of(symbol, path);
@@ -388,7 +405,9 @@ OnnxRuntime::OnnxRuntime(const std::string& path) {
   library->base = base;
   library->api = base->get_api(ort::kApiVersion);
   if (library->api == nullptr) {
-    throw errors::too_old(library->path, library->version, ort::kApiVersion);
+    throw UnsupportedError(library->path, " is ONNX Runtime ", library->version,
+                           ", which does not have version ", ort::kApiVersion,
+                           " of its C interface; wanted 1.", ort::kApiVersion, ".0 or newer");
   }
   const ort::Api& api = *library->api;
   ort::Env* env = nullptr;
@@ -425,9 +444,14 @@ std::unique_ptr<Network> OnnxRuntime::open_bytes(std::string model, const Option
 
 void add_kernel_library(const std::string& path) {
   void* handle = dlopen(for_loader(path).c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) throw errors::no_kernel_library(path, dlerror());
+  if (handle == nullptr) {
+    throw UnsupportedError("--ort-library ", path, " cannot be loaded: ", dlerror());
+  }
   void* symbol = dlsym(handle, kRegister);
-  if (symbol == nullptr) throw errors::without_kernels(path, kRegister);
+  if (symbol == nullptr) {
+    throw UnsupportedError("--ort-library ", path,
+                           " is a library, but not one of custom operators: it has no ", kRegister);
+  }
   kernel_libraries().push_back({path, reinterpret_cast<decltype(KernelLibrary::add_to)>(symbol)});
 }
 

@@ -93,7 +93,10 @@ std::vector<Shape> shapes_of(const Graph& graph, const Probe& probe) {
   std::vector<Shape> shapes;
   for (const ValueId input : graph.inputs) {
     const auto& shape = facts.shapes[input];
-    if (!shape) throw errors::unknown_shape(graph.value(input).name);
+    if (!shape) {
+      throw UnsupportedError("the shape of input ", in_quotes(graph.value(input).name),
+                             " is not known; give --input");
+    }
     shapes.push_back(*shape);
   }
   return shapes;
@@ -135,7 +138,9 @@ void set_batch(const Graph& graph, int64_t batch, std::vector<Shape>& shapes) {
   }
   if (has_batch) return;
   const std::string name = graph.inputs.empty() ? "" : graph.value(graph.inputs[0]).name;
-  throw errors::fixed_batch(name, shapes.empty() ? "" : to_string(shapes[0]), batch);
+  throw UnsupportedError("the file fixes input ", in_quotes(name), " to ",
+                         shapes.empty() ? "" : to_string(shapes[0]), ", a batch of ", batch,
+                         " does not fit");
 }
 
 }  // namespace
