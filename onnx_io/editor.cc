@@ -5,16 +5,29 @@
 #include <cstring>
 #include <utility>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/slice.h"
-#include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/model_file_impl.h"
 #include "parsimony/onnx_io/node_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"
 
 namespace parsimony::onnx_io {
 namespace {
+
+ModelError no_such_input(std::string_view node, int input, int inputs) {
+  return ModelError("node ", in_quotes(node), ": no input ", input, ", it has ", inputs);
+}
+
+ModelError name_taken(std::string_view tensor) {
+  return ModelError("tensor ", in_quotes(tensor), ": cannot be added: the name is taken");
+}
+
+ModelError not_dense(std::string_view tensor) {
+  return ModelError("tensor ", in_quotes(tensor),
+                    ": cannot be edited: it is not a dense tensor of numbers");
+}
 
 using onnx::AttributeProto;
 
@@ -38,7 +51,7 @@ Dense dense(ModelFile::Impl& impl, const std::string& name, const Constant& cons
   if (constant.tensor != nullptr) {
     onnx::TensorProto& tensor = *constant.tensor;
     const DType dtype = dtype_of_onnx(tensor.data_type());
-    if (size_of(dtype) == 0) throw errors::not_dense(name);
+    if (size_of(dtype) == 0) throw not_dense(name);
     if (!impl.external_edits.contains(&tensor)) view_of(tensor, name, impl.external);
     if (is_external(tensor)) return {&tensor, nullptr, {}, dtype, dims_of(tensor)};
     if (is_packed(dtype)) return {nullptr, &tensor, {}, dtype, dims_of(tensor)};
@@ -52,7 +65,7 @@ Dense dense(ModelFile::Impl& impl, const std::string& name, const Constant& cons
     return {
         nullptr, nullptr, attribute.mutable_floats(), DType::kFloat32, {attribute.floats_size()}};
   }
-  throw errors::not_dense(name);
+  throw not_dense(name);
 }
 
 void set_dims(onnx::TensorProto& tensor, const Shape& dims) {
@@ -141,14 +154,17 @@ void OnnxEditor::copy(const std::string& name, const std::string& of, const std:
   const PlacedNode placed = index.node(consumer);
   const Constant& original = index.constant(of);
   if (input < 0 || input >= placed.node->input_size()) {
-    throw errors::no_such_input(consumer, input, placed.node->input_size());
+    throw no_such_input(consumer, input, placed.node->input_size());
   }
   Scope& scope = *original.scope;
-  if (!name.starts_with(scope.prefix)) throw errors::copy_outside(name, of);
+  if (!name.starts_with(scope.prefix)) {
+    throw ModelError("tensor ", in_quotes(name), ": cannot be added: a copy of ", in_quotes(of),
+                     " must be in the same graph");
+  }
   const std::string own_name = name.substr(scope.prefix.size());
   const auto known = impl_.copies.find(name);
   if (known == impl_.copies.end()) {
-    if (index.is_used(own_name)) throw errors::name_taken(name);
+    if (index.is_used(own_name)) throw name_taken(name);
     onnx::TensorProto tensor = tensor_from(original);
     tensor.set_name(own_name);
     const auto edit = impl_.external_edits.find(original.tensor);
@@ -158,7 +174,7 @@ void OnnxEditor::copy(const std::string& name, const std::string& of, const std:
     }
     impl_.copies[name] = of;
   } else if (known->second != of) {
-    throw errors::name_taken(name);
+    throw name_taken(name);
   }
   index.set_input(placed, input, own_name);
   impl_.edited = true;
@@ -186,7 +202,10 @@ void OnnxEditor::slice(const std::string& name, std::span<const AxisKeep> axes) 
 void OnnxEditor::zero_smallest(const std::string& name, int64_t count) {
   const Dense whole = dense(impl_, name, impl_.index->constant(name));
   const int64_t elements = element_count(whole.dims);
-  if (count < 0 || count > elements) throw errors::too_many_zeros(name, count, elements);
+  if (count < 0 || count > elements) {
+    throw ModelError("tensor ", in_quotes(name), ": cannot set ", count,
+                     " elements to zero: it has ", elements);
+  }
   if (count == 0) return;
   if (whole.external != nullptr) {
     ExternalEdit& edit = external_edit(impl_, *whole.external);
@@ -279,7 +298,7 @@ void OnnxEditor::set_input(const std::string& key, int input, const HostTensor& 
   ModelIndex& index = *impl_.index;
   const PlacedNode placed = index.node(key);
   onnx::NodeProto& node = *placed.node;
-  if (input < 0) throw errors::no_such_input(key, input, node.input_size());
+  if (input < 0) throw no_such_input(key, input, node.input_size());
   const std::string wanted = key_of(node) + "_input" + std::to_string(input);
   const std::string old = input < node.input_size() ? node.input(input) : std::string();
   const std::string full = placed.scope->own(old);

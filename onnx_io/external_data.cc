@@ -30,6 +30,11 @@ struct ExternalData::Mapping {
 
 namespace {
 
+ModelError bad_location(std::string_view tensor, std::string_view location, std::string_view why) {
+  return ModelError("tensor ", in_quotes(tensor), ": external data location ", in_quotes(location),
+                    " ", why);
+}
+
 bool lies_in(const fs::path& real, const fs::path& real_folder) {
   const auto [end, ignored] =
       std::mismatch(real_folder.begin(), real_folder.end(), real.begin(), real.end());
@@ -42,16 +47,16 @@ bool lies_in(const fs::path& real, const fs::path& real_folder) {
 fs::path checked_path(std::string_view tensor, const std::string& model_path,
                       const std::string& folder, const std::string& location) {
   const fs::path relative(location);
-  if (location.empty()) throw errors::bad_location(tensor, location, "is missing");
+  if (location.empty()) throw bad_location(tensor, location, "is missing");
   if (location.find('\0') != std::string::npos) {
-    throw errors::bad_location(tensor, location, "is not a file name");
+    throw bad_location(tensor, location, "is not a file name");
   }
   if (relative.is_absolute()) {
-    throw errors::bad_location(tensor, location, "is absolute; it must lie in the model's folder");
+    throw bad_location(tensor, location, "is absolute; it must lie in the model's folder");
   }
   for (const fs::path& part : relative) {
     if (part == "..") {
-      throw errors::bad_location(tensor, location, "leaves the model's folder (\"..\")");
+      throw bad_location(tensor, location, "leaves the model's folder (\"..\")");
     }
   }
   const fs::path wanted = fs::path(folder) / relative;
@@ -63,8 +68,8 @@ fs::path checked_path(std::string_view tensor, const std::string& model_path,
   if (lies_in(real, real_folder)) return real;
   const fs::path real_model = fs::canonical(model_path, error);
   if (error || real.parent_path() != real_model.parent_path()) {
-    throw errors::bad_location(tensor, location,
-                               "is a link that leaves the model's folder; put the file there");
+    throw bad_location(tensor, location,
+                       "is a link that leaves the model's folder; put the file there");
   }
   return real;
 }
@@ -109,7 +114,9 @@ ExternalData::Range ExternalData::locate(std::string_view tensor, const std::str
   const File& file = mapping(tensor, location).file;
   if (bytes < 0) bytes = std::max<int64_t>(file.bytes - offset, 0);
   if (offset < 0 || offset > file.bytes || bytes > file.bytes - offset) {
-    throw errors::bad_range(tensor, location, offset, bytes, file.bytes);
+    throw ModelError("tensor ", in_quotes(tensor), ": external data: wanted ", bytes,
+                     " bytes from offset ", offset, " of ", in_quotes(location),
+                     ", found a file of ", file.bytes, " bytes");
   }
   return {file.data + offset, bytes};
 }

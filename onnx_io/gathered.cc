@@ -5,17 +5,30 @@
 #include <utility>
 #include <vector>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/graph/operators/factor.h"
 #include "parsimony/masks/axis_mask.h"
 #include "parsimony/onnx_io/editor.h"
-#include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/masked.h"
 #include "parsimony/onnx_io/model_file_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"
 
 namespace parsimony::onnx_io {
 namespace {
+
+/// Of the masked original, in engines that read files.
+UnsupportedError other_channels(std::string_view tensor) {
+  return UnsupportedError("tensor ", in_quotes(tensor),
+                          " loses other elements than channels that were found without the options "
+                          "of the pruning, so that operators that mix them cannot be masked");
+}
+
+UnsupportedError not_gathered(std::string_view node) {
+  return UnsupportedError(
+      "node ", in_quotes(node),
+      " depends on channels of which some are absent, in a form that cannot be masked in a file");
+}
 
 /// A dimension of which some elements are absent.
 struct Gap {
@@ -62,11 +75,11 @@ class Gathering {
       const DimClassId dim_class = coupling_.dim_class_of(v, slice.axis);
       if (dim_class == kNone) continue;
       const auto channels = coupling_.channels(dim_class);
-      if (std::ssize(channels) != slice.size) throw errors::other_channels(slice.tensor);
+      if (std::ssize(channels) != slice.size) throw other_channels(slice.tensor);
       for (int64_t i = 0; i < slice.size; ++i) {
         if (stays[i] != 0) continue;
         const ChannelId& channel = channels[i];
-        if (channel.group == kNone) throw errors::other_channels(slice.tensor);
+        if (channel.group == kNone) throw other_channels(slice.tensor);
         masks_.keep[channel.group][channel.channel] = 0;
       }
     }
@@ -99,7 +112,7 @@ class Gathering {
       if (keep.empty()) continue;
       const auto long_ones = std::ranges::count_if(
           term.labels, [&](int label) { return factors.labels[label].size > 1; });
-      if (summed && long_ones > 1) throw errors::not_gathered(label_of(graph_, node));
+      if (summed && long_ones > 1) throw not_gathered(label_of(graph_, node));
       const auto& shape = facts_.shapes[term.value];
       gaps.push_back({term.value, term.dim, std::ssize(coupling_.channels(dim_class)),
                       shape ? std::ssize(*shape) : term.dim + 1, std::move(keep)});
@@ -117,9 +130,16 @@ class Gathering {
 
   void surround(const Node& node, const std::vector<Gap>& gaps) {
     constexpr int kWhere = 9;  // the first opset that has it
-    if (file_.opset() < kWhere) throw errors::old_opset(file_.opset(), kWhere);
+    if (file_.opset() < kWhere) {
+      throw UnsupportedError("operators that mix channels are masked from opset ", kWhere,
+                             " on, not in opset ", file_.opset());
+    }
     // Which results belong to the channels removed is not known.
-    if (is_own(node)) throw errors::own_operator_mixes(node.op);
+    if (is_own(node)) {
+      throw UnsupportedError(
+          "operator ", node.op,
+          ": it mixes channels, and which results belong to those removed is not known");
+    }
     const std::string key = key_of(graph_, node);
     for (const PlanInteger& integer : plan_.integers) {
       if (integer.node == key) follow(integer);
@@ -130,7 +150,7 @@ class Gathering {
     for (const Gap& gap : gaps) {
       // Two operands that are one value may lack elements of different dimensions.
       if (std::ranges::count(node.inputs, gap.value) > 1) {
-        throw errors::not_gathered(label_of(graph_, node));
+        throw not_gathered(label_of(graph_, node));
       }
       for (size_t i = 0; i < node.inputs.size(); ++i) {
         if (node.inputs[i] != gap.value) continue;

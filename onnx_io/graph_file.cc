@@ -6,14 +6,19 @@
 #include <map>
 #include <string_view>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/attributes.h"
 #include "parsimony/graph/elements.h"
-#include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/graph_file_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"
 
 namespace parsimony::onnx_io {
 namespace {
+
+UnsupportedError not_writable(std::string_view what, std::string_view why) {
+  return UnsupportedError(in_quotes(what), " ", why,
+                          ": it cannot be written as an ONNX model of its own");
+}
 
 using onnx::AttributeProto;
 
@@ -64,7 +69,7 @@ void set_tensor(AttributeProto& to, const Attribute& value, const std::string& t
 }
 
 void add_node(const Graph& graph, const Node& node, onnx::GraphProto& to) {
-  if (node.has_subgraph) throw errors::not_writable(label_of(graph, node), "has a body");
+  if (node.has_subgraph) throw not_writable(label_of(graph, node), "has a body");
   onnx::NodeProto& proto = *to.add_node();
   proto.set_name(node.name);
   proto.set_op_type(node.op);
@@ -78,7 +83,7 @@ void add_node(const Graph& graph, const Node& node, onnx::GraphProto& to) {
 void add_weight(const Value& value, const Weight& weight, onnx::GraphProto& to) {
   const bool lacks = weight.data == nullptr && weight.count() > 0;
   if (size_of(weight.dtype) == 0 || lacks) {
-    throw errors::not_writable(value.name, "has no numbers");
+    throw not_writable(value.name, "has no numbers");
   }
   onnx::TensorProto& tensor = *to.add_initializer();
   tensor.set_name(value.name);
@@ -118,7 +123,7 @@ void set_type(const Value& value, onnx::ValueInfoProto& info) {
 }
 
 onnx::ModelProto model_of(const Graph& graph) {
-  if (graph.format != "onnx") throw errors::not_writable(graph.format, "is not of ONNX");
+  if (graph.format != "onnx") throw not_writable(graph.format, "is not of ONNX");
   onnx::ModelProto model;
   model.set_ir_version(kIrVersion);
   onnx::GraphProto& to = *model.mutable_graph();

@@ -83,7 +83,8 @@ void parse(const OpenFile& source, const std::string& path, onnx::ModelProto& mo
   }
   // A model begins with its version and producer; what else fails to parse was never one.
   if (model.ir_version() > 0 && model.has_graph()) {
-    throw errors::truncated(path, stream.ByteCount(), source.size);
+    throw ModelError(path, ": truncated or damaged: reading stopped at byte ", stream.ByteCount(),
+                     " of ", source.size);
   }
   throw errors::bad_model(path, "not an ONNX model");
 }
@@ -98,7 +99,8 @@ int64_t opset_of(const onnx::ModelProto& model) {
 void check_versions(const std::string& path, const onnx::ModelProto& model) {
   const int64_t ir = model.ir_version();
   if (ir < kLowestIrVersion || ir > kHighestIrVersion) {
-    throw errors::bad_ir_version(path, ir, kLowestIrVersion, kHighestIrVersion);
+    throw UnsupportedError(path, ": IR version ", ir, ": wanted ", kLowestIrVersion, " to ",
+                           kHighestIrVersion, "; export the model with another version");
   }
   if (model.opset_import().empty()) {
     throw errors::bad_model(
@@ -108,7 +110,9 @@ void check_versions(const std::string& path, const onnx::ModelProto& model) {
   }
   const int64_t opset = opset_of(model);
   if (opset != 0 && (opset < kLowestOpset || opset > kHighestOpset)) {
-    throw errors::bad_opset(path, opset, kLowestOpset, kHighestOpset);
+    throw UnsupportedError(path, ": opset ", opset, ": wanted ", kLowestOpset, " to ",
+                           kHighestOpset,
+                           "; convert the model with onnx.version_converter or export it again");
   }
 }
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/blocks.h"
-#include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/model_index_impl.h"
 #include "parsimony/onnx_io/node_impl.h"
 
@@ -146,13 +146,19 @@ std::string ModelIndex::full_name(const Scope& scope, const std::string& name) c
 
 Constant& ModelIndex::constant(const std::string& name) {
   const auto found = constants_.find(name);
-  if (found == constants_.end()) throw errors::unknown_tensor(name, keys_of(constants_));
+  if (found == constants_.end()) {
+    throw ModelError("the model has no tensor ", in_quotes(name), ".",
+                     did_you_mean(name, keys_of(constants_)));
+  }
   return found->second;
 }
 
 PlacedNode ModelIndex::node(const std::string& key) {
   const auto found = nodes_.find(key);
-  if (found == nodes_.end()) throw errors::unknown_node(key, keys_of(nodes_));
+  if (found == nodes_.end()) {
+    throw ModelError("the model has no node whose first output is ", in_quotes(key), ".",
+                     did_you_mean(key, keys_of(nodes_)));
+  }
   return found->second;
 }
 

@@ -15,6 +15,13 @@
 #include "parsimony/onnx_io/reader_impl.h"
 
 namespace parsimony::onnx_io {
+namespace {
+
+ModelError in_subgraph(std::string_view node, std::string_view attribute, const ModelError& error) {
+  return ModelError("node ", in_quotes(node), ", ", attribute, ": ", error.what());
+}
+
+}  // namespace
 
 Reader::Reader(Reading& reading)
     : reading_(reading), impl_(reading.impl), proto_(impl_.model.graph()), graph_(reading.graph) {
@@ -127,7 +134,7 @@ BodyId Reader::read_body(const onnx::NodeProto& node, const std::string& attribu
   try {
     Reader(*this, proto, id, prefix_ + inside(node, attribute)).read();
   } catch (const ModelError& error) {
-    throw errors::in_subgraph(label_of(node), attribute, error);
+    throw in_subgraph(label_of(node), attribute, error);
   }
   return id;
 }
@@ -136,7 +143,7 @@ void Reader::read_call(const onnx::NodeProto& call, int function) {
   try {
     Reader(*this, call, impl_.model.functions(function), reading_.functions.calls(function)).read();
   } catch (const ModelError& error) {
-    throw errors::in_subgraph(label_of(call), call.op_type(), error);
+    throw in_subgraph(label_of(call), call.op_type(), error);
   }
 }
 
@@ -202,7 +209,7 @@ void Reader::read_turn(const onnx::NodeProto& loop, const onnx::GraphProto& body
       node.calls = calls_;
     }
   } catch (const ModelError& error) {
-    throw errors::in_subgraph(label_of(loop), "body", error);
+    throw in_subgraph(label_of(loop), "body", error);
   }
 }
 

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <limits>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
-#include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/tensor_impl.h"
 
 namespace parsimony::onnx_io {
@@ -22,7 +22,7 @@ onnx::ModelProto parsed(std::string_view bytes) {
   onnx::ModelProto model;
   const bool fits = bytes.size() <= static_cast<size_t>(std::numeric_limits<int>::max());
   if (!fits || !model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    throw errors::no_skeleton();
+    throw ModelError("the stored graph is no ONNX model");
   }
   return model;
 }
@@ -139,7 +139,9 @@ void fill_skeleton(std::string_view skeleton,
     const SkeletonWeight weight = weight_of(tensor);
     const std::optional<Filling> filling = fill(weight);
     if (!filling) {
-      if (!weight.filled) throw errors::unfilled_weight(weight.name);
+      if (!weight.filled) {
+        throw ModelError("weight ", in_quotes(weight.name), " of the stored graph has no elements");
+      }
       continue;
     }
     clear_elements(tensor);

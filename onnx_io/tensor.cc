@@ -5,10 +5,10 @@
 #include <optional>
 #include <utility>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/base/small_float.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/slice.h"
-#include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/node_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"
 
@@ -46,6 +46,12 @@ std::vector<std::byte> packed(std::span<const std::byte> elements, DType dtype) 
 
 namespace {
 
+ModelError wrong_data_size(std::string_view tensor, std::string_view dims, std::string_view dtype,
+                           int64_t wanted_bytes, int64_t found_bytes) {
+  return ModelError("tensor ", in_quotes(tensor), ": wrong dims: ", dims, " of ", dtype, " need ",
+                    wanted_bytes, " bytes of data, found ", found_bytes);
+}
+
 using google::protobuf::RepeatedField;
 using onnx::TensorProto;
 
@@ -81,7 +87,8 @@ int64_t number_entry(const TensorProto& tensor, std::string_view key, int64_t fa
   int64_t number = 0;
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
   if (error != std::errc() || end != text->data() + text->size() || number < 0) {
-    throw errors::bad_entry(tensor.name(), key, *text);
+    throw ModelError("tensor ", in_quotes(tensor.name()), ": external data: ", key, " ",
+                     in_quotes(*text), " is not a number of bytes");
   }
   return number;
 }
@@ -104,8 +111,8 @@ std::optional<int64_t> wanted_bytes(const std::string& name, const TensorProto& 
 
 ModelError wrong_size(const TensorProto& tensor, const std::string& name, int64_t wanted,
                       int64_t found) {
-  return errors::wrong_data_size(name, to_string(dims_of(tensor)),
-                                 name_of(dtype_of_onnx(tensor.data_type())), wanted, found);
+  return wrong_data_size(name, to_string(dims_of(tensor)),
+                         name_of(dtype_of_onnx(tensor.data_type())), wanted, found);
 }
 
 }  // namespace
@@ -266,8 +273,8 @@ onnx::TensorProto tensor_of(const std::string& name, const HostTensor& constant)
     raw.append(reinterpret_cast<const char*>(&number), size_of(constant.dtype));
   }
   if (static_cast<int64_t>(raw.size()) != bytes) {
-    throw errors::wrong_data_size(name, to_string(constant.dims), name_of(constant.dtype), bytes,
-                                  static_cast<int64_t>(raw.size()));
+    throw wrong_data_size(name, to_string(constant.dims), name_of(constant.dtype), bytes,
+                          static_cast<int64_t>(raw.size()));
   }
   onnx::TensorProto tensor;
   tensor.set_name(name);

@@ -16,13 +16,27 @@
 #include "parsimony/graph/attributes.h"
 #include "parsimony/graph/graph.h"
 #include "parsimony/graph/infer.h"
-#include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/export/lowering_impl.h"
 #include "parsimony/onnx_io/export/target_impl.h"
 #include "parsimony/onnx_io/graph_file_impl.h"
 
 namespace parsimony::onnx_io {
 namespace {
+
+/// `line` is where the program calls it, and may be empty.
+std::string where_called(std::string_view line) {
+  return line.empty() ? std::string() : ", called in " + std::string(line);
+}
+
+/// The operator has a counterpart, but not for this use of it.
+UnsupportedError not_lowered(std::string_view op, std::string_view node, std::string_view why) {
+  return UnsupportedError("node ", in_quotes(node), " cannot be exported: ", op, ": ", why);
+}
+
+/// Message of ONNX's checker about an exported model.
+ModelError checker_says(std::string_view why) {
+  return ModelError("the ONNX model that was made is refused by ONNX's checker: ", why);
+}
 
 /// The known sizes of a network during export: with a dynamic batch, those in which two batches
 /// agree.
@@ -74,7 +88,9 @@ Sizes::Sizes(const Graph& graph, const std::vector<InputSpec>& inputs, bool open
   try {
     other_ = facts_for(graph, with_other_batch(inputs));
   } catch (const ShapeError& error) {
-    throw errors::batch_is_fixed(error.what());
+    throw UnsupportedError("the batch cannot be left open: ", error.what(),
+                           ". Write -1 where the program writes that size down, as a trace of C++ "
+                           "code does with x.size(0), or export with the batch that is wanted");
   }
 }
 
@@ -94,7 +110,7 @@ bool Sizes::fixed_input(ValueId value) const {
 
 std::pair<Shape, std::vector<std::string>> Sizes::declared(ValueId value) const {
   const auto& shape = facts_.shapes[value];
-  if (!shape) throw errors::not_lowered("", graph_.value(value).name, "its shape is not known");
+  if (!shape) throw not_lowered("", graph_.value(value).name, "its shape is not known");
   Shape dims = *shape;
   std::vector<std::string> symbols(dims.size());
   if (!other_) return {dims, symbols};
@@ -135,7 +151,12 @@ class Exporter {
     for (const Node& node : source_.nodes) {
       if (!text(node, "effect").empty()) {
         if (node.has_subgraph) refuse(node);
-        throw errors::has_effect(text(node, "call"), text(node, "line"));
+        throw UnsupportedError(text(node, "call"),
+                               " cannot be exported: it writes into a tensor or an attribute that "
+                               "is visible elsewhere",
+                               where_called(text(node, "line")),
+                               ". Return the new tensor instead, and let state be an input and an "
+                               "output of \"forward\"");
       }
     }
   }
@@ -170,7 +191,7 @@ class Exporter {
       return values_[id] = out_.weight(source_.weight(value.weight), value.name);
     }
     const HostTensor* constant = sizes_.constant(id);
-    if (constant == nullptr) throw errors::not_lowered("", value.name, "nothing computes it");
+    if (constant == nullptr) throw not_lowered("", value.name, "nothing computes it");
     HostTensor typed = *constant;  // sizes are evaluated as int64, whatever they are
     if (value.dtype == DType::kBool) typed.dtype = DType::kBool;
     const ValueId result = out_.constant(typed);
@@ -212,16 +233,24 @@ class Exporter {
 
   [[noreturn]] void refuse(const Node& node) const {
     const std::string call = text(node, "call");
-    if (node.has_subgraph)
-      throw errors::undecided(call.empty() ? node.op : call, text(node, "line"));
-    throw errors::no_counterpart(call.empty() ? node.op : call, label_of(source_, node),
-                                 text(node, "line"));
+    if (node.has_subgraph) {
+      throw UnsupportedError(call.empty() ? node.op : call,
+                             " cannot be exported: its control flow depends on data",
+                             where_called(text(node, "line")),
+                             ". Trace the module (torch.jit.trace) on an input that takes the "
+                             "branch you want, and export the trace");
+    }
+    throw UnsupportedError("node ", in_quotes(label_of(source_, node)),
+                           " cannot be exported: ", call.empty() ? node.op : call,
+                           " has no known counterpart in ONNX", where_called(text(node, "line")),
+                           ". Write the line with the operators that docs/guide/export.md lists");
   }
 
   void define_outputs() {
     const std::vector<std::string>& names = options_.outputs;
     if (names.size() > source_.outputs.size()) {
-      throw errors::bad_output_names(names.size(), source_.outputs.size());
+      throw ConfigError(names.size(), " names of outputs were given, the network has ",
+                        source_.outputs.size());
     }
     Graph& graph = out_.graph();
     for (size_t i = 0; i < source_.outputs.size(); ++i) {
@@ -261,7 +290,7 @@ const Shape& Lowering::shape(int i) const {
 }
 
 void Lowering::require(bool holds, std::string_view why) const {
-  if (!holds) throw errors::not_lowered(node().op, view.label(), why);
+  if (!holds) throw not_lowered(node().op, view.label(), why);
 }
 
 std::vector<int64_t> Lowering::known_integers(int i) const {
@@ -281,7 +310,9 @@ std::string export_onnx(const Graph& graph, const std::vector<InputSpec>& inputs
              *model.mutable_graph()->mutable_output(static_cast<int>(i)));
   }
   const auto bytes = static_cast<int64_t>(model.ByteSizeLong());
-  if (bytes > std::numeric_limits<int32_t>::max()) throw errors::too_large_for_one_file(bytes);
+  if (bytes > std::numeric_limits<int32_t>::max()) {
+    throw UnsupportedError("the model needs ", bytes, " bytes, an ONNX file holds 2147483647");
+  }
   std::string text = model.SerializeAsString();
   check(text);
   return text;
@@ -289,14 +320,14 @@ std::string export_onnx(const Graph& graph, const std::vector<InputSpec>& inputs
 
 void check(const std::string& model) {
   onnx::ModelProto proto;
-  if (!proto.ParseFromString(model)) throw errors::checker_says("it cannot be parsed");
+  if (!proto.ParseFromString(model)) throw checker_says("it cannot be parsed");
   try {
     onnx::checker::check_model(proto);
     const onnx::ShapeInferenceOptions strict(/*check_type=*/true, /*error_mode=*/1,
                                              /*data_propagation=*/false);
     onnx::shape_inference::InferShapes(proto, onnx::OpSchemaRegistry::Instance(), strict);
   } catch (const std::exception& error) {
-    throw errors::checker_says(error.what());
+    throw checker_says(error.what());
   }
 }
 
