@@ -3,13 +3,20 @@
 #include <algorithm>
 #include <set>
 
-#include "parsimony/report/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/report/groups_impl.h"
 #include "parsimony/report/parts_impl.h"
 #include "parsimony/report/text.h"
 
 namespace parsimony {
 namespace {
+
+ConfigError report_unknown_group(std::string_view id, std::span<const std::string> known) {
+  constexpr size_t kShown = 8;
+  const std::string text = "there is no group \"" + std::string(id) + "\"";
+  if (known.empty()) return ConfigError(text + ": no axis of this network can shrink");
+  return ConfigError(text + "; there are " + listed({known.begin(), known.end()}, kShown));
+}
 
 constexpr size_t kMostGroups = 3;
 
@@ -99,7 +106,8 @@ ConfigError unknown_node(const Graph& graph, const std::string& name) {
     known.push_back(key_of(graph, node));
   }
   for (const Weight& weight : graph.weights) known.push_back(weight.name);
-  return errors::report_unknown_node(name, known);
+  return ConfigError("no node or weight of the network is called ", in_quotes(name), ".",
+                     did_you_mean(name, known));
 }
 
 std::set<NodeId> find_nodes(const Graph& graph, const std::string& name) {
@@ -118,7 +126,7 @@ void check_group(const Coupling& coupling, const std::string& id) {
   std::vector<std::string> known;
   for (const Group& group : coupling.groups) known.push_back(group.id);
   if (std::find(known.begin(), known.end(), id) == known.end()) {
-    throw errors::report_unknown_group(id, known);
+    throw report_unknown_group(id, known);
   }
 }
 

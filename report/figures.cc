@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/base/json_reader.h"
-#include "parsimony/report/errors.h"
 #include "parsimony/report/sweep/format.h"
 #include "parsimony/report/text.h"
 
@@ -131,7 +131,7 @@ ReportFigures read_figures(std::string_view json, std::string_view place) {
   const JsonReader root = document.root();
   if (root.is_object() && root.has("parsimony_report")) return of_prune(root);
   if (root.is_object() && root.has("parsimony_sweep")) return of_sweep(root);
-  throw errors::no_report(place);
+  throw ModelError(place, ": wanted the JSON report of prune (--report), or of a sweep");
 }
 
 std::vector<std::string> what_is_worse(const ReportFigures& report, const ReportFigures& baseline,

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/base/types.h"
-#include "parsimony/report/errors.h"
 
 namespace parsimony {
 
@@ -56,7 +56,7 @@ class JsonWriter {
   void finite_or(const char* key, double value, double /*instead*/) { object_[key] = value; }
   void json(const char* key, const std::string& text) {
     object_[key] = Json::parse(text, nullptr, false);
-    if (!object_[key].is_object()) throw errors::ledger_config();
+    if (!object_[key].is_object()) throw ConfigError("a ledger point's config is no JSON object");
   }
   void require(bool /*holds*/, const char* /*why_not*/) {}
 

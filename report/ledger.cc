@@ -9,9 +9,9 @@
 #include <map>
 #include <string_view>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/base/json_reader.h"
-#include "parsimony/report/errors.h"
 
 namespace parsimony {
 namespace {
@@ -30,7 +30,9 @@ class Collector {
       return;
     }
     if (!points_[known->second.index].agrees_with(point)) {
-      throw errors::ledger_conflict(known->second.place, place, point.key);
+      throw ModelError(known->second.place, " and ", place,
+                       " tell the same point differently (key ", point.key,
+                       "); remove the line that is wrong");
     }
   }
   std::vector<LedgerPoint> take() { return std::move(points_); }
@@ -185,7 +187,10 @@ LedgerContent merge_ledgers(std::span<const std::string> folders) {
   for (const std::string& folder : folders) {
     const bool is_folder = fs::is_directory(folder);
     const std::string path = is_folder ? (fs::path(folder) / kFileName).string() : folder;
-    if (is_folder && !fs::exists(path)) throw errors::no_ledger(folder);
+    if (is_folder && !fs::exists(path)) {
+      throw IoError(folder,
+                    ": has no ledger.jsonl; give the folder that `parsimony sweep --out` names");
+    }
     collect_file(path, collector, content);
   }
   content.points = collector.take();

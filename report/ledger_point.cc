@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/base/json_reader.h"
-#include "parsimony/report/errors.h"
 #include "parsimony/report/parts_impl.h"
 
 namespace parsimony {
@@ -208,7 +208,10 @@ std::string to_json_line(const LedgerPoint& point) {
 LedgerPoint read_ledger_point(std::string_view line, std::string_view place) {
   const JsonDocument document(line, place, throw_as<ModelError>, true);
   const int64_t version = document.root().at("parsimony_ledger").count();
-  if (version != kVersion) throw errors::ledger_version(place, version, kVersion);
+  if (version != kVersion) {
+    throw UnsupportedError(place, ": a ledger line of version ", version,
+                           ", but this Parsimony reads version ", kVersion);
+  }
   LedgerPoint point;
   Reading way(document.root());
   describe(way, point);

@@ -9,8 +9,8 @@
 #include <tuple>
 #include <utility>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
-#include "parsimony/report/errors.h"
 #include "parsimony/report/json_impl.h"
 #include "parsimony/report/sweep/format.h"
 #include "parsimony/report/text.h"
@@ -365,7 +365,9 @@ std::vector<std::string> metric_cells(const SweepSetting& setting) {
 }
 
 SweepReport summarise(LedgerContent content, std::string title) {
-  if (content.points.empty()) throw errors::no_points();
+  if (content.points.empty()) {
+    throw ModelError("the ledger holds no finished point yet; there is nothing to report");
+  }
   // By key first: the names of runs, too, must not depend on who finished when.
   std::sort(content.points.begin(), content.points.end(),
             [](const LedgerPoint& a, const LedgerPoint& b) { return a.key < b.key; });
