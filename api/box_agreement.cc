@@ -2,7 +2,6 @@
 #include <functional>
 #include <vector>
 
-#include "parsimony/api/errors.h"
 #include "parsimony/api/output_metrics.h"
 #include "parsimony/base/errors.h"
 
@@ -86,7 +85,10 @@ std::vector<Box> boxes_of(const BoxRows& rows, const Row& row) {
 double boxes_found_again(const Answers& answers) {
   constexpr double kFoundAgain = 0.5;
   const BoxRows rows(answers.dims);
-  if (rows.width <= rows.first_class()) throw errors::no_boxes(answers.dims);
+  if (rows.width <= rows.first_class()) {
+    throw ModelError("--metric boxes: a sample of the output has shape ", to_string(answers.dims),
+                     ", wanted rows [boxes, 5 + classes] or columns [4 + classes, boxes]");
+  }
   size_t wanted = 0;
   size_t again = 0;
   for (size_t i = 0; i < answers.found.size(); ++i) {

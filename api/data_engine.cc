@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "parsimony/api/data/samples.h"
-#include "parsimony/api/errors.h"
 #include "parsimony/api/measure.h"
 #include "parsimony/api/recovery/engine_recovery.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/engines/random_inputs.h"
 
 namespace parsimony {
@@ -56,7 +56,12 @@ template <typename OnOnnxRuntime, typename OnTorch>
 auto DataEngine::either(const std::string& why, const OnOnnxRuntime& on_onnx_runtime,
                         const OnTorch& on_torch) const {
   if (!onnx_runtime_) return on_torch(torch_.loaded());
-  if (!why.empty() && !has_torch_component()) throw errors::needs_libtorch(why);
+  if (!why.empty() && !has_torch_component()) {
+    throw UnsupportedError(
+        why,
+        " needs libtorch, which ONNX Runtime cannot stand in for; install parsimony-torch, or "
+        "build with -DPARSIMONY_TORCH=ON where libtorch-dev is installed");
+  }
   if (!why.empty()) return on_torch(torch_.loaded());
   try {
     return on_onnx_runtime(*onnx_runtime_);

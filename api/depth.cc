@@ -7,12 +7,22 @@
 #include <limits>
 #include <optional>
 
-#include "parsimony/api/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/blocks.h"
 #include "parsimony/pruners/settings.h"
 
 namespace parsimony {
 namespace {
+
+/// `excluded` of the network's `blocks` are kept because the configuration excludes layers in them.
+ConfigError too_few_blocks(int64_t wanted, size_t blocks, size_t excluded) {
+  std::string stay;
+  if (excluded > 0) {
+    stay = str_cat(", of which ", excluded, " stay, as the configuration excludes layers in them");
+  }
+  return ConfigError("--layers ", wanted, ": the network has ", blocks, " residual block",
+                     blocks == 1 ? "" : "s", stay, "; `parsimony explain --blocks` lists them");
+}
 
 /// Tolerance for rounding when a budget is compared.
 constexpr double kSlack = 1e-9;
@@ -77,7 +87,11 @@ class DepthPlanner {
         settings_(options.settings ? *options.settings : resolve(config, graph)) {
     for (const Request& request : settings_.requests) {
       const bool other = request.budget == Budget::kLatency || request.budget > Budget::kWeights;
-      if (other || !request.also.empty()) throw errors::depth_of_latency();
+      if (other || !request.also.empty()) {
+        throw UnsupportedError(
+            "--layers with a budget of milliseconds, of bytes or of several amounts: what blocks "
+            "leave is counted in one of MACs and parameters; give --budget macs=… or params=…");
+      }
     }
     const Probed probed = infer_with_choice(graph, options.inputs);
     sample_ = infer_sample(graph, probed);
@@ -87,7 +101,11 @@ class DepthPlanner {
 
   DepthPruning run() {
     const bool choose = options_.depth->kind == DepthRequest::Kind::kAuto;
-    if (choose && !asks_for_amount()) throw errors::depth_without_budget();
+    if (choose && !asks_for_amount()) {
+      throw ConfigError(
+          "--layers auto: how many blocks are best depends on what may remain; say it with "
+          "--budget macs=50% or params=50%");
+    }
     describe_blocks();
     const size_t wanted = choose ? 0 : count();
     rank();
@@ -111,7 +129,7 @@ class DepthPlanner {
       return std::min<size_t>(free, floor_of(options_.depth->share, std::ssize(blocks_)));
     }
     if (options_.depth->count > static_cast<int64_t>(free)) {
-      throw errors::too_few_blocks(options_.depth->count, blocks_.size(), excluded());
+      throw too_few_blocks(options_.depth->count, blocks_.size(), excluded());
     }
     return options_.depth->count;
   }
@@ -299,7 +317,8 @@ DepthRequest parse_depth(std::string_view text, std::string_view place) {
   const bool whole = error == std::errc() && rest == end && number == std::floor(number);
   constexpr double kMost = 1e9;
   if (number < 0 || (!is_share && !whole) || number > (is_share ? 100 : kMost)) {
-    throw errors::bad_depth(place, text);
+    throw ConfigError(place, ": found ", in_quotes(text),
+                      ", wanted a number of blocks, as 3, a share of them, as 25%, or auto");
   }
   if (is_share) return {DepthRequest::Kind::kShare, 0, number / 100};
   return {DepthRequest::Kind::kCount, static_cast<int64_t>(number), 0};
@@ -322,7 +341,11 @@ std::pair<Graph, IdVector<NodeId, NodeId>> without_blocks(const Graph& graph,
 }
 
 DepthPruning plan_depth(const Graph& graph, const ConfigList& config, const PruneOptions& options) {
-  if (!options.interface.empty()) throw errors::not_with_interface("--layers");
+  if (!options.interface.empty()) {
+    throw UnsupportedError(
+        "--layers runs the small network on the data of the original, whose shapes --states and "
+        "--free change");
+  }
   return DepthPlanner(graph, config, options).run();
 }
 

@@ -58,7 +58,10 @@ class OnnxRuntimeEngine final : public Engine {
 
   std::unique_ptr<Network> open_masked(const Graph& graph, const Plan& /*plan*/,
                                        const OpenOptions& options) override {
-    if (!options.file) throw errors::not_maskable();
+    if (!options.file) {
+      throw UnsupportedError(
+          "ONNX Runtime runs files, and there is none of the masked original; libtorch can run it");
+    }
     return std::make_unique<OpenedLater>([this, &graph, file = options.file()] {
       return open(graph, {.file = [&] { return file; }});
     });
@@ -76,7 +79,9 @@ std::string name_of(const EngineChoice& choice) {
   constexpr const char* kTorch = "libtorch";
   constexpr const char* kOnnxRuntime = "onnxruntime";
   const bool has_provider = !choice.onnxruntime.provider.empty();
-  if (choice.name == kTorch && has_provider) throw errors::provider_without_onnxruntime();
+  if (choice.name == kTorch && has_provider) {
+    throw ConfigError("--provider is one of ONNX Runtime's: it goes with --engine onnxruntime");
+  }
   if (choice.name == kTorch || choice.name == kOnnxRuntime) return choice.name;
   if (choice.name != "auto") {
     const std::vector<std::string> known = {"auto", kTorch, kOnnxRuntime};

@@ -5,8 +5,8 @@
 #include <optional>
 #include <set>
 
-#include "parsimony/api/errors.h"
 #include "parsimony/api/torch_component.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/base/temporary_folder.h"
 #include "parsimony/checkpoints/match.h"
@@ -18,6 +18,15 @@
 
 namespace parsimony {
 namespace {
+
+/// Tensors alone, of a network that is not known.
+UnsupportedError checkpoint_alone(std::string_view path, std::string_view why) {
+  return UnsupportedError(
+      path, " is a checkpoint: tensors without the network that computes with them, and ", why,
+      ". Either give the network as ONNX or .pt2 (torch.onnx.export, torch.export.save), and this "
+      "file with --checkpoint; or make the network known, once, with `parsimony know NAME net.pt`. "
+      "`parsimony inspect` lists what the file holds");
+}
 
 namespace fs = std::filesystem;
 using onnx_io::SkeletonWeight;
@@ -214,7 +223,9 @@ std::vector<std::string> known_networks() {
 
 fs::path known_network_path(const std::string& name) {
   const bool is_plain = !name.empty() && name.front() != '.' && name.find('/') == name.npos;
-  if (!is_plain) throw errors::bad_network_name(name);
+  if (!is_plain) {
+    throw ConfigError("found ", in_quotes(name), ", wanted a name without slashes for a network");
+  }
   return user_folder() / (name + std::string(kEnding));
 }
 
@@ -230,7 +241,10 @@ KnownNetwork open_known_network(const std::string& path) {
     best = fit;
     skeleton = stored;
   });
-  if (!best) throw errors::unknown_network(path);
+  if (!best) {
+    throw checkpoint_alone(
+        path, "their names are those of no known network (`parsimony know` lists them)");
+  }
   auto folder = std::make_unique<TemporaryFolder>();
   const std::string file = folder->path() / (best->name + std::string(kEnding));
   const auto fill = [&](const SkeletonWeight& weight) {
@@ -241,7 +255,8 @@ KnownNetwork open_known_network(const std::string& path) {
   try {
     static_cast<void>(infer_with_choice(model->graph()));
   } catch (const ModelError& error) {
-    throw errors::other_shapes(path, best->name, error.what());
+    throw checkpoint_alone(path, str_cat("their shapes do not fit the network of these names, ",
+                                         best->name, " (", error.what(), ")"));
   }
   return {best->name, std::move(model)};
 }

@@ -7,12 +7,17 @@
 #include <map>
 #include <numeric>
 
-#include "parsimony/api/errors.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/configs/loss_spec.h"
 
 namespace parsimony {
 namespace {
+
+/// A metric of an output that is not there, or of any if none is floating-point.
+ConfigError no_output_to_measure(std::string_view name) {
+  return ConfigError("--metric: the network has no ",
+                     name.empty() ? "floating-point output" : "output " + in_quotes(name));
+}
 
 using Row = std::vector<double>;
 
@@ -181,7 +186,8 @@ double perplexity(const Answers& answers) {
       const int64_t label = label_of(answers, classes, i, at);
       if (label == kNoLabel) continue;
       if (label < 0 || label >= classes.count) {
-        throw errors::label_beyond_classes(label, classes.count);
+        throw ModelError("--metric perplexity: label ", label, " is not in 0..", classes.count - 1,
+                         ", the classes of the output");
       }
       const Row scores = scores_of(answers.found[i], at);
       const double score = scores[static_cast<size_t>(label)];
@@ -268,7 +274,7 @@ size_t index_of(const std::vector<TensorBytes>& outputs, std::string_view name) 
   for (size_t o = 0; o < outputs.size(); ++o) {
     if (name.empty() ? is_floating(outputs[o].dtype) : outputs[o].name == name) return o;
   }
-  throw errors::no_output_to_measure(name);
+  throw no_output_to_measure(name);
 }
 
 /// A row for each sample of the batch.
@@ -303,7 +309,8 @@ Answers answers_of(const Outputs& found, const Outputs& wanted, std::string_view
   for (size_t b = 0; b < wanted.size(); ++b) {
     const size_t o = index_of(wanted[b], output);
     if (o >= found[b].size() || found[b][o].dims != wanted[b][o].dims) {
-      throw errors::other_output_shape(wanted[b][o].name);
+      throw ModelError("--metric: output ", in_quotes(wanted[b][o].name),
+                       " has another shape than the dense network's");
     }
     const Shape& dims = wanted[b][o].dims;
     answers.dims.assign(dims.begin() + (dims.empty() ? 0 : 1), dims.end());
@@ -311,7 +318,7 @@ Answers answers_of(const Outputs& found, const Outputs& wanted, std::string_view
     add_rows(wanted[b][o], answers.wanted);
   }
   if (answers.wanted.empty() || answers.wanted.front().empty()) {
-    throw errors::no_output_to_measure(output);
+    throw no_output_to_measure(output);
   }
   answers.labels = std::move(labels);
   return answers;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "parsimony/api/element_updates.h"
-#include "parsimony/api/errors.h"
 #include "parsimony/api/stopwatch.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
@@ -184,7 +183,10 @@ class Planner {
           "\"sparsegpt\" changes the elements that stay, but exact constants are those of masked "
           "weights: use constants drop");
     }
-    if (exact && options_.rescale) throw errors::exact_scales();
+    if (exact && options_.rescale) {
+      throw UnsupportedError(
+          "--rescale changes numbers that --constants exact computes with; use one of them");
+    }
     if (exact) masks = timed_("constants", [&] { return fold_constants(masks); });
     PlanAttempt made = timed_("plan", [&] { return make_plan(graph_, facts, coupling, masks); });
     pruning_.plan = std::move(made.plan);

@@ -21,6 +21,15 @@
 namespace parsimony {
 namespace {
 
+/// `worst` is a to_text(OutputDifference); `guilty` a group, or empty.
+VerificationError not_proven(std::string_view worst, std::string_view guilty) {
+  const std::string where =
+      guilty.empty() ? "The fault is in no group alone: it must be in the edit of the model."
+                     : "It begins with " + std::string(guilty) + ": exclude its layers.";
+  return VerificationError("verification failed: ", worst, ". ", where,
+                           " Nothing was changed or written.");
+}
+
 class ModelPruning {
  public:
   ModelPruning(EditableModel& model, const ConfigList& config, const PruneOptions& options,
@@ -172,7 +181,9 @@ class ModelPruning {
       }
     });
     if (!small && (reference || opens_original())) {
-      refuted_ = std::make_exception_ptr(errors::small_refused(does_not_open));
+      refuted_ = std::make_exception_ptr(
+          UnsupportedError("the original can be opened, the small network cannot: ", does_not_open,
+                           ". Nothing was written."));
     }
     if (!reference || !small) return alone ? conclude() : proven_otherwise();
     Proof proof = timed_("prove", [&] { return reference->compare(*small); });
@@ -221,7 +232,9 @@ class ModelPruning {
     const Graph& graph = result_.shallow ? *result_.shallow : model_.graph();
     const std::string doubt = doubt_of(*engine_, graph, result_.pruning.analysis.facts);
     if (doubt.empty() || !proof.fault.empty() || options_.require_proof) {
-      refuted_ = std::make_exception_ptr(errors::refuted(proof.worst_text(), engine_->name()));
+      refuted_ = std::make_exception_ptr(VerificationError(
+          "verification failed in ", engine_->name(), ": ", proof.worst_text(),
+          ". Nothing was changed or written; --engine libtorch asks libtorch alone."));
     } else {
       proof = {};
       proof.not_run = doubt;
@@ -245,7 +258,7 @@ class ModelPruning {
   bool leave(const std::string& worst, const std::optional<GroupAtFault>& group) {
     const bool again = options_.on_failure == OnFailure::kExclude && group.has_value() &&
                        !contains(options_.left_groups, group->id);
-    if (!again) throw errors::not_proven(worst, group ? group->text : "");
+    if (!again) throw not_proven(worst, group ? group->text : "");
     options_.left_groups.push_back(group->id);
     left_.push_back(group->text + " is left as it is, for with it the proof fails: " + worst);
     return false;

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "parsimony/api/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/base/parse.h"
 
 namespace parsimony {
@@ -60,7 +60,8 @@ std::optional<RankPlace> ranks_of_environment() {
     const std::optional<int> size = number_in(launcher.size);
     if (!rank || !size) continue;
     if (*size < 1 || *rank < 0 || *rank >= *size) {
-      throw errors::bad_ranks(launcher.rank, *rank, launcher.size, *size);
+      throw ConfigError(launcher.rank, " is ", *rank, " and ", launcher.size, " is ", *size,
+                        "; ranks count from 0, and there is at least one");
     }
     RankPlace place{.rank = *rank, .size = *size};
     place.local_size = number_in(launcher.local_size)

@@ -107,7 +107,11 @@ Reference::Reference(const Graph& graph, const Probe& probe, const Plan& plan, N
     if (without.empty()) return;
     if (first_without.empty()) first_without = without;
   }
-  throw errors::gives_no_numbers(first_without);
+  throw errors::NoNumbersError(
+      "the masked original gives NaN, or nothing but infinities, at output ",
+      in_quotes(first_without),
+      " on random inputs of every kind that was tried: normally distributed, "
+      "between 0 and 1, between 0.5 and 1.5");
 }
 
 void Reference::run(const Graph& graph, const Probe& probe, Network& masked,

@@ -120,7 +120,11 @@ void Supplies::recover(PruneOptions& options, const ConfigList& config) {
 /// Candidates of `auto` are compared after the recovery steps, except fine-tuning.
 void Supplies::remove_blocks(PruneOptions& options, const Graph& original) {
   const CalibrationData& data = options.calibration;
-  if (data.data.empty()) throw errors::depth_without_data();
+  if (data.data.empty()) {
+    throw ConfigError(
+        "--layers removes the blocks that change their input least, which needs data; give "
+        "--calibration, for example cifar10:DIR");
+  }
   options.influence = [this, data](const Graph& graph, const std::vector<ResidualBlock>& blocks) {
     return data_.torch().loaded().block_influences(graph, blocks, data);
   };

@@ -10,12 +10,17 @@
 #include <string_view>
 #include <thread>
 
-#include "parsimony/api/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/engines/machine/blas.h"
 #include "parsimony/engines/machine/processor.h"
 
 namespace parsimony {
 namespace {
+
+/// The component exists but cannot be used; `why` is the reason.
+UnsupportedError bad_component(std::string_view path, std::string_view why) {
+  return UnsupportedError("the libtorch component ", path, " cannot be used: ", why);
+}
 
 namespace fs = std::filesystem;
 
@@ -65,21 +70,26 @@ void prepare() {
 
 const TorchComponentEntry& entry_of(const std::string& path) {
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) throw errors::bad_component(path, dlerror());
+  if (library == nullptr) throw bad_component(path, dlerror());
   using Entry = const TorchComponentEntry*();
   auto* entry = reinterpret_cast<Entry*>(dlsym(library, kTorchComponentSymbol));
-  if (entry == nullptr) throw errors::bad_component(path, "it is no component of parsimony");
+  if (entry == nullptr) throw bad_component(path, "it is no component of parsimony");
   return *entry();
 }
 
 const TorchComponentEntry& load() {
   const std::string path = component_path().string();
-  if (!fs::exists(path)) throw errors::no_component(path);
+  if (!fs::exists(path)) {
+    throw UnsupportedError("this needs the libtorch component, which is not at ", path,
+                           "; install parsimony-torch, or build with -DPARSIMONY_TORCH=ON where "
+                           "libtorch-dev is installed. Proofs of ONNX models also run in ONNX "
+                           "Runtime, whose library --onnxruntime or PARSIMONY_ONNXRUNTIME names");
+  }
   prepare();
   const TorchComponentEntry& entry = entry_of(path);
   if (std::string_view(entry.version) != PARSIMONY_VERSION) {
-    throw errors::bad_component(path, "it belongs to parsimony " + std::string(entry.version) +
-                                          ", this is " PARSIMONY_VERSION "; reinstall both");
+    throw bad_component(path, "it belongs to parsimony " + std::string(entry.version) +
+                                  ", this is " PARSIMONY_VERSION "; reinstall both");
   }
   if (!own_operators().empty()) entry.component->add_own_operators(own_operators());
   return entry;

@@ -16,6 +16,15 @@
 namespace parsimony {
 namespace {
 
+ConfigError no_input_for_array(std::string_view array, std::string_view dims,
+                               std::span<const std::string> inputs) {
+  std::string known;
+  for (const std::string& name : inputs) known += (known.empty() ? "" : ", ") + in_quotes(name);
+  return ConfigError("array ", in_quotes(array), " ", dims,
+                     " is that of no input; the network has ", known, ".",
+                     did_you_mean(array, inputs));
+}
+
 constexpr std::string_view kArray = ".npy";
 
 DType type_of(std::string_view descr, std::string_view file) {
@@ -133,7 +142,7 @@ size_t input_of(const Graph& graph, std::string_view array) {
 ConfigError no_such_input(const Graph& graph, std::string_view array, const Shape& dims) {
   std::vector<std::string> names;
   for (const ValueId v : graph.inputs) names.push_back(graph.value(v).name);
-  return errors::no_input_for_array(array, to_string(dims), names);
+  return no_input_for_array(array, to_string(dims), names);
 }
 
 TensorBytes converted(TensorBytes array, DType type) {
@@ -150,7 +159,9 @@ TensorBytes converted(TensorBytes array, DType type) {
     if (is_floating(type)) {
       write_number(number, type, element);
     } else if (!write_integer(number, type, element)) {
-      throw errors::element_does_not_fit(array.name, i, number, name_of(type));
+      throw ModelError("element ", i, " of array ", in_quotes(array.name), " is ",
+                       std::to_string(number), ", which the input's type ", name_of(type),
+                       " does not hold");
     }
   }
   return result;

@@ -15,7 +15,10 @@ class Preparation {
  public:
   Preparation(std::string_view text, const Value& input) : spec_(parse_image_spec(text)) {
     const Shape declared = input.declared.value_or(Shape{-1, 3, -1, -1});
-    if (declared.size() != 4) throw errors::no_image_input(input.name, to_string(declared));
+    if (declared.size() != 4) {
+      throw ConfigError("images: input ", in_quotes(input.name), " ", to_string(declared),
+                        " takes no pictures, which have four axes");
+    }
     const auto has_channels = [&](size_t axis) {
       return declared[axis] == 3 || declared[axis] == 1;
     };
@@ -27,7 +30,8 @@ class Preparation {
     size_ = spec_.crop ? *spec_.crop : spec_.stretch.value_or(open);
     if (size_.height < 1 && spec_.shorter) size_ = {*spec_.shorter, *spec_.shorter};
     if (size_.height < 1 || size_.width < 1) {
-      throw errors::open_image_size(input.name, to_string(declared));
+      throw ConfigError("images: input ", in_quotes(input.name), " ", to_string(declared),
+                        " leaves the size open (-1): give it with --image resize=HxW, or --input");
     }
     scale_ = spec_.scale.value_or(is_floating(input.dtype) ? 1.0 / 255 : 1);
     check_count(spec_.mean, text);

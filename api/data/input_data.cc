@@ -17,6 +17,12 @@
 namespace parsimony {
 namespace {
 
+ConfigError arrays_differ(std::string_view source, std::string_view first, int64_t samples,
+                          std::string_view other, int64_t other_samples) {
+  return ConfigError(source, ": array ", in_quotes(first), " has ", samples, " samples, ",
+                     in_quotes(other), " has ", other_samples);
+}
+
 constexpr std::string_view kRandom = "random:";
 constexpr std::string_view kImages = "images:";
 constexpr std::string_view kAudio = "audio:";
@@ -30,7 +36,9 @@ void check_finite(const TensorBytes& array, std::string_view file, int64_t first
   const auto count = static_cast<int64_t>(array.bytes.size()) / size;
   for (int64_t i = 0; i < count; ++i) {
     if (std::isfinite(read(array.bytes.data() + i * size))) continue;
-    throw errors::not_finite(file, first * count / std::max<int64_t>(1, array.dims.front()) + i);
+    throw ModelError(file, ": element ",
+                     first * count / std::max<int64_t>(1, array.dims.front()) + i,
+                     " is NaN or infinite");
   }
 }
 
@@ -86,7 +94,12 @@ struct InputData::State {
     while (streamed < graph.inputs.size() && has_value(streamed)) ++streamed;
     if (streamed == graph.inputs.size()) throw errors::bad_arrays(source);
     for (size_t i = streamed + 1; i < graph.inputs.size(); ++i) {
-      if (!has_value(i)) throw errors::input_without_data(source, input(i).name);
+      if (!has_value(i)) {
+        throw ConfigError(
+            source, " fills one input, and ", in_quotes(input(i).name), " has none: give --input ",
+            input(i).name,
+            "=VALUE, --states if an output is fed back to it, or arrays for all (npz:FILE)");
+      }
     }
     Value taker = input(streamed);
     const bool given = streamed < specs.size() && !specs[streamed].dims.empty();
@@ -104,7 +117,8 @@ struct InputData::State {
     Shape run = first.dims;
     run.front() = fixed.value_or(1);
     if (declared && !fits_declared(run, *declared)) {
-      throw errors::samples_of_other_shape(source, to_string(first.dims), to_string(*declared));
+      throw ConfigError(source, " gives shape ", to_string(first.dims), ", the input wants ",
+                        to_string(*declared), " (-1 is any size)");
     }
   }
 
@@ -134,8 +148,10 @@ struct InputData::State {
       known += (known.empty() ? "" : ", ") + in_quotes(array.name) + " " + to_string(array.dims);
     }
     const auto& declared = input(i).declared;
-    return errors::no_array_for_input(source, input(i).name,
-                                      declared ? to_string(*declared) : "of any shape", known);
+    return ConfigError(source, ": no array for input ", in_quotes(input(i).name), " ",
+                       declared ? to_string(*declared) : "of any shape", "; there ",
+                       known.empty() ? "is none" : "are " + known,
+                       ". A value for all elements: --input ", input(i).name, "=0");
   }
 
   void place(const ArrayView& array) {
@@ -180,7 +196,7 @@ struct InputData::State {
       const int64_t own = samples_of(i);
       if (own == 0) continue;
       if (first != nullptr && own != samples) {
-        throw errors::arrays_differ(source, first->name, samples, placed[i].array->name, own);
+        throw arrays_differ(source, first->name, samples, placed[i].array->name, own);
       }
       if (first == nullptr) first = placed[i].array;
       samples = own;
@@ -193,8 +209,8 @@ struct InputData::State {
     beside.push_back(classes);
     for (const ArrayView* array : beside) {
       if (array == nullptr || array->dims.front() == samples) continue;
-      throw errors::arrays_differ(source, first == nullptr ? "input" : first->name, samples,
-                                  array->name, array->dims.front());
+      throw arrays_differ(source, first == nullptr ? "input" : first->name, samples, array->name,
+                          array->dims.front());
     }
   }
 

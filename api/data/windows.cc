@@ -15,15 +15,33 @@
 namespace parsimony {
 namespace {
 
+ModelError damaged_sound(std::string_view file, std::string_view why) {
+  return ModelError(file, ": cannot be read as sound: ", why);
+}
+
+/// A file of fewer elements than one window has.
+ConfigError too_short(std::string_view file, int64_t found, int64_t wanted) {
+  return ConfigError(file, ": ", found, " elements, and one window has ", wanted);
+}
+
+/// `option` says how long a window is.
+ConfigError no_window_input(std::string_view input, std::string_view dims,
+                            std::string_view option) {
+  return ConfigError("input ", in_quotes(input), " ", dims,
+                     " (-1 is any size) takes no windows [samples, length], or their length is "
+                     "open: give it with ",
+                     option);
+}
+
 /// What an input takes of one sample: all axes behind the first are 1, except for the last.
 Shape window_of(const Value& input, std::optional<int64_t> length, std::string_view option) {
   const Shape declared = input.declared.value_or(Shape{-1, -1});
-  if (declared.size() < 2) throw errors::no_window_input(input.name, to_string(declared), option);
+  if (declared.size() < 2) throw no_window_input(input.name, to_string(declared), option);
   Shape window(declared.begin() + 1, declared.end());
   if (window.back() < 1) window.back() = length.value_or(-1);
   for (size_t i = 0; i + 1 < window.size(); ++i) window[i] = std::max<int64_t>(1, window[i]);
   if (window.back() < 1 || element_count(window) != window.back()) {
-    throw errors::no_window_input(input.name, to_string(declared), option);
+    throw no_window_input(input.name, to_string(declared), option);
   }
   return window;
 }
@@ -42,7 +60,7 @@ class Text final : public InputSource {
   Text(const std::string& path, const Value& input)
       : bytes_(path), window_(window_of(input, {}, "--input")) {
     if (samples() == 0) {
-      throw errors::too_short(path, static_cast<int64_t>(bytes_.bytes().size()), window_.back());
+      throw too_short(path, static_cast<int64_t>(bytes_.bytes().size()), window_.back());
     }
   }
 
@@ -71,7 +89,7 @@ class Sound {
  public:
   explicit Sound(const std::string& path)
       : path_(path), file_(sf_open(path.c_str(), SFM_READ, &info_)) {
-    if (file_ == nullptr) throw errors::damaged_sound(path, sf_strerror(nullptr));
+    if (file_ == nullptr) throw damaged_sound(path, sf_strerror(nullptr));
   }
   ~Sound() { sf_close(file_); }
   Sound(const Sound&) = delete;
@@ -85,7 +103,7 @@ class Sound {
     std::vector<float> frames(static_cast<size_t>(count * info_.channels));
     const bool there = sf_seek(file_, first, SEEK_SET) == first;
     if (!there || sf_readf_float(file_, frames.data(), count) != count) {
-      throw errors::damaged_sound(path_, sf_strerror(file_));
+      throw damaged_sound(path_, sf_strerror(file_));
     }
     for (int64_t i = 0; i < count; ++i) {
       float sum = 0;
@@ -118,7 +136,9 @@ struct AudioPlace {
     const std::string_view word = std::string_view(path).substr(at + 1);
     if (!word.starts_with(name)) return false;
     number = number_of<int64_t>(word.substr(name.size()));
-    if (number.value_or(0) < 1) throw errors::bad_audio_word(word);
+    if (number.value_or(0) < 1) {
+      throw ConfigError("audio: ", in_quotes(word), ": wanted rate=N or frames=N, with N from 1");
+    }
     path.resize(at);
     return true;
   }
@@ -133,12 +153,13 @@ class Audio final : public InputSource {
     for (const std::string& path : files) {
       const Sound sound(path);
       if (place.rate && sound.rate() != *place.rate) {
-        throw errors::other_rate(path, sound.rate(), *place.rate);
+        throw ModelError(path, " has ", sound.rate(), " samples per second, wanted ", *place.rate,
+                         "; resample it");
       }
       files_.push_back({path, sound.frames() / window_.back()});
       samples_ += files_.back().second;
     }
-    if (samples_ == 0) throw errors::too_short(place.path, 0, window_.back());
+    if (samples_ == 0) throw too_short(place.path, 0, window_.back());
   }
 
   int64_t samples() const override { return samples_; }

@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "parsimony/api/engines.h"
-#include "parsimony/api/errors.h"
 #include "parsimony/api/torch_component.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/base/sha256.h"
 #include "parsimony/engines/machine/processor.h"
@@ -28,7 +28,9 @@ class TableMeter final : public LatencyMeter {
       : path_(std::move(path)), machine_(std::move(machine)) {}
 
   std::vector<std::optional<double>> subgraphs(std::span<const Graph* const> graphs) override {
-    throw errors::not_in_latency_table(path_, machine_, described(*graphs.front()));
+    throw UnsupportedError(path_, " has the times of layers on ", machine_, ", but none of ",
+                           described(*graphs.front()),
+                           "; measure it there, or give --latency-command");
   }
   std::optional<Pair> networks(const Graph&, const Graph&) override { return std::nullopt; }
 
