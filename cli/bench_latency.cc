@@ -11,6 +11,7 @@
 #include "parsimony/api/engines.h"
 #include "parsimony/api/errors.h"
 #include "parsimony/api/torch_component.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/base/parse.h"
 #include "parsimony/cli/errors.h"
@@ -19,7 +20,6 @@
 #include "parsimony/cli/outputs.h"
 #include "parsimony/cli/sandbox.h"
 #include "parsimony/cli/terminal.h"
-#include "parsimony/engines/errors.h"
 #include "parsimony/engines/machine/processor.h"
 #include "parsimony/engines/onnx_runtime.h"
 #include "parsimony/engines/random_inputs.h"
@@ -27,6 +27,11 @@
 
 namespace parsimony::cli {
 namespace {
+
+ConfigError bad_batch(std::string_view found) {
+  return ConfigError("--batch: found ", in_quotes(found),
+                     ", wanted numbers from 1 on, for example 1,64");
+}
 
 constexpr const char* kTorch = "libtorch";
 constexpr const char* kOnnxRuntime = "onnxruntime";
@@ -311,10 +316,10 @@ std::vector<std::optional<int64_t>> parse_batches(const std::string& text) {
   std::istringstream parts(text);
   for (std::string part; std::getline(parts, part, ',');) {
     const auto batch = number_of<int64_t>(part);
-    if (batch.value_or(0) < 1) throw errors::bad_batch(text);
+    if (batch.value_or(0) < 1) throw bad_batch(text);
     batches.push_back(batch);
   }
-  if (batches.empty() || text.back() == ',') throw errors::bad_batch(text);
+  if (batches.empty() || text.back() == ',') throw bad_batch(text);
   return batches;
 }
 

@@ -8,9 +8,9 @@
 
 #include "parsimony/api/known_networks.h"
 #include "parsimony/api/prune.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/checkpoints/transfer.h"
 #include "parsimony/cli/command.h"
-#include "parsimony/cli/errors.h"
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/terminal.h"
@@ -18,6 +18,12 @@
 
 namespace parsimony::cli {
 namespace {
+
+/// One of --checkpoint and --checkpoint-out without the other.
+ConfigError half_a_checkpoint() {
+  return ConfigError(
+      "--checkpoint and --checkpoint-out go together: what is read, and what is written");
+}
 
 using Json = nlohmann::ordered_json;
 
@@ -152,7 +158,11 @@ void add_files(const CheckpointOptions& options, std::vector<NamedFile>& outputs
 CheckpointOptions resolved(const CheckpointOptions& options, const std::string& model,
                            const std::string& output) {
   if (!is_checkpoint(model)) return options;
-  if (!options.in.empty()) throw errors::two_checkpoints(model);
+  if (!options.in.empty()) {
+    throw ConfigError(model,
+                      " is a checkpoint itself, so that --checkpoint has no meaning; its network "
+                      "is known by the names of its tensors");
+  }
   CheckpointOptions result = options;
   if (result.out.empty() && !output.ends_with(".onnx")) result.out = output;
   if (!result.out.empty()) result.in = model;
@@ -161,7 +171,7 @@ CheckpointOptions resolved(const CheckpointOptions& options, const std::string& 
 
 CheckpointJob::CheckpointJob(CheckpointOptions options, const Graph& graph)
     : options_(std::move(options)) {
-  if (options_.in.empty() != options_.out.empty()) throw errors::half_a_checkpoint();
+  if (options_.in.empty() != options_.out.empty()) throw half_a_checkpoint();
   if (options_.in.empty()) return;
   checkpoint_ = open_checkpoint(options_.in);
   check_ending(options_.out, checkpoint_->format());
@@ -180,7 +190,7 @@ std::unique_ptr<EditableFile> reopened(EditableFile& model,
 std::unique_ptr<EditableFile> CheckpointJob::weighted(std::unique_ptr<EditableFile> model,
                                                       const std::vector<std::string>& specs) {
   if (options_.weights_from != "checkpoint") return model;
-  if (!checkpoint_) throw errors::half_a_checkpoint();
+  if (!checkpoint_) throw half_a_checkpoint();
   const Transfer made = transfer(model->graph(), match_, *checkpoint_);
   for (const std::string& left : made.left) notes_.push_back("keeps the model's weights: " + left);
   folder_ = std::make_unique<TemporaryFolder>();

@@ -1,9 +1,9 @@
 #include <cstdio>
 #include <fstream>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/cli/command.h"
-#include "parsimony/cli/errors.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/outputs.h"
 #include "parsimony/cli/terminal.h"
@@ -54,7 +54,9 @@ void run_export(const ExportOptions& options, const Session& session) {
   check_ending(job.output, "onnx");
   enter_sandbox(session.limits, outputs, false);
   if (std::ifstream(job.model).good() && !is_zip(job.model)) {
-    throw errors::no_torchscript(job.model);
+    throw UnsupportedError(job.model,
+                           " is no TorchScript, which is what `export` writes as ONNX; an ONNX "
+                           "model is pruned as it is");
   }
   Progress progress({}, !session.quiet);
   progress.begin("exporting");

@@ -1,8 +1,8 @@
+#include "parsimony/base/errors.h"
 #include "parsimony/base/temporary_folder.h"
 #include "parsimony/checkpoints/transfer.h"
 #include "parsimony/cli/checkpoint.h"
 #include "parsimony/cli/command.h"
-#include "parsimony/cli/errors.h"
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/outputs.h"
@@ -41,7 +41,8 @@ void prove(const Graph& graph, const std::vector<TensorUpdate>& updates,
   for (const TensorUpdate& update : updates) {
     const auto same = std::ranges::find(found.weights, update.tensor, &WeightMatch::weight);
     if (same == found.weights.end() || !same->equal) {
-      throw errors::imported_otherwise(update.tensor);
+      throw VerificationError("weight ", in_quotes(update.tensor),
+                              " of the new model is not the checkpoint's; nothing was written");
     }
   }
 }
@@ -57,8 +58,11 @@ void run_import(const ImportOptions& options, const Session& session) {
   check_ending(options.output, model->graph().format);
   const CheckpointMatch match = match_of(model->graph(), *checkpoint, options.before);
   const Transfer made = transfer(model->graph(), match, *checkpoint, options.transfer);
-  if (!made.left.empty() && !options.partial)
-    throw errors::not_imported(made.left.size(), made.left.front());
+  if (!made.left.empty() && !options.partial) {
+    throw ModelError("the checkpoint is not one of this model: it lacks ", made.left.size(),
+                     " of its weights, first ", made.left.front(),
+                     ". With --partial they stay as they are");
+  }
   const TemporaryFolder folder;
   prove(reopened(*model, made.updates, folder.path() / "model", options.inputs)->graph(),
         made.updates, *checkpoint);

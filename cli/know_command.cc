@@ -2,10 +2,10 @@
 #include <set>
 
 #include "parsimony/api/known_networks.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/base/temporary_folder.h"
 #include "parsimony/cli/command.h"
-#include "parsimony/cli/errors.h"
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/outputs.h"

@@ -5,16 +5,26 @@
 
 #include "parsimony/api/errors.h"
 #include "parsimony/base/data_uri.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/base/shell.h"
 #include "parsimony/base/temporary_folder.h"
-#include "parsimony/cli/errors.h"
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/report/text.h"
 
 namespace parsimony::cli {
 namespace {
+
+/// Neither a command with {model} nor a built-in metric.
+ConfigError unknown_metric(std::string_view found) {
+  std::vector<std::string> names;
+  for (const OutputMetric& metric : output_metrics()) names.emplace_back(metric.name);
+  return ConfigError("--metric ", in_quotes(found),
+                     ": wanted a command that says where the model's path goes, with {model} in "
+                     "it, or one of ",
+                     listed(names, names.size()), ".", did_you_mean(found, names));
+}
 
 constexpr std::string_view kModelPlace = "{model}";
 constexpr std::string_view kPicturePlace = "{picture}";
@@ -86,7 +96,7 @@ std::optional<BuiltInMetric> parse_built_in(const std::string& text) {
   if (is_command(text)) return {};
   const size_t colon = std::min(text.find(':'), text.size());
   const OutputMetric* found = find_output_metric(std::string_view(text).substr(0, colon));
-  if (found == nullptr) throw errors::unknown_metric(text);
+  if (found == nullptr) throw unknown_metric(text);
   return BuiltInMetric{found, text.substr(std::min(colon + 1, text.size()))};
 }
 
@@ -104,10 +114,12 @@ MetricRow parse_metric(const std::string& text) {
 
 double BuiltInMetric::of(const NetworkComparison& networks, const Outputs& found) const {
   if (metric->needs_labels && networks.labels().empty()) {
-    throw errors::metric_without_labels(metric->name);
+    throw ConfigError("--metric ", metric->name, " needs labels; the data have none");
   }
   const Answers answers = answers_of(found, networks.wanted(), output, networks.labels());
-  if (!all_finite(answers)) throw parsimony::errors::metric_not_finite(metric->name);
+  if (!all_finite(answers)) {
+    throw ModelError("--metric ", metric->name, ": outputs are NaN or infinite");
+  }
   return metric->value(answers);
 }
 

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <filesystem>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/base/parse.h"
 #include "parsimony/base/temporary_folder.h"
-#include "parsimony/cli/errors.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/report/text.h"
 
@@ -55,7 +55,9 @@ std::optional<MetricBudget> parse_metric_budget(const std::string& budget) {
   const auto number = number_of<double>(text);
   const bool is_loss = text.starts_with('-');
   if (!number || !std::isfinite(*number) || (is_share && !is_loss)) {
-    throw errors::bad_metric_budget(budget);
+    throw ConfigError("--budget ", in_quotes(budget),
+                      ": wanted metric=-1% (worse by that share of the dense network's), "
+                      "metric=-0.5 (worse by so much) or metric=0.9 (its value)");
   }
   using enum MetricBudget::Unit;
   if (!is_loss) return MetricBudget{*number, kValue};
@@ -67,10 +69,13 @@ void prune_within(
     const std::function<void(const PruneCommandOptions& options, const Session& session,
                              std::vector<MetricRow> metrics)>& prune) {
   if (options.metric.commands.size() != 1) {
-    throw errors::metric_budget_without_metric(options.metric.commands.size());
+    throw ConfigError("--budget metric=…: wanted one --metric, found ",
+                      options.metric.commands.size());
   }
   if (!options.config.empty() || options.shorthand.ratio != 0) {
-    throw errors::metric_budget_with_config();
+    throw ConfigError(
+        "--budget metric=… looks for a share of the MACs; give --criterion, --scope and the like "
+        "in place of a --config that says how much, and no --ratio");
   }
   Meter meter(options.metric, options.model,
               metric_data(options, resolved(options.prune.calibration, {})));
@@ -103,7 +108,9 @@ void prune_within(
   }
   if (enough == 1) {
     const auto least = std::ranges::max_element(metric.trials, {}, &MetricTrial::macs);
-    throw errors::metric_budget_missed(metric.command, bound, least->macs, found_by(*least));
+    throw ModelError("--budget metric=…: no cut is within it: with ",
+                     formatted("%.4g%% of the MACs ", 100 * least->macs), metric.command, " gives ",
+                     found_by(*least), formatted(", wanted %.6g", bound));
   }
   prune(with_macs(options, enough), session, std::move(metrics));
 }

@@ -4,9 +4,9 @@
 #include <limits>
 #include <utility>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/base/parse.h"
 #include "parsimony/base/ranges.h"
-#include "parsimony/cli/errors.h"
 #include "parsimony/configs/loss_spec.h"
 #include "parsimony/engines/errors.h"
 
@@ -189,9 +189,13 @@ CalibrationData resolved(CalibrationData given, const ConfigList& config) {
     if (given.image.empty()) given.image = config.calibration->image;
   }
   if (given.mean.size() != given.deviation.size()) {
-    throw errors::mean_without_deviation(given.mean.size(), given.deviation.size());
+    throw ConfigError("--mean has ", given.mean.size(), " numbers and --std ",
+                      given.deviation.size(), "; wanted as many of both, one for each channel");
   }
-  if (given.data.empty() && !given.mean.empty()) throw errors::no_calibration("--mean");
+  if (given.data.empty() && !given.mean.empty()) {
+    throw ConfigError(
+        "--mean says how calibration data are read; give them with --calibration DATA");
+  }
   return given;
 }
 

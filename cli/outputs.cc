@@ -4,11 +4,22 @@
 #include <filesystem>
 #include <system_error>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
-#include "parsimony/cli/errors.h"
 
 namespace parsimony::cli {
 namespace {
+
+ConfigError same_file(std::string_view path, std::string_view one, std::string_view other) {
+  return ConfigError(one, " and ", other, " are the same file: ", path);
+}
+
+/// A path that ends as files of another format than the result's do; `ending` would be right.
+ConfigError wrong_ending(std::string_view path, std::string_view format, std::string_view ending) {
+  const std::string name = std::filesystem::path(path).stem().string() + std::string(ending);
+  return ConfigError(path, ": what is written is of the format ", format,
+                     ", and the name says another; wanted for example ", name);
+}
 
 namespace fs = std::filesystem;
 
@@ -26,7 +37,9 @@ void check_writable(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   // A rename would replace a device by a file.
-  if (fs::exists(status) && !fs::is_regular_file(status)) throw errors::not_a_file(path);
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    throw IoError(path, ": cannot be written: it exists and is not a regular file");
+  }
   const NewFile probe(path);
 }
 
@@ -65,15 +78,18 @@ void check_outputs(const std::vector<NamedFile>& outputs, const std::vector<Name
     if (output.path.empty()) continue;
     for (size_t j = 0; j < i; ++j) {
       if (is_same(output, outputs[j])) {
-        throw errors::same_file(output.path, outputs[j].option, output.option);
+        throw same_file(output.path, outputs[j].option, output.option);
       }
     }
     for (const NamedFile& input : inputs) {
       if (!is_same(output, input)) continue;
       if (output.replaces != input.option) {
-        throw errors::same_file(output.path, input.option, output.option);
+        throw same_file(output.path, input.option, output.option);
       }
-      if (!in_place) throw errors::not_in_place(output.path, input.option, output.option);
+      if (!in_place) {
+        throw ConfigError(output.option, " is ", input.option, ": ", output.path,
+                          ". With --in-place it is replaced");
+      }
     }
     check_writable(output.path);
   }
@@ -104,7 +120,7 @@ void check_ending(const std::string& path, std::string_view format) {
       endings(), std::string_view(fs::path(path).extension().native()), &Ending::ending);
   if (found == endings().end() || is_of(*found, format)) return;
   for (const Ending& right : endings()) {
-    if (is_of(right, format)) throw errors::wrong_ending(path, format, right.ending);
+    if (is_of(right, format)) throw wrong_ending(path, format, right.ending);
   }
 }
 

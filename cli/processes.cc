@@ -20,9 +20,9 @@
 #include <thread>
 #include <vector>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/base/temporary_folder.h"
-#include "parsimony/cli/errors.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/engines/machine/processor.h"
 
@@ -63,7 +63,7 @@ pid_t start_copy(const std::vector<std::string>& words, const std::vector<std::s
   const int error = posix_spawn(&pid, "/proc/self/exe", &actions, nullptr,
                                 pointers(arguments).data(), pointers(environment).data());
   posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) throw errors::cannot_start("a worker", std::strerror(error));
+  if (error != 0) throw IoError("a worker cannot be started: ", std::strerror(error));
   return pid;
 }
 
@@ -232,7 +232,11 @@ RankPlace ranks_of(const RankOptions& options, const Session& session) {
     place.store_is_open = false;
   }
   if (place.several()) {
-    if (place.store.empty()) throw errors::no_store();
+    if (place.store.empty()) {
+      throw ConfigError(
+          "the launcher does not say where its processes meet; give --store file:PATH in a folder "
+          "that all see, --store tcp:HOST:PORT, or MASTER_ADDR and MASTER_PORT");
+    }
     is_worker();  // which ends with the process that started it
     return place;
   }

@@ -81,7 +81,10 @@ const Preset* preset_of(const PruneCommandOptions& options) {
   if (options.preset.empty()) return nullptr;
   const Preset& found = *std::ranges::find(presets, options.preset, &Preset::name);
   if (!options.prune.calibration.data.empty()) return &found;
-  if (found.minutes > 0) throw errors::preset_without_data(options.preset);
+  if (found.minutes > 0) {
+    throw ConfigError("prune: --preset ", options.preset,
+                      " matches the dense network's outputs: it needs --calibration DATA");
+  }
   return nullptr;  // the options' defaults
 }
 
@@ -282,10 +285,15 @@ ConfigList config_of(const PruneCommandOptions& options) {
   const bool has_amount = options.shorthand.budget.find('=') != std::string::npos;
   for (const CLI::Option* option : options.shorthand_options) {
     const bool given = option->count() > 0;
-    if (given && !options.config.empty()) throw errors::both_asked(option->get_name());
+    if (given && !options.config.empty()) {
+      throw ConfigError("prune: ", option->get_name(),
+                        " is for pruning without a config file; with --config, write it there");
+    }
     if (!given && !has_amount && options.config.empty() && options.layers.empty() &&
         option->get_name() == "--ratio" && !says_how_much(options.shorthand.criterion)) {
-      throw errors::nothing_asked();
+      throw ConfigError(
+          "prune: nothing says how much to remove; give --config CFG.json or --ratio, for example "
+          "--ratio 0.5");
     }
   }
   if (!options.config.empty()) {

@@ -4,7 +4,6 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/cli/command.h"
-#include "parsimony/cli/errors.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/outputs.h"
 #include "parsimony/report/figures.h"
@@ -14,6 +13,13 @@
 
 namespace parsimony::cli {
 namespace {
+
+/// A report's figures, each with what it was.
+VerificationError worse_than(std::string_view baseline, const std::vector<std::string>& figures) {
+  std::string text = "worse than " + std::string(baseline) + ":";
+  for (const std::string& figure : figures) text += "\n  " + figure;
+  return VerificationError(text);
+}
 
 namespace fs = std::filesystem;
 
@@ -88,7 +94,7 @@ void print_figures(const ReportOptions& options, const std::string& report) {
   const ReportFigures baseline = figures_in(options.against);
   print(to_markdown(figures, &baseline));
   const auto worse = what_is_worse(figures, baseline, options.allowed / 100);
-  if (!worse.empty()) throw errors::worse_than(options.against, worse);
+  if (!worse.empty()) throw worse_than(options.against, worse);
 }
 
 void run(const ReportOptions& options, const Session& session) {

@@ -21,13 +21,18 @@
 #include <new>
 #include <vector>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/cli/command.h"
-#include "parsimony/cli/errors.h"
 #include "parsimony/cli/options.h"
 
 namespace parsimony::cli {
 namespace {
+
+/// --sandbox on, on a kernel without `what`.
+UnsupportedError no_sandbox(std::string_view what) {
+  return UnsupportedError("--sandbox on: this kernel has no ", what);
+}
 
 namespace fs = std::filesystem;
 
@@ -134,7 +139,7 @@ void bound(int resource, rlim_t most, const char* option) {
   getrlimit(static_cast<__rlimit_resource>(resource), &limits);
   limits.rlim_cur = std::min(most, limits.rlim_max);
   if (setrlimit(static_cast<__rlimit_resource>(resource), &limits) != 0) {
-    throw errors::limit_refused(option, std::strerror(errno));
+    throw UnsupportedError(option, ": the system refuses: ", std::strerror(errno));
   }
 }
 
@@ -230,7 +235,11 @@ void apply(const Limits& limits) {
 void enter_sandbox(const Limits& limits, std::span<const NamedFile> outputs, bool starts_programs) {
   const bool required = limits.sandbox == "on";
   if (limits.sandbox == "off" || (starts_programs && !required)) return;
-  if (starts_programs) throw errors::sandbox_with_programs();
+  if (starts_programs) {
+    throw ConfigError(
+        "--sandbox on: a command of yours (--metric, --latency-command), --processes or the driver "
+        "of a --provider cannot run in it; leave it at auto");
+  }
   std::error_code ignored;  // what does not exist cannot be written to
   std::vector<fs::path> folders = {fs::temp_directory_path(ignored), cache_folder()};
   for (const NamedFile& output : outputs) {
@@ -241,8 +250,8 @@ void enter_sandbox(const Limits& limits, std::span<const NamedFile> outputs, boo
   const bool alone = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
   const bool writes = alone && forbid_writes(folders);
   const bool calls = alone && forbid_calls();
-  if (required && !writes) throw errors::no_sandbox("Landlock");
-  if (required && !calls) throw errors::no_sandbox("seccomp");
+  if (required && !writes) throw no_sandbox("Landlock");
+  if (required && !calls) throw no_sandbox("seccomp");
 }
 
 }  // namespace parsimony::cli

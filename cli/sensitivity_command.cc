@@ -139,7 +139,11 @@ void run_sensitivity(const SensitivityCommandOptions& options, const Session& se
   const std::vector<NamedFile> outputs = {{"--json", options.json},
                                           {"--config-out", options.config}};
   check_outputs(outputs, {{kModel, options.model}});
-  if (!options.config.empty() && options.ratio <= 0) throw errors::config_without_ratio();
+  if (!options.config.empty() && options.ratio <= 0) {
+    throw ConfigError(
+        "sensitivity: --config-out writes the proposed ratios; give --ratio too, for example "
+        "--ratio 0.5");
+  }
   if (options.metric.commands.size() > 1) throw errors::usage("sensitivity", "--metric takes one");
   const std::string metric = options.metric.commands.empty() ? "" : options.metric.commands.front();
   const auto built_in = metric.empty() ? std::nullopt : parse_built_in(metric);

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "parsimony/cli/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/terminal.h"
 #include "parsimony/configs/fields.h"
@@ -14,6 +14,11 @@
 
 namespace parsimony::cli {
 namespace {
+
+/// Neither `option` nor the recipe gives it.
+ConfigError nothing_named(std::string_view option) {
+  return ConfigError(option, " is missing, and the recipe does not say it");
+}
 
 /// "--weight-decay" of "weight_decay".
 std::string option_of(std::string_view key) {
@@ -129,8 +134,8 @@ void complete(TrainingRequest& request, const RecipeOptions& options, const Sess
               Recipe recipe) {
   for (const auto& change : options.changes) change(recipe);
   check_settings(recipe.train, "command line");
-  if (recipe.model.empty()) throw errors::nothing_named("--model");
-  if (recipe.data.empty()) throw errors::nothing_named("--data");
+  if (recipe.model.empty()) throw nothing_named("--model");
+  if (recipe.data.empty()) throw nothing_named("--data");
   request.recipe = std::move(recipe);
   request.command = session.command_line;
   if (session.quiet) return;

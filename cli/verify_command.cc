@@ -7,8 +7,8 @@
 #include "parsimony/api/engines.h"
 #include "parsimony/api/reference.h"
 #include "parsimony/api/torch_component.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/cli/command.h"
-#include "parsimony/cli/errors.h"
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/terminal.h"
@@ -74,7 +74,9 @@ class Verification {
     const Reference reference(original_->graph(), probe_, plan_, *masked, proof_options_, sample_);
     Proof proof = reference.compare(*small_->open(*engine_));
     if (!proof.holds()) reference.allow_for_rounding(proof, *masked);
-    if (!proof.holds()) throw errors::differs(to_text(*proof.worst()) + hint());
+    if (!proof.holds()) {
+      throw VerificationError("verification failed: ", to_text(*proof.worst()) + hint());
+    }
     constexpr double kWeak = 5e-2;
     if (!own() && proof.worst() != nullptr && proof.worst()->difference > kWeak) {
       proof.not_run =
