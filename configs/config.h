@@ -105,9 +105,9 @@ ConfigList from_shorthand(const Shorthand& shorthand);
 ///
 /// A layer can be named by its node, the node's first output, its weight tensor, or its torch
 /// module: the tensor's name without ".weight", or the path that torch's exporter wrote into the
-/// node's name ("/layer1/layer1.0/conv1/Conv" is "layer1.0.conv1"). Patterns are RE2's (Perl's
-/// without back-references and look-around) and match from the start of a name, as Python's
-/// re.match does.
+/// node's name ("/layer1/layer1.0/conv1/Conv" is "layer1.0.conv1"). In a name that no layer has,
+/// `*` stands for any characters and `?` for one. Regular expressions are RE2's (Perl's without
+/// back-references and look-around) and match from the start of a name, as Python's re.match does.
 /// @throws ConfigError for a name, type or pattern that matches nothing, with close matches
 Settings resolve(const ConfigList& config, const Graph& graph);
 

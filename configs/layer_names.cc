@@ -58,6 +58,29 @@ std::vector<std::string> names_of(const Graph& graph, const Layers& index, NodeI
   return names;
 }
 
+/// Does the whole name match? Takes no more steps than the product of the lengths.
+bool is_like(std::string_view name, std::string_view pattern) {
+  size_t at = 0;
+  size_t next = 0;
+  size_t behind_star = std::string_view::npos;
+  size_t resumed = 0;  // where the last star ends for now
+  while (at < name.size()) {
+    if (next < pattern.size() && pattern[next] == '*') {
+      behind_star = ++next;
+      resumed = at;
+    } else if (next < pattern.size() && (pattern[next] == '?' || pattern[next] == name[at])) {
+      ++next;
+      ++at;
+    } else if (behind_star != std::string_view::npos) {
+      next = behind_star;
+      at = ++resumed;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', next) == std::string_view::npos;
+}
+
 }  // namespace
 
 LayerNames::LayerNames(const Graph& graph) : graph_(graph), index_(graph) {
@@ -107,6 +130,14 @@ std::vector<NodeId> LayerNames::of_type(std::string_view type) const {
 std::vector<NodeId> LayerNames::of_name(const std::string& name) const {
   const auto found = by_name_.find(name);
   return found == by_name_.end() ? std::vector<NodeId>() : found->second;
+}
+
+bool LayerNames::is_pattern(std::string_view text) {
+  return text.find_first_of("*?") != std::string_view::npos;
+}
+
+std::vector<NodeId> LayerNames::like(std::string_view pattern) const {
+  return with_name([&](const std::string& name) { return is_like(name, pattern); });
 }
 
 std::vector<NodeId> LayerNames::with_name(

@@ -25,6 +25,10 @@ class LayerNames {
 
   std::vector<NodeId> of_type(std::string_view type) const;
   std::vector<NodeId> of_name(const std::string& name) const;
+  /// Is the text a pattern, with `*` for any characters and `?` for one?
+  static bool is_pattern(std::string_view text);
+  /// Layers with a name that is as a whole like the pattern.
+  std::vector<NodeId> like(std::string_view pattern) const;
   /// @throws ConfigError if the pattern is not well formed or too large
   std::vector<NodeId> matching(const std::string& pattern, std::string_view place) const;
 

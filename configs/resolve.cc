@@ -15,6 +15,10 @@ ConfigError unknown_name(std::string_view place, std::string_view name,
                      did_you_mean(name, known));
 }
 
+ConfigError unmatched(std::string_view place, std::string_view pattern) {
+  return ConfigError(place, ": pattern ", in_quotes(pattern), " matches no layer of this network");
+}
+
 ConfigError not_a_layer(std::string_view place, std::string_view name, std::string_view op) {
   return ConfigError(place, ": ", in_quotes(name), " is a ", op,
                      ", which is not pruned by itself; name the layers around it");
@@ -108,9 +112,10 @@ class Selector {
     }
   }
 
-  /// False if nothing has that name.
+  /// A name, or a pattern where no layer has that name. False if nothing is found.
   bool add_name(const std::string& name, Selection& selection) const {
-    const std::vector<NodeId> found = names_.of_name(name);
+    std::vector<NodeId> found = names_.of_name(name);
+    if (found.empty() && LayerNames::is_pattern(name)) found = names_.like(name);
     add(found, selection);
     return !found.empty();
   }
@@ -119,6 +124,7 @@ class Selector {
     if (const Node* node = names_.other_node(name); node != nullptr) {
       return not_a_layer(place, name, node->op);
     }
+    if (LayerNames::is_pattern(name)) return unmatched(place, name);
     return unknown_name(place, name, names_.names());
   }
 
@@ -127,10 +133,7 @@ class Selector {
     for (size_t i = 0; i < patterns.size(); ++i) {
       const std::string place = place_of(entry_, key, i);
       const std::vector<NodeId> found = names_.matching(patterns[i], place);
-      if (found.empty()) {
-        throw ConfigError(place, ": pattern ", in_quotes(patterns[i]),
-                          " matches no layer of this network");
-      }
+      if (found.empty()) throw unmatched(place, patterns[i]);
       add(found, selection);
     }
   }

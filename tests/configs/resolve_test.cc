@@ -86,6 +86,25 @@ TEST(Resolve, MatchesPatternsFromTheStart) {
   EXPECT_EQ(net.states(entry(R"("op_names_re": [".*conv2"])")), "--p--");
 }
 
+TEST(Resolve, NamesMayBePatternsOfWholeNames) {
+  const Network net;
+  EXPECT_EQ(net.states(entry(R"("op_names": ["layer1.*"])")), "p-p--");
+  EXPECT_EQ(net.states(entry(R"("op_names": ["*.conv?"])")), "p-p--");
+  EXPECT_EQ(net.states(entry(R"("op_names": ["*conv2", "f?"])")), "--pp-");
+  EXPECT_EQ(net.states(entry(R"("exclude_op_names": ["layer1.*.conv2*"])")), "p-xpp");
+  EXPECT_EQ(net.states(R"([{"sparse_ratio": 0.5}, {"op_names": ["*"], "exclude": true}])"),
+            "x-xxx");
+  EXPECT_EQ(net.error_of(entry(R"("op_names": ["conv*"])")),
+            "c.json: config_list[0].op_names[0]: pattern \"conv*\" matches no layer of this "
+            "network");
+}
+
+TEST(Resolve, ANameIsLookedUpBeforeItIsAPattern) {
+  Network net;
+  net.b.graph.nodes[NodeId(0)].name = "f*";
+  EXPECT_EQ(net.states(entry(R"("op_names": ["f*"])")), "p----");
+}
+
 TEST(Resolve, IntersectsTypesWithNamesOrPatterns) {
   const Network net;
   EXPECT_EQ(net.states(entry(R"("op_types": ["Conv"], "op_names": ["layer1.0.conv1", "fc"])")),
@@ -171,6 +190,10 @@ TEST(Resolve, HostilePatternsEnd) {
   Network net;
   net.b.graph.nodes[NodeId(0)].name = std::string(2000, 'a');
   EXPECT_EQ(net.states(entry(R"("op_names_re": ["(a+)+$"])")), "p----");
+  std::string stars = "a";
+  for (int i = 0; i < 200; ++i) stars += "*a";
+  EXPECT_EQ(net.states(entry(R"("op_names": [")" + stars + R"("])")), "p----");
+  EXPECT_EQ(net.states(entry(R"("op_names": [")" + stars + R"(*b", "fc"])")), "---p-");
   EXPECT_EQ(net.states(entry(R"-("op_names_re": ["((a+)+b|f)"])-")), "---p-");
   net.states(
       entry("\"op_names_re\": [\"" + std::string(400, '(') + "f" + std::string(400, ')') + "\"]"));
