@@ -20,6 +20,14 @@ std::optional<Number> number_of(std::string_view text) {
   return error == std::errc() && rest == end ? std::optional(number) : std::nullopt;
 }
 
+/// A share, "0.3" or "30%"; empty for other texts.
+inline std::optional<double> share_of(std::string_view text) {
+  const bool percent = text.ends_with('%');
+  if (percent) text.remove_suffix(1);
+  const std::optional<double> number = number_of<double>(text);
+  return number && percent ? std::optional(*number / 100) : number;
+}
+
 /// The parts between separators, one more than there are separators.
 inline std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;

@@ -142,7 +142,7 @@ void add_checkpoint_options(CLI::App& command, CheckpointOptions& options) {
   add_option(command, "--weights-from", options.weights_from, "WHAT",
              "Whose weights are pruned: the model's (model, the default), or the checkpoint's "
              "(checkpoint), for a model that was exported long ago")
-      ->check(CLI::IsMember({"model", "checkpoint"}));
+      ->check(any_of({"model", "checkpoint"}));
   command.add_flag(
       "--strict", options.strict,
       "Fail if the checkpoint lacks a weight of the plan, or has a tensor beside a cut "

@@ -2,12 +2,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <exception>
+#include <map>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "parsimony/api/own_operators.h"
 #include "parsimony/api/torch_component.h"
@@ -89,17 +92,72 @@ void check_command(const CLI::App& app, int argc, char** argv) {
   }
 }
 
+/// The options whose names stand in a text of CLI11's, in its order.
+std::vector<const CLI::Option*> named_in(const std::string& text,
+                                         const std::vector<const CLI::App*>& apps) {
+  const auto is_part = [&](size_t at) {
+    return at < text.size() && (std::isalnum(text[at]) != 0 || text[at] == '-' || text[at] == '_');
+  };
+  std::map<size_t, const CLI::Option*> found;
+  for (const CLI::App* app : apps) {
+    for (const CLI::Option* option : app->get_options()) {
+      const std::string name = option->get_name();
+      const size_t at = text.find(name);
+      const bool whole =
+          at != std::string::npos && (at == 0 || !is_part(at - 1)) && !is_part(at + name.size());
+      if (whole) found.emplace(at, option);
+    }
+  }
+  std::vector<const CLI::Option*> options;
+  for (const auto& [at, option] : found) options.push_back(option);
+  return options;
+}
+
+std::string why_not_converted(const CLI::Option& option) {
+  for (const std::string& text : option.results()) {
+    double number = 0;
+    if (!CLI::detail::lexical_cast(text, number)) {
+      return "found " + in_quotes(text) + ", wanted a number";
+    }
+  }
+  return "found " + in_quotes(CLI::detail::join(option.results(), " ")) + ", wanted a whole number";
+}
+
+template <typename Kind>
+bool is(const CLI::ParseError& error) {
+  return dynamic_cast<const Kind*>(&error) != nullptr;
+}
+
+/// In our words: CLI11 tells what is wrong by the type of its error, and of which options by their
+/// names. The texts of validators are ours already.
+std::string what_is_wrong(const CLI::ParseError& error, const std::vector<const CLI::App*>& apps) {
+  const std::vector<const CLI::Option*> options = named_in(error.what(), apps);
+  if (options.empty() || is<CLI::ValidationError>(error)) return error.what();
+  const CLI::Option& option = *options.front();
+  const std::string name = option.get_name();
+  if (is<CLI::RequiredError>(error)) return name + " is required";
+  if (is<CLI::RequiresError>(error)) return name + " requires " + options.back()->get_name();
+  if (is<CLI::ExcludesError>(error)) {
+    return name + " and " + options.back()->get_name() + " cannot be given together";
+  }
+  if (option.get_items_expected_max() == 0) return name + " takes no value";
+  if (is<CLI::ConversionError>(error)) return name + ": " + why_not_converted(option);
+  return option.count() > 1 ? str_cat(name, " was given ", option.count(), " times")
+                            : name + " needs a value";
+}
+
 /// Converts CLI11's error.
 ConfigError usage_error(const CLI::App& app, const CLI::ParseError& error) {
-  const auto named = app.get_subcommands();
-  const std::string command = named.empty() ? std::string() : named[0]->get_name();
+  std::vector<const CLI::App*> apps = {&app};
+  for (const CLI::App* named : app.get_subcommands()) apps.push_back(named);
+  const std::string command = apps.size() == 1 ? std::string() : apps[1]->get_name();
   const std::vector<std::string> left = app.remaining(true);
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr || left.empty()) {
-    return errors::usage(command, error.what());
+  if (!is<CLI::ExtrasError>(error) || left.empty()) {
+    return errors::usage(command, what_is_wrong(error, apps));
   }
-  std::vector<std::string> known = option_names(app);
-  if (!named.empty()) {
-    const std::vector<std::string> own = option_names(*named[0]);
+  std::vector<std::string> known;
+  for (const CLI::App* named : apps) {
+    const std::vector<std::string> own = option_names(*named);
     known.insert(known.end(), own.begin(), own.end());
   }
   return errors::unexpected(command, left[0], known);

@@ -300,7 +300,7 @@ void add_completion(CLI::App& app, Session& session) {
       [](CLI::App& command, CompletionOptions& options) {
         add_option(command, "SHELL", options.shell, "", "bash, zsh or fish")
             ->required()
-            ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+            ->check(any_of({"bash", "zsh", "fish"}));
       },
       [&app](const CompletionOptions& options, const Session&) {
         print(completion(app, options.shell));

@@ -82,7 +82,7 @@ void add_metric_options(CLI::App& command, MetricOptions& options) {
   add_option(
       command, "--metric-runs", options.runs, "N",
       "With --budget metric=-1%, the largest cut that the metric allows: how many are tried (7)")
-      ->check(CLI::Range(1, 20))
+      ->check(within({.lowest = 1, .highest = 20}))
       ->group("What the network is worth");
 }
 

@@ -1,7 +1,6 @@
 #include "parsimony/cli/options.h"
 
 #include <functional>
-#include <limits>
 #include <utility>
 
 #include "parsimony/base/errors.h"
@@ -29,7 +28,38 @@ CLI::Validator number_that(const std::function<bool(double)>& holds, const std::
           ""};
 }
 
+CLI::Validator share_in(const Interval& interval) {
+  return {[=](const std::string& text) {
+            const std::optional<double> share = share_of(text);
+            if (share && interval.contains(*share)) return std::string();
+            return "found \"" + text + "\", wanted a share in " + interval.text() +
+                   ", as 0.5 or 50%";
+          },
+          ""};
+}
+
 }  // namespace
+
+CLI::Option* add_share_option(CLI::App& command, const std::string& name, double& share,
+                              const char* type, const std::string& meaning,
+                              const Interval& interval) {
+  const auto parse = [&share](const std::string& text) { share = share_of(text).value(); };
+  return command.add_option_function<std::string>(name, parse, meaning)
+      ->type_name(type)
+      ->check(share_in(interval));
+}
+
+CLI::Option* add_share_option(CLI::App& command, const std::string& name,
+                              std::vector<double>& shares, const char* type,
+                              const std::string& meaning, const Interval& interval) {
+  const auto parse = [&shares](const std::vector<std::string>& texts) {
+    shares.clear();
+    for (const std::string& text : texts) shares.push_back(share_of(text).value());
+  };
+  return command.add_option_function<std::vector<std::string>>(name, parse, meaning)
+      ->type_name(type)
+      ->check(share_in(interval));
+}
 
 CLI::Validator above_zero() {
   return number_that([](double x) { return x > 0; }, "above 0");
@@ -41,6 +71,18 @@ CLI::Validator not_below_zero() {
 
 CLI::Validator within(const Interval& interval) {
   return number_that([=](double x) { return interval.contains(x); }, "in " + interval.text());
+}
+
+CLI::Validator any_of(const std::vector<std::string_view>& words) {
+  std::string description;
+  for (const std::string_view word : words) {
+    description += (description.empty() ? "{" : ",") + std::string(word);
+  }
+  return {[=](const std::string& text) {
+            return contains(words, text) ? std::string()
+                                         : "found \"" + text + "\", wanted " + one_of(words);
+          },
+          description + "}"};
 }
 
 void add_model_argument(CLI::App& command, std::string& path) {
@@ -61,7 +103,7 @@ void add_latency_command(CLI::App& command, LatencyCommand& options, const std::
       ->group(group);
   add_option(command, "--latency-runs", options.runs, "N",
              "Runs of the command each time that a network is measured (3)")
-      ->check(CLI::Range(1, 1000))
+      ->check(within({.lowest = 1, .highest = 1000}))
       ->group(group);
   add_option(command, "--latency-timeout", options.timeout, "S",
              "Seconds after which a run of the command is stopped (60)")
@@ -69,7 +111,7 @@ void add_latency_command(CLI::App& command, LatencyCommand& options, const std::
       ->group(group);
   add_option(command, "--latency-retries", options.retries, "N",
              "How often a run that fails is repeated, after 1, 8, 64 seconds (3)")
-      ->check(CLI::Range(0, 10))
+      ->check(within({.lowest = 0, .highest = 10}))
       ->group(group);
 }
 
@@ -158,7 +200,7 @@ void add_calibration_options(CLI::App& command, CalibrationData& job) {
       "random:COUNT");
   add("--samples", job.samples, "N",
       "The first N of its training part (256), or so many random inputs")
-      ->check(CLI::Range(int64_t{1}, std::numeric_limits<int64_t>::max()));
+      ->check(within({.lowest = 1}));
   add("--image", job.image, "SPEC",
       "What images:DIR does to them: resize=N|HxW, crop=N|HxW, letterbox[=PAD], rgb|bgr|grey, "
       "nchw|nhwc, scale=S, mean=A/B/C, std=A/B/C");

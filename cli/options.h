@@ -20,10 +20,21 @@ CLI::Option* add_option(CLI::App& command, const std::string& name, Value& value
   return command.add_option(name, value, meaning)->type_name(type);
 }
 
-// Validators with short descriptions: CLI11's would print the largest double.
+/// Adds an option for a share, 0.5 or 50%, or for several.
+CLI::Option* add_share_option(CLI::App& command, const std::string& name, double& share,
+                              const char* type, const std::string& meaning,
+                              const Interval& interval);
+CLI::Option* add_share_option(CLI::App& command, const std::string& name,
+                              std::vector<double>& shares, const char* type,
+                              const std::string& meaning, const Interval& interval);
+
+// Validators whose messages are ours, with short descriptions: CLI11's would print the largest
+// double.
 CLI::Validator above_zero();
 CLI::Validator not_below_zero();
 CLI::Validator within(const Interval& interval);
+/// One of these words.
+CLI::Validator any_of(const std::vector<std::string_view>& words);
 
 /// The argument that names the model.
 void add_model_argument(CLI::App& command, std::string& path);

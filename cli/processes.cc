@@ -188,7 +188,7 @@ void add_rank_options(CLI::App& command, RankOptions& options) {
   add("--processes", options.processes, "N",
       "In N processes on this machine, each with its share of every batch; or start the command "
       "with torchrun --no_python, srun or mpirun")
-      ->check(CLI::Range(1, 1024));
+      ->check(within({.lowest = 1, .highest = 1024}));
   add("--store", options.store, "PLACE",
       "Where processes that a launcher starts find each other: file:PATH in a folder that all see, "
       "or tcp:HOST:PORT; else MASTER_ADDR and MASTER_PORT");
@@ -203,7 +203,7 @@ void add_rank_proof_option(CLI::App& command, RankOptions& options) {
           "--verify",
           [&options](const std::string& which) { options.settings.all_verify = which == "all"; },
           "Which processes prove what all of them prune: first or all (first)")
-      ->check(CLI::IsMember({"first", "all"}))
+      ->check(any_of({"first", "all"}))
       ->group(kGroup);
 }
 

@@ -44,7 +44,7 @@ void add_constants(CLI::App& command, PruneCommandOptions& options) {
   add_option(command, "--constants", options.constants, "WHAT",
              "What a removed channel leaves behind: nothing (drop), or the constant that zero "
              "weights leave, folded into what remains (exact)")
-      ->check(CLI::IsMember({"drop", "exact"}))
+      ->check(any_of({"drop", "exact"}))
       ->capture_default_str();
 }
 
@@ -162,20 +162,25 @@ void add_latency(CLI::App& command, LatencyBudgetOptions& options) {
 
 void add_shorthand(CLI::App& command, PruneCommandOptions& options, const std::string& group) {
   Shorthand& shorthand = options.shorthand;
-  const auto add = [&](const std::string& name, auto& variable, const std::string& text,
-                       const char* type) {
-    CLI::Option* option = add_option(command, name, variable, type, text)->group(group);
-    options.shorthand_options.push_back(option);
+  const auto listed_in = [&](CLI::Option* option) {
+    options.shorthand_options.push_back(option->group(group));
     return option;
   };
-  add("--ratio", shorthand.ratio, "Share of the budget to remove, 0 <= RATIO < 1", "RATIO");
+  const auto add = [&](const std::string& name, auto& variable, const std::string& text,
+                       const char* type) {
+    return listed_in(add_option(command, name, variable, type, text));
+  };
+  listed_in(add_share_option(command, "--ratio", shorthand.ratio, "RATIO",
+                             "Share of the budget to remove, 0 <= RATIO < 1: 0.5 or 50%",
+                             kBelowOne));
   add("--criterion", shorthand.criterion,
       "What ranks channels or elements: " + listed(criterion_names(), kAll) +
           " (l1); with numbers: 2:4, sparsegpt:2:4, block:4x1",
       "NAME");
   add("--op-types", shorthand.op_types, "Only these: Conv,Gemm or Conv2d,Linear", "TYPE")
       ->delimiter(',');
-  add("--exclude", shorthand.exclude, "Layers not to prune, up to the next option", "NAME");
+  add("--exclude", shorthand.exclude,
+      "Layers not to prune, by names or patterns ('*.mlp.*'), up to the next option", "NAME");
   add("--scope", shorthand.scope,
       "The ratio holds for each layer (local, the default), for all together (global), for those "
       "in like sub-graphs together (isomorphic), or for all together by what the outputs lose "
@@ -208,7 +213,7 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
                  "With --calibration, what suits most networks: fisher and least squares (quick), "
                  "and then up to ten minutes of matching the outputs (best); other options go "
                  "before it")
-          ->check(CLI::IsMember({"quick", "best"}))
+          ->check(any_of({"quick", "best"}))
           ->group("Without a config file"));
   add_option(command, "--granularity", options.granularity, "WHAT",
              "What is removed as one: channel, head, head_dim or group");
@@ -229,7 +234,7 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
   add_constants(command, options);
   add_option(command, "--on-failure", options.on_failure, "WHAT",
              "Where the proof fails: refuse, or exclude the group at fault and prune the others")
-      ->check(CLI::IsMember({"refuse", "exclude"}))
+      ->check(any_of({"refuse", "exclude"}))
       ->capture_default_str();
   add_option(command, "--layers", options.layers, "N",
              "Residual blocks to remove, those that change least on --calibration first: 3, 25% "

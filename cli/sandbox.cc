@@ -200,13 +200,27 @@ void end_of_memory(int signal) {
   static_cast<void>(raise(signal));
 }
 
+/// CLI11's reader of sizes, with our message.
+CLI::Validator a_size() {
+  const CLI::AsSizeValue read(/*kb_is_1000=*/false);
+  const auto check = [read](std::string& text) {
+    const std::string found = text;
+    try {
+      if (read(text).empty()) return std::string();
+    } catch (const CLI::ParseError&) {  // it is no size
+    }
+    return "found \"" + found + "\", wanted a size, as 4G or 512M";
+  };
+  return {check, read.get_description()};
+}
+
 }  // namespace
 
 void add_limit_options(CLI::App& app, Limits& limits) {
   const auto group = "For files that you do not trust, with any command";
   add_option(app, "--max-memory", limits.memory, "SIZE",
              "Memory that the command may take: 4G, 512M (what the system allows)")
-      ->transform(CLI::AsSizeValue(false))
+      ->transform(a_size())
       ->group(group);
   add_option(app, "--max-seconds", limits.seconds, "S",
              "Processor time after which the command stops (what the system allows)")
@@ -215,7 +229,7 @@ void add_limit_options(CLI::App& app, Limits& limits) {
   add_option(app, "--sandbox", limits.sandbox, "WHEN",
              "While a model is read and run: no sockets, no other programs, no writes except to "
              "the outputs' folders. auto: if the kernel can and no command of yours is run")
-      ->check(CLI::IsMember({"auto", "on", "off"}))
+      ->check(any_of({"auto", "on", "off"}))
       ->group(group);
 }
 

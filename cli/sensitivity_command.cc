@@ -205,13 +205,13 @@ void add_options(CLI::App& command, SensitivityCommandOptions& options) {
              "What a cut costs, in place of the output error: a shell command with {model}, or a "
              "built-in metric, as of prune");
   add_metric_minutes(command, options.metric);
-  add_option(command, "--ratios", options.ratios, "R,...",
-             "Shares of a group to remove (0.1,0.2,…,0.9)")
-      ->delimiter(',')
-      ->check(CLI::Range(0.001, 0.999));
-  add_option(command, "--ratio", options.ratio, "RATIO",
-             "Propose ratios of equal error that remove this share of all channels")
-      ->check(CLI::Range(0.0, 0.999));
+  add_share_option(command, "--ratios", options.ratios, "R,...",
+                   "Shares of a group to remove (0.1,0.2,…,0.9)",
+                   {.lowest = 0.001, .highest = 0.999})
+      ->delimiter(',');
+  add_share_option(command, "--ratio", options.ratio, "RATIO",
+                   "Propose ratios of equal error that remove this share of all channels",
+                   {.lowest = 0, .highest = 0.999});
   add_option(command, "--config-out", options.config, "CFG.json",
              "Write the proposal for prune --config");
   add_calibration_options(command, options.calibration);

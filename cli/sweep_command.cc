@@ -211,7 +211,7 @@ void add_options(CLI::App& command, SweepCommandOptions& options) {
              "Folder of the ledger and the report");
   command.add_flag("--demo", options.demo, "Two minutes on drawn shapes; needs no file");
   add_option(command, "--jobs", options.jobs, "N", "Points in parallel")
-      ->check(CLI::Range(1, 1024));
+      ->check(within({.lowest = 1, .highest = 1024}));
   add_option(command, "--shard", options.shard, "I/N",
              "Only the i-th of n parts (default: as Slurm or mpirun say)");
   add_rank_training_options(command, options.ranks);

@@ -117,8 +117,7 @@ void add_options(CLI::App& command, TrainingRequest& request, RecipeOptions& opt
                    "Only operators that always give the same bits");
   command.add_flag("!--no-verify", request.verify, "Do not prove the cuts");
   const auto add_size = [&](const char* name, std::optional<int64_t>& size, const char* meaning) {
-    add_option(command, name, size, "N", meaning)
-        ->check(CLI::Range(1, std::numeric_limits<int>::max()));
+    add_option(command, name, size, "N", meaning)->check(within({.lowest = 1}));
   };
   add_size("--train-samples", request.train_samples, "No more than the first N");
   add_size("--test-samples", request.test_samples, "No more than the first N");

@@ -125,7 +125,7 @@ void add_options(CLI::App& command, VerifyOptions& options) {
       command, "--engine", options.engine, "NAME",
       "What runs the models: libtorch (our executor), onnxruntime (ONNX only, independent of "
       "ours), or auto: libtorch if it is installed (auto)")
-      ->check(CLI::IsMember({"auto", "libtorch", "executor", "onnxruntime"}));
+      ->check(any_of({"auto", "libtorch", "executor", "onnxruntime"}));
   add_onnxruntime_options(command, options.onnxruntime);
   add_threads_option(command, options.threads);
   add_input_option(command, options.specs);

@@ -235,6 +235,14 @@ TEST(CliPrune, TheShorthandAndTheConfigFileAgree) {
   EXPECT_FALSE(same_bytes(place.bytes("a.onnx"), place.bytes("cnn.onnx")));
 }
 
+TEST(CliPrune, RatiosMayBePercentagesAndNamesPatterns) {
+  const Workplace place;
+  ASSERT_EQ(place.run("prune cnn.onnx -o a.onnx --ratio 0.5 --exclude c2").code, 0);
+  ASSERT_EQ(place.run("prune cnn.onnx -o b.onnx --ratio 50% --exclude '?2'").code, 0);
+  EXPECT_TRUE(same_bytes(place.bytes("a.onnx"), place.bytes("b.onnx")));
+  EXPECT_FALSE(same_bytes(place.bytes("a.onnx"), place.bytes("cnn.onnx")));
+}
+
 TEST(CliPrune, OptionsReachTheAllocator) {
   const Workplace place;
   const Outcome outcome =
