@@ -117,7 +117,7 @@ class Masking {
         std::fill_n(present.begin() + first, count, uint8_t{0});
       });
     }
-    if (slice.role == "with") return;
+    if (slice.role == Role::kWith) return;
     Bytes& bytes = changed(slice.tensor);
     const int64_t size = size_of(weight.dtype);
     const Zeros zeros = size == 1 ? zeros_of(id) : Zeros();

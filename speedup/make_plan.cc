@@ -253,8 +253,8 @@ PlanAttempt make_plan(const Graph& graph, const Facts& facts, const Coupling& co
     for (const Member& member : group.members) {
       const std::string& tensor = naming.name_of(member.value);
       if (!seen.emplace(tensor, member.axis, member.role).second) continue;
-      entry.slices.push_back({tensor, member.axis, std::string(name_of(member.role)), member.size,
-                              kept_indices(member, masks.keep[g])});
+      entry.slices.push_back(
+          {tensor, member.axis, member.role, member.size, kept_indices(member, masks.keep[g])});
     }
     plan.groups.push_back(std::move(entry));
   }

@@ -11,6 +11,7 @@
 #include "parsimony/graph/graph.h"
 #include "parsimony/graph/model_editor.h"
 #include "parsimony/graph/slice.h"
+#include "parsimony/masks/coupling.h"
 
 namespace parsimony {
 
@@ -27,7 +28,7 @@ struct PlanBlock {
 struct PlanSlice {
   std::string tensor;
   int axis = 0;
-  std::string role;  ///< "out", "in" or "with"
+  Role role = Role::kOut;
   int64_t size = 0;
   std::vector<int64_t> keep;
 

@@ -49,15 +49,19 @@ PlanBlock read_block(JsonReader at) {
   return {at.at("add").name(), at.at("kept_input").small(0, 1)};
 }
 
+Role read_role(JsonReader at) {
+  for (const Role role : {Role::kOut, Role::kIn, Role::kWith}) {
+    if (at.text() == name_of(role)) return role;
+  }
+  at.wanted("\"out\", \"in\" or \"with\"");
+}
+
 PlanSlice read_slice(JsonReader at) {
   at.only({"tensor", "axis", "role", "size", "keep"});
   PlanSlice slice;
   slice.tensor = at.at("tensor").name();
   slice.axis = at.at("axis").small(0);
-  slice.role = at.at("role").text();
-  if (slice.role != "out" && slice.role != "in" && slice.role != "with") {
-    at.at("role").wanted("\"out\", \"in\" or \"with\"");
-  }
+  slice.role = read_role(at.at("role"));
   slice.size = at.at("size").integer(1, kMaxSize);
   slice.keep = read_keep(at.at("keep"), slice.size);
   return slice;

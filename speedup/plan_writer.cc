@@ -82,7 +82,7 @@ std::string line_of(const PlanBlock& block) {
 std::string line_of(const PlanSlice& slice) {
   return object({{"tensor", text(slice.tensor)},
                  {"axis", text(slice.axis)},
-                 {"role", text(slice.role)},
+                 {"role", text(std::string(name_of(slice.role)))},
                  {"size", text(slice.size)},
                  {"keep", text(slice.keep)}});
 }

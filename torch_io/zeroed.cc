@@ -136,7 +136,7 @@ Zeroed::Zeroed(const Plan& plan, const NetworkTensors& tensors) : separated_(pla
   }
   for (const PlanGroup& group : plan.groups) {
     for (const PlanSlice& slice : group.slices) {
-      if (slice.role == "with") continue;  // a divisor must not become zero
+      if (slice.role == Role::kWith) continue;  // a divisor must not become zero
       const at::Tensor tensor = find(slice.tensor).detach();
       const at::Tensor gone = removed(slice).to(tensor.device());
       saved_.push_back({tensor, tensor.index_select(slice.axis, gone), slice.axis, gone});

@@ -33,8 +33,8 @@ Plan example() {
        2,
        "channel",
        false,
-       {{"conv1.weight", 0, "out", 4, {0, 3}}, {"conv2.weight", 1, "in", 4, {0, 3}}}},
-      {"g1", 8, 8, "head", true, {{"q.weight", 0, "with", 8, {0, 1, 2, 3, 4, 5, 6, 7}}}}};
+       {{"conv1.weight", 0, Role::kOut, 4, {0, 3}}, {"conv2.weight", 1, Role::kIn, 4, {0, 3}}}},
+      {"g1", 8, 8, "head", true, {{"q.weight", 0, Role::kWith, 8, {0, 1, 2, 3, 4, 5, 6, 7}}}}};
   plan.integers = {
       {"flat", "shape", 1, HostTensor::vector({0, 512}), HostTensor::vector({0, 256})},
       {"conv2_out", "group", -1, HostTensor::scalar(4), HostTensor::scalar(2)},
@@ -144,7 +144,7 @@ TEST(Plan, SmallestPlan) {
 TEST(Plan, EmptyMeansThatNothingChanges) {
   EXPECT_FALSE(example().empty());
   Plan plan;
-  plan.groups = {{"g0", 2, 2, "channel", false, {{"w", 0, "out", 2, {0, 1}}}}};
+  plan.groups = {{"g0", 2, 2, "channel", false, {{"w", 0, Role::kOut, 2, {0, 1}}}}};
   plan.unpruned_dims = {{"w[1]", "graph input"}};
   plan.zeros = {{"w", 0}};
   EXPECT_TRUE(plan.empty());
@@ -175,7 +175,7 @@ RC_GTEST_PROP(Plan, RoundTrip, ()) {
   auto keep =
       *rc::gen::nonEmpty(rc::gen::unique<std::vector<int64_t>>(rc::gen::inRange<int64_t>(0, 1000)));
   std::sort(keep.begin(), keep.end());
-  group.slices = {{"w\"\\\n\t/é", *rc::gen::inRange(0, 5), "out", 1000, keep}};
+  group.slices = {{"w\"\\\n\t/é", *rc::gen::inRange(0, 5), Role::kOut, 1000, keep}};
   plan.groups = {group};
   const auto values = *rc::gen::arbitrary<std::vector<int64_t>>();
   HostTensor numbers = floats(DType::kFloat64, {}, {*rc::gen::arbitrary<double>()});

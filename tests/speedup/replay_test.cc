@@ -66,7 +66,7 @@ Plan slicing(std::vector<PlanSlice> slices) {
 
 TEST(Replay, AnEmptyPlanTouchesNothing) {
   EXPECT_EQ(replayed({}), Calls{});
-  Plan plan = slicing({{"w", 0, "out", 2, {0, 1}}});
+  Plan plan = slicing({{"w", 0, Role::kOut, 2, {0, 1}}});
   plan.zeros = {{"w", 0}};
   EXPECT_EQ(replayed(plan), Calls{});
 }
@@ -98,7 +98,7 @@ TEST(Replay, AModelThatKeepsItsNodesRefusesBlocks) {
 }
 
 TEST(Replay, CopiesThenZerosThenSlicesThenIntegers) {
-  Plan plan = slicing({{"b_2", 0, "out", 4, {0, 3}}});
+  Plan plan = slicing({{"b_2", 0, Role::kOut, 4, {0, 3}}});
   plan.integers = {{"flat", "shape", 1, HostTensor::vector({0, 4}), HostTensor::vector({0, 2})},
                    {"conv", "group", -1, HostTensor::scalar(4), HostTensor::scalar(2)},
                    {"split", "split", -1, HostTensor::vector({2, 2}), HostTensor::vector({1, 1})}};
@@ -111,7 +111,7 @@ TEST(Replay, CopiesThenZerosThenSlicesThenIntegers) {
 }
 
 TEST(Replay, ANumberIsNoListOfIntegers) {
-  Plan plan = slicing({{"w", 0, "out", 4, {0, 3}}});
+  Plan plan = slicing({{"w", 0, Role::kOut, 4, {0, 3}}});
   const auto number = [](double value) { return HostTensor{DType::kFloat32, {}, {}, {value}}; };
   plan.integers = {{"attention", "scale", -1, number(0.25), number(0.5)}};
   EXPECT_EQ(replayed(plan), (Calls{"slice w 0/4[0, 3]", "set attention.scale 0.500000"}));
@@ -119,19 +119,19 @@ TEST(Replay, ANumberIsNoListOfIntegers) {
 }
 
 TEST(Replay, OneCutPerTensorWithAllItsAxes) {
-  Plan plan = slicing({{"w2", 1, "in", 4, {0, 3}}, {"w1", 0, "out", 4, {0, 3}}});
-  plan.groups.push_back({"g1", 3, 1, "channel", false, {{"w2", 0, "out", 3, {2}}}});
+  Plan plan = slicing({{"w2", 1, Role::kIn, 4, {0, 3}}, {"w1", 0, Role::kOut, 4, {0, 3}}});
+  plan.groups.push_back({"g1", 3, 1, "channel", false, {{"w2", 0, Role::kOut, 3, {2}}}});
   EXPECT_EQ(replayed(plan), (Calls{"slice w2 0/3[2] 1/4[0, 3]", "slice w1 0/4[0, 3]"}));
 }
 
 TEST(Replay, OfOneAxisWhatAllSlicesKeepStays) {
-  Plan plan = slicing({{"w", 1, "in", 6, {0, 1, 2, 5}}});
-  plan.groups.push_back({"g1", 2, 1, "channel", false, {{"w", 1, "in", 6, {1, 2, 3, 4, 5}}}});
+  Plan plan = slicing({{"w", 1, Role::kIn, 6, {0, 1, 2, 5}}});
+  plan.groups.push_back({"g1", 2, 1, "channel", false, {{"w", 1, Role::kIn, 6, {1, 2, 3, 4, 5}}}});
   EXPECT_EQ(replayed(plan), Calls{"slice w 1/6[1, 2, 5]"});
 }
 
 TEST(Replay, AWholeAxisIsNotCut) {
-  const Plan plan = slicing({{"w", 0, "out", 2, {0, 1}}, {"w", 1, "in", 3, {1}}});
+  const Plan plan = slicing({{"w", 0, Role::kOut, 2, {0, 1}}, {"w", 1, Role::kIn, 3, {1}}});
   EXPECT_EQ(replayed(plan), Calls{"slice w 1/3[1]"});
 }
 
@@ -150,11 +150,13 @@ void expect_refused(Plan plan, const std::string& message) {
 }
 
 TEST(Replay, RefusesBeforeItTouchesTheModel) {
-  expect_refused<ConfigError>(slicing({{"w", 0, "out", 4, {0, 1}}, {"w", 0, "out", 3, {0}}}),
-                              "plan: tensor \"w\", axis 0: one slice has size 4, another 3");
-  expect_refused<ConfigError>(slicing({{"w", 0, "out", 4, {0, 1}}, {"w", 0, "out", 4, {2, 3}}}),
-                              "plan: tensor \"w\", axis 0: its slices keep no index in common; at "
-                              "least one must stay");
+  expect_refused<ConfigError>(
+      slicing({{"w", 0, Role::kOut, 4, {0, 1}}, {"w", 0, Role::kOut, 3, {0}}}),
+      "plan: tensor \"w\", axis 0: one slice has size 4, another 3");
+  expect_refused<ConfigError>(
+      slicing({{"w", 0, Role::kOut, 4, {0, 1}}, {"w", 0, Role::kOut, 4, {2, 3}}}),
+      "plan: tensor \"w\", axis 0: its slices keep no index in common; at "
+      "least one must stay");
   Plan folding;
   folding.updates = {{"conv.bias", "constant channels"}};
   expect_refused<UnsupportedError>(folding,

@@ -44,9 +44,9 @@ Plan plan_of_net() {
   group.kept = 5;
   for (const char* tensor : {"conv.weight", "conv.bias", "norm.weight", "norm.bias",
                              "norm.running_mean", "norm.running_var", "scale"}) {
-    group.slices.push_back({tensor, 0, "out", 8, kKeep});
+    group.slices.push_back({tensor, 0, Role::kOut, 8, kKeep});
   }
-  group.slices.push_back({"fc.weight", 1, "in", 32, features});
+  group.slices.push_back({"fc.weight", 1, Role::kIn, 32, features});
   Plan plan;
   plan.groups.push_back(group);
   return plan;

@@ -52,12 +52,12 @@ Plan plan_of(const std::vector<int64_t>& first, const std::vector<int64_t>& seco
   plan.groups.resize(2);
   for (const char* tensor : {"a.weight", "a.bias", "norm.weight", "norm.bias", "norm.running_mean",
                              "norm.running_var"}) {
-    plan.groups[0].slices.push_back({tensor, 0, "out", 8, first});
+    plan.groups[0].slices.push_back({tensor, 0, Role::kOut, 8, first});
   }
-  plan.groups[0].slices.push_back({"b.weight", 1, "in", 8, first});
-  plan.groups[1].slices.push_back({"b.weight", 0, "out", 6, second});
-  plan.groups[1].slices.push_back({"b.bias", 0, "out", 6, second});
-  plan.groups[1].slices.push_back({"fc.weight", 1, "in", 24, times_four(second)});
+  plan.groups[0].slices.push_back({"b.weight", 1, Role::kIn, 8, first});
+  plan.groups[1].slices.push_back({"b.weight", 0, Role::kOut, 6, second});
+  plan.groups[1].slices.push_back({"b.bias", 0, Role::kOut, 6, second});
+  plan.groups[1].slices.push_back({"fc.weight", 1, Role::kIn, 24, times_four(second)});
   return plan;
 }
 

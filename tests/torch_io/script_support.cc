@@ -93,7 +93,7 @@ void mask(const torch_io::ScriptGraph& script, const Plan& plan) {
   const at::NoGradGuard no_grad;
   for (const PlanGroup& group : plan.groups) {
     for (const PlanSlice& slice : group.slices) {
-      if (slice.role == "with") continue;
+      if (slice.role == Role::kWith) continue;
       std::string name = slice.tensor;
       for (const PlanCopy& copy : plan.copies) {
         if (copy.tensor == name) name = copy.of;

@@ -25,9 +25,9 @@ Plan plan() {
   Plan plan;
   plan.zeros = {{"u", 2}, {"w", 9}};
   PlanGroup rows;
-  rows.slices = {{"w", 0, "out", 4, {0, 2}}, {"u", 0, "with", 6, {0}}};
+  rows.slices = {{"w", 0, Role::kOut, 4, {0, 2}}, {"u", 0, Role::kWith, 6, {0}}};
   PlanGroup columns;
-  columns.slices = {{"w", 1, "in", 6, {1, 2, 3, 4}}, {"v", 0, "out", 6, {1, 2}}};
+  columns.slices = {{"w", 1, Role::kIn, 6, {1, 2, 3, 4}}, {"v", 0, Role::kOut, 6, {1, 2}}};
   plan.groups = {rows, columns};
   TensorUpdate update;
   update.tensor = "v";
@@ -119,7 +119,7 @@ TEST(Zeroed, ATensorWhoseWindowsOverlapCanBeZeroed) {
   const Plan rows = [] {
     Plan plan;
     PlanGroup group;
-    group.slices = {{"w", 0, "out", 4, {1, 3}}};
+    group.slices = {{"w", 0, Role::kOut, 4, {1, 3}}};
     plan.groups = {group};
     return plan;
   }();

@@ -86,7 +86,7 @@ class Masking {
     at::Tensor stays = flags(entry.size, entry.keep);
     if (held.tensor.defined()) stays = stays.to(held.tensor.device());
     held.kept.emplace_back(entry.axis, stays);
-    if (entry.role == "with") return;  // a divisor must not become zero
+    if (entry.role == Role::kWith) return;  // a divisor must not become zero
     held.edit(HeldWeight::RowEdit([gone = along(stays, entry.axis, rank).logical_not()](
                                       const at::Tensor& rows, const Ints& which) {
       const bool by_row = gone.size(0) > 1;

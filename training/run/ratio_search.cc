@@ -63,7 +63,7 @@ std::vector<RatioSearch::Searched> RatioSearch::find(Net& net, const at::Tensor&
   for (const PlanGroup& group : cut.plan.groups) {
     Searched searched{{}, group.size, group.size - group.kept};
     for (const PlanSlice& slice : group.slices) {
-      if (slice.role == "out" && matrices.contains(slice.tensor)) {
+      if (slice.role == Role::kOut && matrices.contains(slice.tensor)) {
         searched.layers.push_back(slice.tensor);
       }
     }

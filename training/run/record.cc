@@ -35,8 +35,8 @@ size_t output_axis(const std::string& tensor, const std::vector<Plan>& plans) {
     for (const PlanGroup& group : plan.groups) {
       for (const PlanSlice& slice : group.slices) {
         if (slice.tensor != tensor) continue;
-        if (slice.role == "out") return slice.axis;
-        if (slice.role == "in" && slice.axis == 0) axis = 1;
+        if (slice.role == Role::kOut) return slice.axis;
+        if (slice.role == Role::kIn && slice.axis == 0) axis = 1;
       }
     }
   }
