@@ -86,8 +86,7 @@ class DepthPlanner {
         options_(options),
         settings_(options.settings ? *options.settings : resolve(config, graph)) {
     for (const Request& request : settings_.requests) {
-      const bool other = request.budget == Budget::kLatency || request.budget > Budget::kWeights;
-      if (other || !request.also.empty()) {
+      if (!is_counted(request.budget) || !request.also.empty()) {
         throw UnsupportedError(
             "--layers with a budget of milliseconds, of bytes or of several amounts: what blocks "
             "leave is counted in one of MACs and parameters; give --budget macs=… or params=…");

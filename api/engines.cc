@@ -56,15 +56,14 @@ class OnnxRuntimeEngine final : public Engine {
                         : library_.open_bytes(onnx_io::to_onnx(graph), options_);
   }
 
-  std::unique_ptr<Network> open_masked(const Graph& graph, const Plan& /*plan*/,
+  std::unique_ptr<Network> open_masked(const Graph& /*graph*/, const Plan& /*plan*/,
                                        const OpenOptions& options) override {
     if (!options.file) {
       throw UnsupportedError(
           "ONNX Runtime runs files, and there is none of the masked original; libtorch can run it");
     }
-    return std::make_unique<OpenedLater>([this, &graph, file = options.file()] {
-      return open(graph, {.file = [&] { return file; }});
-    });
+    return std::make_unique<OpenedLater>(
+        [this, file = options.file()] { return library_.open(file, options_); });
   }
 
  private:

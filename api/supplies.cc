@@ -49,14 +49,17 @@ PlanError recovered(const Graph& original, RecoverySettings settings, Calibratio
 
 }  // namespace
 
+void take_calibration(CalibrationData& given, const ConfigList& config) {
+  if (!given.data.empty() || !config.calibration) return;
+  given.data = config.calibration->data;
+  given.samples = config.calibration->samples;
+  if (given.image.empty()) given.image = config.calibration->image;
+}
+
 Supplies::Supplies(PruneOptions& options, const ConfigList& config, const Graph& original)
     : data_(options.engine, options.threads), engine_(engine_of(options.engine, options.threads)) {
   CalibrationData& data = options.calibration;
-  if (data.data.empty() && config.calibration) {
-    data.data = config.calibration->data;
-    data.samples = config.calibration->samples;
-    data.image = config.calibration->image;
-  }
+  take_calibration(data, config);
   data.inputs = options.inputs;
   data.states = options.interface.states;
   if (!options.measure && !data.data.empty()) {

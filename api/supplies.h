@@ -11,6 +11,9 @@
 
 namespace parsimony {
 
+/// Data that the configuration names, where none are given. What is said of pictures stays.
+void take_calibration(CalibrationData& given, const ConfigList& config);
+
 /// Fills in the functions of options from their settings: data, recovery steps, an engine for
 /// latency budgets. An engine is loaded when one of them is called: see DataEngine.
 ///

@@ -3,6 +3,7 @@
 #include <functional>
 #include <utility>
 
+#include "parsimony/api/supplies.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/parse.h"
 #include "parsimony/base/ranges.h"
@@ -225,11 +226,7 @@ void add_loss_option(CLI::App& command, CalibrationData& job, std::string text,
 }
 
 CalibrationData resolved(CalibrationData given, const ConfigList& config) {
-  if (given.data.empty() && config.calibration) {
-    given.data = config.calibration->data;
-    given.samples = config.calibration->samples;
-    if (given.image.empty()) given.image = config.calibration->image;
-  }
+  take_calibration(given, config);
   if (given.mean.size() != given.deviation.size()) {
     throw ConfigError("--mean has ", given.mean.size(), " numbers and --std ",
                       given.deviation.size(), "; wanted as many of both, one for each channel");

@@ -32,6 +32,12 @@ enum class Budget : uint8_t {
   kPeakRam,
 };
 
+/// Whether the budget counts channels, parameters or multiply-adds, not bytes or milliseconds.
+constexpr bool is_counted(Budget budget) {
+  return budget == Budget::kChannels || budget == Budget::kParams || budget == Budget::kMacs ||
+         budget == Budget::kWeights;
+}
+
 /// What the small network will run on.
 enum class Target : uint8_t { kGeneric, kX86Avx2, kX86Avx512, kArmNeon, kCudaTensorCore };
 

@@ -73,15 +73,6 @@ Facts facts_for(const Graph& graph, const std::vector<InputSpec>& inputs) {
   return infer(sized, {.inputs = inputs});
 }
 
-std::vector<InputSpec> with_other_batch(std::vector<InputSpec> inputs) {
-  if (inputs.empty() || inputs[0].dims.empty()) return inputs;
-  const int64_t batch = inputs[0].dims[0];
-  for (InputSpec& input : inputs) {
-    if (!input.dims.empty() && input.dims[0] == batch) input.dims[0] += kMore;
-  }
-  return inputs;
-}
-
 Sizes::Sizes(const Graph& graph, const std::vector<InputSpec>& inputs, bool open_batch)
     : graph_(graph), inputs_(inputs), facts_(facts_for(graph, inputs)) {
   if (!open_batch) return;
@@ -282,6 +273,15 @@ class Exporter {
 };
 
 }  // namespace
+
+std::vector<InputSpec> with_other_batch(std::vector<InputSpec> inputs) {
+  if (inputs.empty() || inputs[0].dims.empty()) return inputs;
+  const int64_t batch = inputs[0].dims[0];
+  for (InputSpec& input : inputs) {
+    if (!input.dims.empty() && input.dims[0] == batch) input.dims[0] += kMore;
+  }
+  return inputs;
+}
 
 const Shape& Lowering::shape(int i) const {
   const Shape* known = view.in_shape(i);
