@@ -1,6 +1,7 @@
 #!/bin/sh
-# Installs what building, testing and checking Parsimony needs on Debian bookworm, and makes the
-# OpenMP build of OpenBLAS the system's BLAS and LAPACK.
+# Installs what building, testing and checking Parsimony needs on Debian bookworm, makes the OpenMP
+# build of OpenBLAS the system's BLAS and LAPACK, and puts what tools/requirements.txt names into a
+# virtual environment in the cache (tools/environment.py).
 # Asks first, so that it costs nothing where everything is there.
 #
 #   tools/setup.sh [--build | --core]
@@ -15,7 +16,7 @@ case "${1:-}" in
   "") ;;
   --build) build_only=yes ;;
   --core) build_only=yes core=yes ;;
-  -h | --help) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 0 ;;
+  -h | --help) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
   *) echo "setup.sh: unknown argument $1; see --help" >&2; exit 2 ;;
 esac
 
@@ -30,13 +31,13 @@ packages="
 "
 [ -n "$core" ] ||
   packages="$packages libtorch-dev libgloo-dev libopenblas0-openmp python3-torch python3-torchvision"
-# Node runs the oracle. A Node that is there already, from wherever, will do.
-command -v node >/dev/null 2>&1 || packages="$packages nodejs"
 if [ -z "$build_only" ]; then
   packages="$packages clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14"
-  command -v npm >/dev/null 2>&1 || packages="$packages npm"
-  # The browser looks at the report's page in the tests.
-  command -v chromium >/dev/null 2>&1 || packages="$packages chromium"
+  # For the report's page: its charts, and the browser that looks at it in the tests. What is there
+  # already, from wherever, will do.
+  for program in npm chromium; do
+    command -v "$program" >/dev/null 2>&1 || packages="$packages $program"
+  done
 fi
 
 installed() {
@@ -66,7 +67,17 @@ unswitched() {
   done
 }
 
-[ -n "$missing$(unswitched)" ] || exit 0
+# Debian's Python is the one that the pinned packages were chosen for.
+python_environment() {
+  python=/usr/bin/python3
+  [ -x "$python" ] || python=python3
+  "$python" "$(dirname "$0")/environment.py" || {
+    echo "setup.sh: the tests by ONNX Runtime need it; building does not" >&2
+    [ -n "$build_only" ] || exit 4
+  }
+}
+
+[ -n "$missing$(unswitched)" ] || { python_environment; exit; }
 
 if [ -n "$missing" ] && ! command -v apt-get >/dev/null 2>&1; then
   echo "setup.sh: no apt-get here. Install what your system calls these:$missing" >&2
@@ -96,3 +107,5 @@ unswitched | while read -r name path; do
   echo "setup.sh: $name is now $path" >&2
   $as_root update-alternatives --quiet --set "$name" "$path"
 done
+
+python_environment

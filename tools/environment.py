@@ -1,0 +1,61 @@
+"""The project's own Python: a virtual environment with what requirements.txt names, in the cache.
+
+    python3 tools/environment.py     makes it where it is not there
+
+A script that imports this module goes on in that environment, whichever Python it was started with.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+CACHE = pathlib.Path(
+    os.environ.get("PARSIMONY_CACHE")
+    or pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "parsimony"
+)
+FOLDER = CACHE / "python"
+REQUIREMENTS = pathlib.Path(__file__).with_name("requirements.txt")
+FILE_FAULT = 4
+
+
+def make():
+    made = f"{sys.version}\n{REQUIREMENTS.read_text()}"  # compared with what FOLDER was made by and of
+    stamp = FOLDER / "made.txt"
+    if stamp.exists() and stamp.read_text() == made:
+        return 0
+    CACHE.mkdir(parents=True, exist_ok=True)
+    fresh = pathlib.Path(tempfile.mkdtemp(prefix="python.", dir=CACHE))
+    try:
+        subprocess.run([sys.executable, "-m", "venv", fresh], check=True)
+        install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        subprocess.run(
+            [fresh / "bin/python", *install, "--only-binary=:all:", "-r", REQUIREMENTS], check=True
+        )
+        (fresh / stamp.name).write_text(made)
+        shutil.rmtree(FOLDER, ignore_errors=True)
+        fresh.chmod(0o755)
+        fresh.rename(FOLDER)
+    except subprocess.CalledProcessError:
+        print(f"environment.py: cannot install what {REQUIREMENTS} names", file=sys.stderr)
+        return FILE_FAULT
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+    print(f"environment.py: installed in {FOLDER}", file=sys.stderr)
+    return 0
+
+
+def enter():
+    python = FOLDER / "bin/python"
+    if not python.exists():
+        print(f"there is no Python in {FOLDER}: run tools/setup.sh", file=sys.stderr)
+        sys.exit(FILE_FAULT)
+    if not os.path.samefile(sys.prefix, FOLDER):
+        os.execv(python, [str(python), *sys.argv])
+
+
+if __name__ == "__main__":
+    sys.exit(make())
+enter()
