@@ -31,9 +31,7 @@ def make():
     try:
         subprocess.run([sys.executable, "-m", "venv", fresh], check=True)
         install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-        subprocess.run(
-            [fresh / "bin/python", *install, "--only-binary=:all:", "-r", REQUIREMENTS], check=True
-        )
+        subprocess.run([fresh / "bin/python", *install, "--only-binary=:all:", "-r", REQUIREMENTS], check=True)
         (fresh / stamp.name).write_text(made)
         shutil.rmtree(FOLDER, ignore_errors=True)
         fresh.chmod(0o755)

@@ -26,9 +26,7 @@ PRUNE = "--budget macs=70% --input 1x128".split()
 
 
 def parsed():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", default="gpt_tiny,llama_tiny")
     parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--epochs", default="4")
