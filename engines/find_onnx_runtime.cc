@@ -13,7 +13,7 @@ namespace {
 UnsupportedError not_found(std::span<const std::string> tried) {
   std::string text =
       "ONNX Runtime was not found; give --onnxruntime PATH, or set PARSIMONY_ONNXRUNTIME to its "
-      "libonnxruntime.so, or run tools/ort/install.sh";
+      "libonnxruntime.so, or run tools/setup.sh";
   for (const std::string& place : tried) text += "\n  " + place;
   return UnsupportedError(text);
 }
@@ -25,16 +25,19 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// What came with the package for Node.js: bin/napi-vN/linux/ARCHITECTURE/.
+/// What the Python of tools/setup.sh has: lib/pythonN/site-packages/onnxruntime/capi/.
 std::vector<std::string> installed() {
-  const fs::path bin = cache_folder() / "ort/node_modules/onnxruntime-node/bin";
+  const fs::path lib = cache_folder() / "python/lib";
   std::vector<std::string> found;
   std::error_code error;
-  for (const auto& entry : fs::recursive_directory_iterator(bin, error)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with("libonnxruntime.so")) found.push_back(entry.path().string());
+  for (const auto& python : fs::directory_iterator(lib, error)) {
+    const fs::path capi = python.path() / "site-packages/onnxruntime/capi";
+    for (const auto& entry : fs::directory_iterator(capi, error)) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with("libonnxruntime.so")) found.push_back(entry.path().string());
+    }
   }
-  if (found.empty()) found.push_back(bin.string());
+  if (found.empty()) found.push_back(lib.string());
   return found;
 }
 

@@ -49,7 +49,7 @@ class OnnxRuntime {
 void disable_telemetry();
 
 /// The library at `path`, else at PARSIMONY_ONNXRUNTIME, else the first usable one among those that
-/// the loader knows and the one that tools/ort/install.sh installs.
+/// the loader knows and the one that tools/setup.sh installs.
 /// @throws UnsupportedError that lists the locations tried
 OnnxRuntime find_onnx_runtime(const std::string& path = {});
 

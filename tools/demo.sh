@@ -9,7 +9,6 @@ cd "$(dirname "$0")/.."
 ratio="${1:-0.5}"
 
 tools/setup.sh
-tools/ort/install.sh
 cmake --preset release -DPARSIMONY_TESTS=OFF -DPARSIMONY_BENCH=OFF -B build/demo >/dev/null
 cmake --build build/demo --parallel 2 -- --quiet
 
@@ -27,9 +26,9 @@ say() {
 say build/demo/bin/parsimony prune "$model" -o "$out/small.onnx" --criterion l1 --ratio "$ratio" \
   --plan "$out/plan.json" --report "$out/report.json"
 
-printf '\nAccuracy on %s: %s' "$(basename "$images")" "$(node tools/ort_accuracy.mjs "$model" "$images" "$labels" --scale 1/255)"
+printf '\nAccuracy on %s: %s' "$(basename "$images")" "$(tools/ort_accuracy.py "$model" "$images" "$labels" --scale 1/255)"
 printf ' -> %s, without any fine-tuning\n' \
-  "$(node tools/ort_accuracy.mjs "$out/small.onnx" "$images" "$labels" --scale 1/255)"
+  "$(tools/ort_accuracy.py "$out/small.onnx" "$images" "$labels" --scale 1/255)"
 
 say build/demo/bin/parsimony verify "$model" "$out/small.onnx" --plan "$out/plan.json" --engine onnxruntime
 say build/demo/bin/parsimony sweep --demo --out "$out/sweep"

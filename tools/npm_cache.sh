@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what FOLDER/package-lock.json asks for into the cache, as NAME; does nothing where it is
-# there. FOLDER/trim.sh, if there is one, is called with the fresh installation and may thin it out.
+# there.
 #
 #   tools/npm_cache.sh NAME FOLDER [npm option...]
 set -eu
@@ -22,7 +22,6 @@ fresh=$(mktemp -d "$target.XXXXXX")
 trap 'rm -rf "$fresh"' EXIT
 cp "$here/package.json" "$here/package-lock.json" "$fresh"
 (cd "$fresh" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error "$@" >&2)
-[ ! -e "$here/trim.sh" ] || "$here/trim.sh" "$fresh"
 
 # -T, because beside another install that has just finished a plain mv would nest one in the other.
 rm -rf "$target"

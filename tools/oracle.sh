@@ -1,6 +1,6 @@
 #!/bin/sh
 # Judges pruned models by ONNX Runtime: what the small model computes against the original with the
-# planned slices set to zero. Needs node and what tools/ort/install.sh installs.
+# planned slices set to zero.
 #
 #   tools/oracle.sh WRITER fixtures
 #   tools/oracle.sh WRITER random COUNT
@@ -20,12 +20,6 @@ writer=$1
 what=$2
 shift 2
 
-cache="${PARSIMONY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/parsimony}/ort"
-if ! command -v node >/dev/null || [ ! -d "$cache/node_modules/onnxruntime-node" ]; then
-  echo "oracle.sh: ONNX Runtime is not installed; install node and run tools/ort/install.sh" >&2
-  exit 4
-fi
-
 folder=$(mktemp -d)
 if [ "$what" = models ]; then
   "$writer" models "$folder" "$1" "$root/tests/models/inputs.txt"
@@ -34,7 +28,7 @@ else
 fi
 
 status=0
-node "$root/tools/ort_compare.mjs" --batch "$folder/list.tsv" >"$folder/verdicts.txt" || status=$?
+"$root/tools/ort_compare.py" --batch "$folder/list.tsv" >"$folder/verdicts.txt" || status=$?
 tail -n 3 "$folder/verdicts.txt"
 if [ "$status" -ne 0 ]; then
   grep -E '^(MISMATCH|NONFINITE|ERROR)' "$folder/verdicts.txt" || true

@@ -101,10 +101,9 @@ done
 # shellcheck disable=SC2086  # words
 [ -z "$needed" ] || apt-get install -y -qq $needed
 if [ -n "$ort" ]; then
-  tools/ort/install.sh
-  modules=${XDG_CACHE_HOME:-$HOME/.cache}/parsimony/ort/node_modules/onnxruntime-node
-  processor=$(uname -m | sed "s/x86_64/x64/; s/aarch64/arm64/")
-  ort=$(find "$modules/bin" -path "*/linux/$processor/*" -name "libonnxruntime.so*" | head -n 1)
+  environment=${PARSIMONY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/parsimony}/python
+  ort=$(find "$environment/lib" -path "*/onnxruntime/capi/*" -name "libonnxruntime.so*" | head -n 1)
+  [ -n "$ort" ] || { echo "package.sh: there is no ONNX Runtime in $environment" >&2; exit 4; }
 fi
 
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
@@ -176,7 +175,7 @@ if [ -n "$ort" ]; then
   install -m 644 "$ort" "$inside/libonnxruntime.so.1"
   cp packaging/licences/onnxruntime "$licences"
   printf ',\n    {"SPDXID": "SPDXRef-onnxruntime", "name": "onnxruntime", "packageFileName": "libonnxruntime.so.1", "versionInfo": "%s", "licenseConcluded": "MIT", "downloadLocation": "NOASSERTION"}' \
-    "$(sed -n 's/^  "version": "\(.*\)",$/\1/p' "$modules/package.json")" >>"$bom"
+    "${ort##*.so.}" >>"$bom"
 fi
 printf '\n  ]\n}\n' >>"$bom"
 patchelf --set-rpath "\$ORIGIN/../lib/parsimony" "$stage/bin/parsimony"

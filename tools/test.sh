@@ -6,8 +6,6 @@ set -eu
 cd "$(dirname "$0")/.."
 
 tools/setup.sh
-tools/ort/install.sh
-tools/tokens/install.sh
 tools/report/install.sh
 tests/report/browser/install.sh
 

@@ -116,7 +116,9 @@ within() {
     mount -t overlay overlay "$TREE/source" \
       -o "lowerdir=$SOURCE,upperdir=$TREE/mnt/written,workdir=$TREE/mnt/work"
     [ ! -d "$DATA" ] || bind "$DATA" /data
-    [ ! -d "$CACHE" ] || bind "$CACHE" /root/.cache/parsimony
+    for part in charts browser; do
+      [ ! -d "$CACHE/$part" ] || bind "$CACHE/$part" "/root/.cache/parsimony/$part"
+    done
     mount -t proc proc "$TREE/proc"
     mount --rbind /dev "$TREE/dev"
     cd "$TREE"

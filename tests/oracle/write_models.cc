@@ -1,4 +1,4 @@
-// Writes pruned models and their plans into a folder, for tools/ort_compare.mjs to judge.
+// Writes pruned models and their plans into a folder, for tools/ort_compare.py to judge.
 //
 //   write_models fixtures FOLDER        every operator fixture: half of each group, and one channel
 //                                       of one group; where scales are frozen, rescaled as well

@@ -60,8 +60,8 @@ void write_inputs(const TemporaryFolder& folder, const Graph& graph, const Tenso
 
 /// As float64. Empty if there is no ONNX Runtime.
 Tensors of_onnx_runtime(const std::string& model, const TemporaryFolder& folder) {
-  const std::string command = "node '" PARSIMONY_SOURCE_DIR "/tools/ort/run_model.mjs' '" + model +
-                              "' '" + (folder / "") + "' >'" + (folder / "log.txt") + "' 2>&1";
+  const std::string command = "'" PARSIMONY_SOURCE_DIR "/tools/ort_run.py' '" + model + "' '" +
+                              (folder / "") + "' >'" + (folder / "log.txt") + "' 2>&1";
   if (std::system(command.c_str()) != 0) return {};
   Tensors outputs;
   std::ifstream in(folder / "outputs.txt");
@@ -112,10 +112,10 @@ void compare(const fs::path& path, int& compared) {
 TEST(ExecutorModels, AgreeWithOnnxRuntime) {
   const char* data = std::getenv("PARSIMONY_TEST_DATA");
   if (data == nullptr || *data == '\0') GTEST_SKIP() << "there is no test data";
-  if (std::system("node '" PARSIMONY_SOURCE_DIR "/tools/ort_compare.mjs' --run "
+  if (std::system("'" PARSIMONY_SOURCE_DIR "/tools/ort_compare.py' --run "
                   "'" PARSIMONY_SOURCE_DIR
                   "/examples/models/mnist_cnn.onnx' >/dev/null 2>&1") != 0) {
-    GTEST_SKIP() << "ONNX Runtime is not installed: tools/ort/install.sh";
+    GTEST_SKIP() << "ONNX Runtime is not installed: tools/setup.sh";
   }
   int compared = 0;
   for (const auto& entry : fs::directory_iterator(fs::path(data) / "models/onnx")) {

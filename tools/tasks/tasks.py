@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Inputs and numbers of the networks in networks.py; called by main.mjs.
+"""Inputs and numbers of the networks in networks.py; called by task.py.
 
     tasks.py prepare NETWORK SHARED FOLDER   writes calibration, test and, where there is something to
                                              see, shown.safetensors; prints what a run needs, as JSON
@@ -16,9 +16,10 @@ import sys
 import numpy
 from PIL import Image
 
-import tensors
-from networks import NETWORKS
-from sources import PARTS
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import tensors  # noqa: E402
+from networks import NETWORKS  # noqa: E402
+from sources import PARTS  # noqa: E402
 
 HEIGHT = 240  # of a drawn answer
 

@@ -5,7 +5,17 @@ import struct
 
 import numpy
 
-TYPES = {"F32": numpy.float32, "F64": numpy.float64, "I32": numpy.int32, "I64": numpy.int64}
+TYPES = {
+    "F16": numpy.float16,
+    "F32": numpy.float32,
+    "F64": numpy.float64,
+    "I8": numpy.int8,
+    "I16": numpy.int16,
+    "I32": numpy.int32,
+    "I64": numpy.int64,
+    "U8": numpy.uint8,
+    "BOOL": numpy.bool_,
+}
 
 
 def save(path, arrays):
@@ -23,14 +33,19 @@ def save(path, arrays):
             file.write(numpy.ascontiguousarray(array).tobytes())
 
 
-def load(path):
-    """Reads {name: array}, mapped into memory."""
+def load_bytes(path):
+    """{name: (dtype, shape, bytes)}, mapped into memory."""
     with open(path, "rb") as file:
         (length,) = struct.unpack("<Q", file.read(8))
         header = json.loads(file.read(length))
     data = numpy.memmap(path, numpy.uint8, "r", 8 + length)
-    arrays = {}
-    for name, row in header.items():
-        begin, end = row["data_offsets"]
-        arrays[name] = data[begin:end].view(TYPES[row["dtype"]]).reshape(row["shape"])
-    return arrays
+    header.pop("__metadata__", None)
+    return {
+        name: (row["dtype"], row["shape"], data[slice(*row["data_offsets"])]) for name, row in header.items()
+    }
+
+
+def load(path):
+    """Reads {name: array}."""
+    rows = load_bytes(path).items()
+    return {name: data.view(TYPES[dtype]).reshape(shape) for name, (dtype, shape, data) in rows}

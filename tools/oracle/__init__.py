@@ -1,0 +1,1 @@
+"""The independent oracle: it shares no code with the product, and reads models, plans and masks itself."""
