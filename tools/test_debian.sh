@@ -14,8 +14,8 @@
 # The tree is build/debian-SUITE/root. It stays, with build folders and compiler cache, so that the
 # next run compiles what has changed; remove build/debian-SUITE to begin afresh. It takes 3 GB, and
 # 5 GB when everything is built. The sources are mounted into it, and what is written there is lost;
-# the folder of PARSIMONY_TEST_DATA, if that is set, and the cache that has ONNX Runtime, if there is
-# one, are mounted read-only. Warnings of the other compiler are printed; they are no errors.
+# the folder of PARSIMONY_TEST_DATA, if that is set, and what the cache has for the report's page, if
+# there is one, are mounted read-only. Warnings of the other compiler are printed; they are no errors.
 #
 # Mounts and chroot need root: as another user it runs itself with sudo. fakechroot will not do.
 # Exit codes: 0 all passed, 1 build or tests failed, 2 usage, 4 the tree could not be made.
@@ -102,7 +102,9 @@ make_tree() {
 
 # Runs a command of the tree. Mounts live and die with the command's own namespace.
 within() {
-  cp -L /etc/resolv.conf "$tree/etc/resolv.conf"
+  for file in /etc/resolv.conf /etc/pip.conf /etc/ssl/certs/ca-certificates.crt; do
+    [ ! -e "$file" ] || cp -L "$file" "$tree$file"
+  done
   data="${PARSIMONY_TEST_DATA:-}"
   SOURCE=$source TREE=$tree DATA=$data CACHE=$cache unshare --mount sh -euc '
     bind() {
