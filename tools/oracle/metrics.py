@@ -53,8 +53,8 @@ def difference_of(wanted, found):
     return {
         "difference": float(apart[at]) / scale if scale else numpy.inf,
         "at": at,
-        "wanted": wanted.ravel()[at].item(),
-        "found": found.ravel()[at].item(),
+        "wanted": wanted.item(at),
+        "found": found.item(at),
     }
 
 

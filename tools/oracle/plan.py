@@ -33,7 +33,7 @@ def read_plan(path):
         raise FileFault(f"{path}: {error}") from error
     if fault := plan_fault(plan):
         raise FileFault(f"{path}: {fault}")
-    has_values = plan.get("masks") or any("dtype" in fold for fold in plan.get("folds", []))
+    has_values = plan.get("masks") or any(fold.get("dtype") for fold in plan.get("folds", []))
     rows = tensors.load_bytes(f"{path}.safetensors") if has_values else {}
     plan["values"] = {name: data for name, (_, _, data) in rows.items()}
     return plan
@@ -218,7 +218,7 @@ def assign_folds(model, plan):
     """What stays of a tensor takes the new values, in its order."""
     slices = slices_by_tensor(plan)
     for fold in plan.get("folds", []):
-        if "dtype" not in fold:
+        if not fold.get("dtype"):
             continue
         tensor = required(model, fold["tensor"])
         array = array_of(tensor)

@@ -212,6 +212,17 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(verdict(3, 2.8), "MISMATCH")
         self.assertEqual(verdict(numpy.nan, 2.8), "MISMATCH")
 
+    def test_texts_are_the_same_or_are_not(self):
+        def labelled(*words):
+            nodes = [node("ArgMax", "x", "c", axis=1, keepdims=0), node("Gather", "t c", "y")]
+            outputs = {"y": (TensorProto.STRING, [2])}
+            return network(nodes, {"x": [2, 2]}, outputs, t=numpy.array(words, object))
+
+        self.assertEqual(compared(labelled("a", "b"), labelled("a", "b"), plan_of())["verdict"], "exact")
+        other = compared(labelled("a", "b"), labelled("a", "c"), plan_of())
+        self.assertEqual((other["verdict"], other["difference"]), ("MISMATCH", numpy.inf))
+        self.assertEqual((other["outputs"][0]["wanted"], other["outputs"][0]["found"]), ("b", "c"))
+
     def test_an_inner_value_can_be_compared_by_name(self):
         result = compared(mlp(ALL), mlp([0, 2]), mlp_plan([0, 2]), also=["hb"])
         self.assertEqual(result["verdict"], "MISMATCH", "the pruned value itself has another shape")
