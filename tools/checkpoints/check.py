@@ -250,7 +250,7 @@ def line(name: str, row: Dict) -> str:
 
 
 def write_page(rows: Dict[str, Dict], machine: str) -> None:
-    """docs/results/data/checkpoints.json, of which tools/results.mjs makes the page."""
+    """docs/results/data/checkpoints.json, of which tools/results.py makes the page."""
     root = HERE.parent.parent
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=root, capture_output=True, text=True
@@ -295,7 +295,7 @@ def main() -> int:
     parser.add_argument("--folder", type=pathlib.Path, required=True, help="where the checkpoints are made")
     parser.add_argument("--command", default=os.environ.get("PARSIMONY_COMMAND", "build/release/bin/parsimony"))
     parser.add_argument(
-        "--page", metavar="MACHINE", help="write docs/results/data/checkpoints.json, for tools/results.mjs"
+        "--page", metavar="MACHINE", help="write docs/results/data/checkpoints.json, for tools/results.py"
     )
     arguments = parser.parse_args()
     torch.set_num_threads(1)

@@ -42,5 +42,5 @@ fi
 verdict=0
 "$venv/bin/python" "$root/tools/checkpoints/check.py" --command "$command" --folder "$folder" \
   ${machine:+--page "$machine"} $names || verdict=$?
-[ -z "$machine" ] || node "$root/tools/results.mjs"
+[ -z "$machine" ] || python3 "$root/tools/results.py"
 exit $verdict

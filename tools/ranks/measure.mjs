@@ -4,7 +4,7 @@
 //
 //   node tools/ranks/measure.mjs [--runs 5] [--quick] [--model FILE.onnx] PARSIMONY CIFAR
 //     > docs/results/data/processes.json
-//   node tools/results.mjs
+//   tools/results.py
 //
 // CIFAR is a folder with CIFAR-10 in its binary layout; --model is pruned and recovered. Needs Debian's
 // python3-torch and libmimalloc2.0, and root to count bytes. Times mean something on an idle machine
