@@ -12,7 +12,6 @@ command. Before that, losses on the device are held to those on the processor.
 """
 
 import argparse
-import datetime
 import json
 import os
 import statistics
@@ -26,6 +25,8 @@ import torch
 import torchvision
 from torch import nn
 from torch.nn import functional as F
+
+from tables.measured import as_data, measured
 
 BATCHES = {"resnet56": (128, 50_000, 32), "mobilenet_v2": (64, 3_200, 224), "resnet50": (64, 3_200, 224)}
 CROP = {32: 4, 224: 16}
@@ -237,13 +238,9 @@ def main():
             print(" ".join(rows[-1]), file=sys.stderr, flush=True)
             if name == "resnet56":
                 cuts.append([name] + [f"{x:.1f}" for x in pruned(arguments.command, folder, images)])
-    print(cuts, file=sys.stderr, flush=True)
-    here = os.path.dirname(__file__)
-    commit = subprocess.run(["git", "-C", here, "rev-parse", "--short=7", "HEAD"], capture_output=True, text=True)
-    where = {
-        "date": datetime.date.today().isoformat(),
-        "commit": commit.stdout.strip() or "unknown",
-        "machine": f"{torch.cuda.get_device_name()}, {os.cpu_count()} cores, PyTorch {torch.__version__}",
+    card = torch.cuda.get_device_name()
+    where = measured() | {
+        "machine": f"{card}, {os.cpu_count()} cores, PyTorch {torch.__version__}",
         "command": ["tools/gpu_check.sh"],
     }
     page = {
@@ -265,8 +262,7 @@ def main():
             },
         ],
     }
-    json.dump(page, sys.stdout, indent=1)
-    print()
+    print(as_data(page))
 
 
 if __name__ == "__main__":
