@@ -12,10 +12,8 @@ import subprocess
 import sys
 import tempfile
 
-CACHE = pathlib.Path(
-    os.environ.get("PARSIMONY_CACHE")
-    or pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "parsimony"
-)
+from tables.runs import CACHE
+
 FOLDER = CACHE / "python"
 REQUIREMENTS = pathlib.Path(__file__).with_name("requirements.txt")
 FILE_FAULT = 4

@@ -4,17 +4,15 @@
 
     tools/language_models.py [--models A,B] [--seeds 0,1] [--epochs N] build/release/bin/parsimony TEXT
       > docs/results/data/language_models.json
-    python3 tools/results.py
+    tools/results.py
 """
 
-import argparse
-import json
 import pathlib
-import subprocess
 import tempfile
 
 from tables.cells import left, significant
 from tables.measured import as_data, measured
+from tables.runs import Command, parser_of
 
 CUTS = {
     "all widths": [],
@@ -26,7 +24,7 @@ PRUNE = "--budget macs=70% --input 1x128".split()
 
 
 def parsed():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--models", default="gpt_tiny,llama_tiny")
     parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--epochs", default="4")
@@ -40,17 +38,11 @@ class Bench:
 
     def __init__(self, asked, folder):
         self.asked, self.folder = asked, pathlib.Path(folder)
+        self.run = Command(asked.command, folder).report
         self.data = ["--data", f"text:{asked.text}"]
 
     def at(self, name):
         return self.folder / f"{name}.pt"
-
-    def run(self, *arguments):
-        """What the run's report says."""
-        report = self.folder / "report.json"
-        line = [self.asked.command, *arguments, "--report", report]
-        subprocess.run(line, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
-        return json.loads(report.read_text())
 
     def perplexity(self, *arguments):
         """Trains, and says how surprised the network is by the text that it did not see."""

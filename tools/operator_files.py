@@ -13,7 +13,6 @@ Each file goes through `inspect -v`, `explain -v` and `prune -v`, with a proof w
 Runtime, and without: half an hour on two cores. --only "prune --no-verify" takes one of these alone.
 """
 
-import argparse
 import concurrent.futures
 import os
 import pathlib
@@ -22,11 +21,8 @@ import sys
 import tempfile
 import venv
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-CACHE = pathlib.Path(
-    os.environ.get("PARSIMONY_CACHE")
-    or pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "parsimony"
-)
+from tables.runs import CACHE, ROOT, parser_of
+
 DEBIAN = pathlib.Path("/usr/share/libonnx-testdata/data")
 LIMIT = 120  # seconds
 FOUND = 97  # exit code of the sanitizers
@@ -132,8 +128,7 @@ def check(binary, commands, model, env):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--binary", type=pathlib.Path)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--part", default="1/1", help="1/4: the first of every four files")

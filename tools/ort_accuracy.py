@@ -4,12 +4,12 @@
 Prints correct/total (percent). exit: 0 done, 2 usage, 3 the model cannot be run, 4 files
 """
 
-import argparse
 import sys
 
 import environment  # noqa: F401
 from oracle import faults
 from oracle.accuracy import accuracy, read_idx
+from tables.runs import parser_of
 
 
 def number(text):
@@ -18,7 +18,7 @@ def number(text):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("model", metavar="MODEL.onnx")
     parser.add_argument("images", metavar="IMAGES", help="an idx file, plain or .gz")
     parser.add_argument("labels", metavar="LABELS", help="the same")

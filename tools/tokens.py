@@ -10,18 +10,18 @@ Windows of so many tokens, one behind the other: int64 [windows, length], in an 
 With --labels the next token of each, for `--metric perplexity`.
 """
 
-import argparse
 import pathlib
 import sys
 
 import environment  # noqa: F401
 import numpy
 import tensors
+from tables.runs import parser_of
 from tokenizers import Tokenizer
 
 
 def parsed():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("tokenizer", metavar="TOKENIZER.json")
     parser.add_argument("text", metavar="TEXT")
     parser.add_argument("--length", type=int, default=128)

@@ -26,11 +26,21 @@ LIMIT = 5 * 60  # seconds
 def parsed():
     parser = parser_of(__doc__)
     parser.add_argument("names", metavar="NAME", nargs="*")
-    parser.add_argument("--folder", type=pathlib.Path, default=CACHE / "coverage", help="of exports and reports")
-    parser.add_argument("--python", default="/usr/bin/python3", metavar="PROGRAM",
-                        help="a Python whose torch exports ONNX and TorchScript (Debian's)")
-    parser.add_argument("--pt2", default="python3", metavar="PROGRAM",
-                        help="one whose torch has torch.export, 2.6 or newer; may be several words (python3)")
+    parser.add_argument(
+        "--folder", type=pathlib.Path, default=CACHE / "coverage", help="of exports and reports"
+    )
+    parser.add_argument(
+        "--python",
+        default="/usr/bin/python3",
+        metavar="PROGRAM",
+        help="a Python whose torch exports ONNX and TorchScript (Debian's)",
+    )
+    parser.add_argument(
+        "--pt2",
+        default="python3",
+        metavar="PROGRAM",
+        help="one whose torch has torch.export, 2.6 or newer; may be several words (python3)",
+    )
     parser.add_argument("--command", default=COMMAND, help="build/release/bin/parsimony")
     parser.add_argument("--again", action="store_true", help="prune again what has been pruned")
     parser.add_argument("--threads", default="1", help="for running networks (1)")
@@ -64,14 +74,25 @@ class Pruner:
         if fault.exists():
             return {"exported": False, "note": fault.read_text().strip()}
         small, report = self.results / f"small.{form}", self.results / "report.json"
-        line = [self.asked.command, "prune", self.folder / f"{name}.{form}", "-o", small, "--ratio", "0.5", "-q"]
+        line = [
+            self.asked.command,
+            "prune",
+            self.folder / f"{name}.{form}",
+            "-o",
+            small,
+            "--ratio",
+            "0.5",
+            "-q",
+        ]
         line += ["--report", report, "--threads", self.asked.threads]
         if form != "pt2":
             for spec in (self.folder / f"{name}.inputs").read_text().split():
                 line += ["--input", spec]
         report.unlink(missing_ok=True)
         try:
-            done = subprocess.run(line, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, timeout=LIMIT)
+            done = subprocess.run(
+                line, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, timeout=LIMIT
+            )
         except subprocess.TimeoutExpired:
             return {"exported": True, "note": f"not done in {LIMIT} s"}
         finally:
@@ -103,7 +124,10 @@ def torchvision(folder):
     def first(name, key):
         paths = (ledger / f"{name}.json" for ledger in (folder / "zoo", ZOO))
         runs = (read(path)["runs"].get(key) for path in paths if path.exists())
-        return next((run for run in runs if run and all(run.get(of, {}).get("after") for of in ("params", "macs"))), None)
+        return next(
+            (run for run in runs if run and all(run.get(of, {}).get("after") for of in ("params", "macs"))),
+            None,
+        )
 
     return [
         {

@@ -127,7 +127,14 @@ class Bench:
         words += ["--quick"] if self.asked.quick else []
         words += ["--model", self.asked.model.name] if self.asked.model else []
         line = " ".join(["tools/ranks/measure.py", *words, "build/release/bin/parsimony CIFAR"])
-        return {"title": title, "about": about, **measured(), "command": [line], "columns": columns, "rows": rows}
+        return {
+            "title": title,
+            "about": about,
+            **measured(),
+            "command": [line],
+            "columns": columns,
+            "rows": rows,
+        }
 
 
 def processes(ranks):
@@ -179,7 +186,9 @@ def epoch_times(bench, machine, program, ranks, threads):
     environment = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE", **(MIMALLOC if tuned else {})}
     if library == "OpenBLAS":
         environment["OPENBLAS_CORETYPE"] = kernel
-    line = f"--ranks {ranks} --threads {threads} --batch {BATCH} --samples {sizes.images} --epochs {sizes.epochs}"
+    line = (
+        f"--ranks {ranks} --threads {threads} --batch {BATCH} --samples {sizes.images} --epochs {sizes.epochs}"
+    )
     words = [*line.split(), *(["--channels-last"] if tuned else [])]
     done = subprocess.run(
         [PYTHON, DDP, bench.asked.cifar, *words], env=environment, stdout=subprocess.PIPE, text=True, check=True
@@ -364,7 +373,9 @@ def recovered(bench):
 
 
 def least_squares(bench, ranks, threads):
-    line = f"--ratio 0.3 --no-verify --recover least-squares --samples {bench.sizes.samples} --threads {threads}"
+    line = (
+        f"--ratio 0.3 --no-verify --recover least-squares --samples {bench.sizes.samples} --threads {threads}"
+    )
     calibration = ["--calibration", f"cifar10:{bench.asked.cifar}", *processes(ranks)]
     words = ["prune", bench.asked.model, "-o", bench.at("small.onnx"), *line.split(), *calibration]
     recovery = bench.command.report(*words)["recovery"]

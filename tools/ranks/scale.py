@@ -178,11 +178,15 @@ class Model:
     def step(self, link):
         own, latency = self.compute[link["network"]], self.rounds * link["delay_ms"] / 1000
         bandwidth = 1 / (8 / (link["rate_mbit"] * 1e6) + self.per_byte)
-        return own + max(0, communication(link["bytes"], BUCKETS, latency, bandwidth) - self.overlap * BACKWARD * own)
+        return own + max(
+            0, communication(link["bytes"], BUCKETS, latency, bandwidth) - self.overlap * BACKWARD * own
+        )
 
     def loss(self, entries):
         """The sum of relative errors, which a step that was disturbed does not bend."""
-        return math.inf if self.overlap > 1 else sum(abs(math.log(self.step(e) / e["seconds"])) for e in entries)
+        return (
+            math.inf if self.overlap > 1 else sum(abs(math.log(self.step(e) / e["seconds"])) for e in entries)
+        )
 
 
 def normals():
@@ -264,7 +268,9 @@ def result(links, where):
         },
         "errors": {
             "fitted": {"median": rounded(statistics.median(sizes(True)))},
-            "held_back": {"median": rounded(statistics.median(held)), "most": rounded(max(held))} if held else None,
+            "held_back": (
+                {"median": rounded(statistics.median(held)), "most": rounded(max(held))} if held else None
+            ),
         },
         "assumed": ASSUMED,
         "many": many(),

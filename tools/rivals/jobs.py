@@ -43,7 +43,12 @@ def loaded_by(command):
 
 class Jobs:
     def __init__(self, asked):
-        self.folder, self.command, self.names, self.again = asked.folder, asked.command, asked.names, asked.again
+        self.folder, self.command, self.names, self.again = (
+            asked.folder,
+            asked.command,
+            asked.names,
+            asked.again,
+        )
 
     def together(self, kind, program, arguments):
         """What one process of `measure.py KIND ...` says of all networks that lack it."""
@@ -108,7 +113,18 @@ class Jobs:
     def pruned(self, name):
         small, report, time = (self.at(name, suffix) for suffix in ("small.pt2", "report.json", "time"))
         small.unlink(missing_ok=True)
-        line = [self.command, "prune", self.at(name, "pt2"), "-o", small, "--ratio", "0.5", "-q", "--report", report]
+        line = [
+            self.command,
+            "prune",
+            self.at(name, "pt2"),
+            "-o",
+            small,
+            "--ratio",
+            "0.5",
+            "-q",
+            "--report",
+            report,
+        ]
         done = finished(["/usr/bin/time", "-f", "%U %S %M", "-o", time, *line, "--threads", "1"], LIMIT)
         if done.returncode != 0:
             return {"note": done.stderr.strip()}

@@ -60,7 +60,9 @@ def page(kinds, names, tools, exported, versions, loaded, quoted):
     def judged(tool, name, found):
         return Run({"before": exported[name].get("macs"), **found} if tool == "parsimony" else found)
 
-    runs = {tool: {name: judged(tool, name, run) for name, run in found.items()} for tool, found in tools.items()}
+    runs = {
+        tool: {name: judged(tool, name, run) for name, run in found.items()} for tool, found in tools.items()
+    }
     titles = quoted["titles"]
     columns = [titles[tool] for tool in runs]
     return {
@@ -145,7 +147,9 @@ def together(names, runs, exported, versions, loaded, quoted):
     ours = list(runs["parsimony"].values())
     alone = sum(bool(run["alone"]) for run in runs.get("torch_ao", {}).values())
     rows = [row_of_tool(tool, list(found.values()), loaded, quoted) for tool, found in runs.items()]
-    columns = "tool|smaller|unchanged|differs|fails|MACs left|MACs left, all|s|MB|loaded, MB|proof|needs".split("|")
+    columns = "tool|smaller|unchanged|differs|fails|MACs left|MACs left, all|s|MB|loaded, MB|proof|needs".split(
+        "|"
+    )
     others = "".join(f", {name} {version}" for name, version in versions.items() if name != "torch")
     export = fixed(median(run.get("seconds") for run in exported.values()), 1)
     return {
@@ -171,7 +175,9 @@ def together(names, runs, exported, versions, loaded, quoted):
 
 def by_kind(kinds, names, runs, columns):
     def cell(those):
-        return f"{sum(run.outcome == 'smaller' for run in those)}, {percent(median(run.left() for run in those))}"
+        return (
+            f"{sum(run.outcome == 'smaller' for run in those)}, {percent(median(run.left() for run in those))}"
+        )
 
     def row(kind):
         those = [name for name in names if kinds[name] == kind]

@@ -10,7 +10,6 @@ About a minute for each network and choice. What is measured once stays in the f
 that of main.py.
 """
 
-import argparse
 import json
 import pathlib
 import sys
@@ -20,6 +19,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import environment  # noqa: E402, F401
 from tables.cells import significant  # noqa: E402
 from tables.measured import as_data, measured  # noqa: E402
+from tables.runs import parser_of  # noqa: E402
 from task import ALL, Task, once  # noqa: E402
 
 CHOICES = (
@@ -34,7 +34,7 @@ BUDGET = "macs=70%"
 
 
 def parsed():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--networks", default=ALL)
     parser.add_argument("--folder")
     parser.add_argument("command", metavar="PARSIMONY")

@@ -11,7 +11,6 @@ SHARED has models/onnx and data; tasks.py says what else is needed. What is meas
 folder and is not measured again.
 """
 
-import argparse
 import json
 import os
 import pathlib
@@ -23,13 +22,14 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import environment  # noqa: E402, F401
 from tables.cells import significant  # noqa: E402
 from tables.measured import as_data, measured  # noqa: E402
+from tables.runs import parser_of  # noqa: E402
 from task import ALL, Task  # noqa: E402
 
 STEPS = ("plain cut", "cut", "least squares", "outputs")
 
 
 def parsed():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--networks", default=ALL)
     parser.add_argument("--left", default="70,50")
     parser.add_argument("--scope", default="local")

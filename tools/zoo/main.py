@@ -7,7 +7,6 @@ every result.
 Needs python3-torchvision. Exit code: 1 if any failed, 77 without python3-torchvision.
 """
 
-import argparse
 import json
 import os
 import pathlib
@@ -21,6 +20,7 @@ import environment  # noqa: E402
 from run import Job, largest_difference, run_recipe  # noqa: E402
 from tables.cells import digits, milliseconds  # noqa: E402
 from tables.measured import measured  # noqa: E402
+from tables.runs import parser_of  # noqa: E402
 
 PYTHON = "/usr/bin/python3"  # Debian's, which has Debian's torch
 NO_TORCH = 77
@@ -30,7 +30,7 @@ RUNS = "onnx:half-local,onnx:third-global,pt:half-local,pt:third-global"
 
 
 def parsed():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     add = parser.add_argument
     add("names", metavar="NAME", nargs="*", help="these networks in place of all")
     add("--kind", help="only classification, segmentation, detection, video or optical_flow")
