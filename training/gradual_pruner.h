@@ -4,9 +4,9 @@
 #include <optional>
 #include <vector>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/configs/recipe.h"
 #include "parsimony/torch_io/prune.h"
-#include "parsimony/training/errors.h"
 
 namespace parsimony {
 
@@ -23,9 +23,13 @@ class GradualPruner {
   /// @throws UnsupportedError for the schedules lottery and annealing
   explicit GradualPruner(const PruneSettings& settings)
       : cuts_(cuts(settings)), wait_(settings.warmup_epochs), between_(settings.epochs_between) {
-    using training::errors::schedule_needs_run;
-    if (settings.schedule == PruningSchedule::kLottery) throw schedule_needs_run("lottery");
-    if (settings.schedule == PruningSchedule::kAnnealing) throw schedule_needs_run("annealing");
+    const bool lottery = settings.schedule == PruningSchedule::kLottery;
+    if (lottery || settings.schedule == PruningSchedule::kAnnealing) {
+      throw UnsupportedError(
+          "schedule ", in_quotes(lottery ? "lottery" : "annealing"),
+          " changes weights between the cuts or tries cuts on data; `parsimony train` and "
+          "training::Run do it, GradualPruner does not");
+    }
   }
 
   /// Call once per epoch. If a cut is due, prunes the module like parsimony::prune and returns the

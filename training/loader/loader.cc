@@ -11,8 +11,8 @@
 #include <string>
 #include <thread>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/training/data/random.h"
-#include "parsimony/training/errors.h"
 #include "parsimony/training/loader/device_scaling_impl.h"
 #include "parsimony/training/loader/gather_impl.h"
 #include "parsimony/training/loader/queue_impl.h"
@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 
 void require(bool holds, std::string_view option, const std::string& found,
              std::string_view wanted) {
-  if (!holds) throw errors::bad_loader_option(option, found, wanted);
+  if (!holds) throw ConfigError("loader: ", option, " is ", found, ", wanted ", wanted);
 }
 
 void check_scale(const Samples& samples, const LoaderOptions& options) {

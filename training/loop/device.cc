@@ -4,21 +4,29 @@
 #include <ATen/Context.h>
 #include <ATen/core/grad_mode.h>
 
-#include "parsimony/training/errors.h"
+#include "parsimony/base/errors.h"
 
 namespace parsimony::training {
+namespace {
+
+ConfigError bad_device(std::string_view device) {
+  return ConfigError("--device ", in_quotes(device), ": wanted auto, cpu or cuda:N");
+}
+
+}  // namespace
 
 c10::Device parse_device(const std::string& text) {
   if (text == "auto") return {at::hasCUDA() ? c10::kCUDA : c10::kCPU};
   try {
     const c10::Device device(text);
     if (device.is_cuda() && !at::hasCUDA()) {
-      throw errors::no_such_device(text, "libtorch finds no CUDA here");
+      throw UnsupportedError("device ", in_quotes(text),
+                             " is not there: libtorch finds no CUDA here");
     }
-    if (!device.is_cuda() && !device.is_cpu()) throw errors::bad_device(text);
+    if (!device.is_cuda() && !device.is_cpu()) throw bad_device(text);
     return device;
   } catch (const c10::Error&) {
-    throw errors::bad_device(text);
+    throw bad_device(text);
   }
 }
 

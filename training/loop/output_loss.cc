@@ -6,10 +6,10 @@
 #include <cmath>
 #include <optional>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
 #include "parsimony/graph/operators/schema.h"
 #include "parsimony/speedup/fit_layers.h"
-#include "parsimony/training/errors.h"
 
 namespace parsimony::training {
 namespace {
@@ -113,11 +113,16 @@ OutputLoss::OutputLoss(const Graph& dense, const SmallNetwork& small,
   for (const MatchSettings::Term& term : terms) {
     const ValueId value = graph.find(term.value);
     const bool there = value != kNone && sources.has(value) && in_dense(value) != kNone;
-    if (!there) throw errors::no_value_to_match(term.value);
+    if (!there) {
+      throw ConfigError(
+          "--match ", in_quotes(term.value),
+          ": the pruned network computes no value of that name; prune --html draws them");
+    }
     if (!contains(graph.outputs, value)) compare(value, in_dense(value), term.weight);
   }
   if (graph.outputs.size() != dense.outputs.size()) {
-    throw errors::other_outputs(dense.outputs.size(), graph.outputs.size());
+    throw ModelError("the dense network has ", dense.outputs.size(),
+                     " outputs, the one to be trained has ", graph.outputs.size());
   }
   for (size_t o = 0; o < graph.outputs.size(); ++o) {
     const ValueId output = graph.outputs[o];

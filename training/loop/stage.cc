@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/torch_io/reason.h"
-#include "parsimony/training/errors.h"
 #include "parsimony/training/loop/class_rows.h"
 #include "parsimony/training/loop/device.h"
 #include "parsimony/training/loop/optimizer.h"

@@ -12,6 +12,11 @@
 namespace parsimony::training {
 namespace {
 
+ConfigError no_targets(std::string_view output) {
+  return ConfigError("loss: the data have no targets for the output ", in_quotes(output),
+                     "; give an array of that name, with as many samples as the inputs have");
+}
+
 // Where probabilities underflow, their logarithms end here.
 constexpr double kSmallestProbability = 1e-7;
 
@@ -43,8 +48,9 @@ at::Tensor log_probabilities(const OutputTerm& term, const at::Tensor& scores, i
 }
 
 [[noreturn]] void fail(const OutputTerm& term, const at::Tensor& output, const at::Tensor& target) {
-  throw errors::target_does_not_fit(term.name, name_of(term.asked.kind), target.sizes().vec(),
-                                    output.sizes().vec());
+  throw ModelError("loss ", name_of(term.asked.kind), ": the output ", in_quotes(term.name), " is ",
+                   to_string(output.sizes().vec()), ", its target ",
+                   to_string(target.sizes().vec()));
 }
 
 void check_range(const OutputTerm& term, const at::Tensor& target, double lowest, double highest) {
@@ -136,11 +142,11 @@ Loss target_loss(const Graph& graph, const std::vector<LossTerm>& terms,
     }
     for (size_t o = 0; o < names.size(); ++o) {
       if (!term.output.empty() ? term.output != names[o] : !given[o]) continue;
-      if (!given[o]) throw errors::no_targets(names[o]);
+      if (!given[o]) throw no_targets(names[o]);
       found.push_back({term, o, names[o], numbers_of(graph, graph.outputs[o])});
     }
   }
-  if (found.empty()) throw errors::no_targets(names.empty() ? "" : names.front());
+  if (found.empty()) throw no_targets(names.empty() ? "" : names.front());
   return [found](const std::vector<at::Tensor>& outputs, const SampleBatch& batch) {
     at::Tensor sum;
     for (const OutputTerm& term : found) {

@@ -2,12 +2,17 @@
 
 #include <unordered_map>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/operators/schema.h"
 #include "parsimony/torch_io/executor/graph_module.h"
-#include "parsimony/training/errors.h"
 
 namespace parsimony::training {
 namespace {
+
+/// A network made from a graph supports training only.
+UnsupportedError only_trained(std::string_view what) {
+  return UnsupportedError("a network under recovery can be trained, not ", what);
+}
 
 class GraphNet final : public Net {
  public:
@@ -25,12 +30,12 @@ class GraphNet final : public Net {
 
   PruneOutcome prune(const at::Tensor& /*example*/, const ConfigList& /*config*/,
                      const PruneOptions& /*options*/) override {
-    throw errors::only_trained("pruned");
+    throw only_trained("pruned");
   }
-  void restore(const Plan& /*plan*/) override { throw errors::only_trained("pruned"); }
+  void restore(const Plan& /*plan*/) override { throw only_trained("pruned"); }
   std::unique_ptr<Net> clone_architecture() const override { return graph_net(graph_); }
   void save(const std::string& /*path*/, const at::Tensor& /*example*/) override {
-    throw errors::only_trained("saved");
+    throw only_trained("saved");
   }
 
  private:

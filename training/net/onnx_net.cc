@@ -67,9 +67,16 @@ class OnnxNet final : public Net {
   OnnxNet(const std::string& path, const FileNetOptions& options)
       : file_(path), options_(options), net_(nullptr) {
     Graph graph = to_graph(file_);
-    if (graph.inputs.size() != 1) throw errors::several_inputs(path, graph.inputs.size());
+    if (graph.inputs.size() != 1) {
+      throw UnsupportedError(path, ": the network has ", graph.inputs.size(),
+                             " inputs; what is trained has one");
+    }
     build(std::move(graph));
-    if (options.batch_norm && norms_.empty()) throw errors::nothing_to_normalise(path);
+    if (options.batch_norm && norms_.empty()) {
+      throw ConfigError(path,
+                        ": \"batch_norm\" finds no convolution with a bias and without a "
+                        "BatchNormalization behind it. Leave it out: the network trains as it is");
+    }
     if (parameters().empty()) throw errors::nothing_to_train(path);
   }
 

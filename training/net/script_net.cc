@@ -127,7 +127,11 @@ class ScriptNet final : public Net {
  public:
   explicit ScriptNet(const std::string& path) : path_(path), module_("empty") {
     const ScriptFile file(path);
-    if (file.is_exported()) throw errors::exported_program(path);
+    if (file.is_exported()) {
+      throw UnsupportedError(path,
+                             ": a program of torch.export is fixed in evaluation mode and is not "
+                             "trained here; prune it, and train in Python or as TorchScript");
+    }
     module_ = file.module();
     extra_ = file.extra_files();
     modes_ = modes_of(module_);

@@ -63,7 +63,10 @@ Meeting meeting_of(const RankPlace& place) {
   const auto port = colon == std::string::npos || !text.starts_with("tcp:") || colon <= 4
                         ? std::nullopt
                         : number_of<uint16_t>(std::string_view(text).substr(colon + 1));
-  if (!port) throw errors::bad_store(text);
+  if (!port) {
+    throw ConfigError("store ", in_quotes(text),
+                      ": wanted tcp:HOST:PORT, or file:PATH in a folder that all ranks see");
+  }
   const std::string host = text.substr(4, colon - 4);
   c10d::TCPStoreOptions options;
   options.port = *port;
@@ -229,7 +232,10 @@ void RankGroup::agree(std::string_view what, const std::string& text) const {
   std::memcpy(all[rank()].data_ptr(), own.data(), own.size());
   sum(all);
   for (int other = 1; other < size(); ++other) {
-    if (!all[other].equal(all[0])) throw errors::ranks_differ(what, other);
+    if (!all[other].equal(all[0])) {
+      throw ConfigError("rank ", other, " and rank 0 differ in ", what,
+                        "; all ranks need the same");
+    }
   }
 }
 

@@ -8,8 +8,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "parsimony/base/errors.h"
+#include "parsimony/base/types.h"
 #include "parsimony/torch_io/reason.h"
-#include "parsimony/training/errors.h"
 
 namespace parsimony::training {
 namespace {
@@ -108,7 +109,9 @@ Replicas::Replicas(const RankGroup& group, std::vector<at::Tensor> parameters,
       parameters_(trained(std::move(parameters))),
       buffers_(std::move(buffers)),
       find_unused_(options.find_unused) {
-  if (parameters_.empty()) throw errors::nothing_to_reduce();
+  if (parameters_.empty()) {
+    throw UnsupportedError("no parameter of the network requires a gradient");
+  }
   group.agree("the parameters of the network", kinds_of(parameters_));
   group.share(parameters_);
   share_buffers();
@@ -142,7 +145,10 @@ void Replicas::backward(const at::Tensor& loss, int64_t samples, int64_t all) {
   } catch (const std::exception& error) {
     const std::string why = torch_io::reason_of(error);
     if (why.find("finished reduction in the prior iteration") != std::string::npos) {
-      throw errors::unused_parameters(why);
+      throw UnsupportedError(
+          "some parameters had no part in the loss of the step before; "
+          "ReplicasOptions::find_unused finds them: ",
+          why);
     }
     if (why.find("gloo") == std::string::npos) throw;
     throw group_.lost("exchanging gradients of step " + std::to_string(steps_), why);

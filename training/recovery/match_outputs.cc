@@ -12,11 +12,11 @@
 #include <set>
 #include <span>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/engines/timing.h"
 #include "parsimony/speedup/fit_layers.h"
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/torch_io/tensor.h"
-#include "parsimony/training/errors.h"
 #include "parsimony/training/loop/output_loss.h"
 #include "parsimony/training/recovery/blocks.h"
 #include "parsimony/training/recovery/ends.h"

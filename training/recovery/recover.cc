@@ -177,7 +177,8 @@ class TorchRecovery final : public RecoveryEngine {
 
 void check_labels(const Calibration& data, const RecoverySettings& settings) {
   if (!data.labelled && !data.loss && contains(settings.steps, RecoveryMethod::kFinetune)) {
-    throw errors::needs_labels("--recover finetune");
+    throw ConfigError("--recover finetune needs labels, and the data have none: give an array ",
+                      in_quotes("labels"), ", or one of the data sets with classes");
   }
 }
 

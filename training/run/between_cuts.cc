@@ -12,6 +12,12 @@
 namespace parsimony::training {
 namespace {
 
+/// `what` keeps tensors of all parameters beyond a cut.
+ConfigError norms_keep_no_record(std::string_view what) {
+  return ConfigError("\"batch_norm\" does not go with ", what,
+                     ": what is remembered of a parameter would not follow a cut");
+}
+
 bool has_scale(const std::vector<ParameterGroup>& groups) {
   return std::ranges::any_of(groups, [](const ParameterGroup& group) {
     return std::ranges::any_of(group.slices, &ParameterSlices::scale);
@@ -21,10 +27,10 @@ bool has_scale(const std::vector<ParameterGroup>& groups) {
 void check_norms(const Recipe& recipe) {
   if (!recipe.train.batch_norm || !recipe.prune) return;
   if (recipe.prune->schedule == PruningSchedule::kLottery) {
-    throw errors::norms_keep_no_record("\"schedule\": \"lottery\"");
+    throw norms_keep_no_record("\"schedule\": \"lottery\"");
   }
   if (asks_for(recipe.prune->config, "movement")) {
-    throw errors::norms_keep_no_record("\"criterion\": \"movement\"");
+    throw norms_keep_no_record("\"criterion\": \"movement\"");
   }
 }
 

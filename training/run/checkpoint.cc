@@ -7,15 +7,19 @@
 #include <sstream>
 #include <utility>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/torch_io/reason.h"
-#include "parsimony/training/errors.h"
 #include "parsimony/training/loop/device.h"
 #include "parsimony/training/loop/random_state.h"
 #include "parsimony/training/run/run.h"
 
 namespace parsimony::training {
 namespace {
+
+ModelError bad_checkpoint(std::string_view path, std::string_view why) {
+  return ModelError(path, ": no checkpoint of this version: ", why);
+}
 
 constexpr int64_t kFormat = 2;
 
@@ -30,7 +34,7 @@ void set_values(Net& net, const std::vector<at::Tensor>& values, const std::stri
   size_t next = 0;
   for (const auto& [name, tensor] : all_tensors(net)) {
     if (next == values.size() || values[next].sizes() != tensor.sizes()) {
-      throw errors::bad_checkpoint(path, "\"" + name + "\" has another shape there");
+      throw bad_checkpoint(path, "\"" + name + "\" has another shape there");
     }
     at::Tensor(tensor).copy_(values[next++]);
   }
@@ -95,9 +99,13 @@ bool TrainingRun::load(const std::string& path, const std::string& identity) {
   try {
     archive.load_from(in);
     if (value_at(archive, "parsimony_checkpoint").toInt() != kFormat) {
-      throw errors::bad_checkpoint(path, "its version is another");
+      throw bad_checkpoint(path, "its version is another");
     }
-    if (value_at(archive, "identity").toStringRef() != identity) throw errors::other_run(path);
+    if (value_at(archive, "identity").toStringRef() != identity) {
+      throw ConfigError(path,
+                        ": the checkpoint is of another run: recipe, data or model differ. Remove "
+                        "it, or name another with --checkpoint");
+    }
     next_ = value_at(archive, "next").toInt();
     shuffle_ = value_at(archive, "shuffle").toInt();
     early_stop_.best = value_at(archive, "best").toDouble();
@@ -137,7 +145,7 @@ bool TrainingRun::load(const std::string& path, const std::string& identity) {
     archive.read("random", random);
     set_random_state(random);
   } catch (const c10::Error& error) {
-    throw errors::bad_checkpoint(path, torch_io::reason_of(error));
+    throw bad_checkpoint(path, torch_io::reason_of(error));
   }
   return true;
 }

@@ -9,7 +9,6 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/engines/timing.h"
 #include "parsimony/report/text.h"
-#include "parsimony/training/errors.h"
 #include "parsimony/training/loop/device.h"
 #include "parsimony/training/recovery/recover.h"
 #include "parsimony/training/run/messages.h"
@@ -229,7 +228,7 @@ PruneOutcome TrainingRun::pruned(const ConfigList& config) {
   const std::vector<std::string> reasons = ranks.gather(why);
   if (failure) std::rethrow_exception(failure);
   for (size_t rank = 0; rank < reasons.size(); ++rank) {
-    if (!reasons[rank].empty()) throw errors::cut_failed(rank, reasons[rank]);
+    if (!reasons[rank].empty()) throw ModelError("rank ", rank, ": ", reasons[rank]);
   }
   ranks.agree("the plan", done.plan.to_json());
   std::vector<at::Tensor> tensors;

@@ -7,10 +7,10 @@
 
 #include "parsimony/api/data/samples.h"
 #include "parsimony/api/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/speedup/fit_layers.h"
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/torch_io/network.h"
-#include "parsimony/training/errors.h"
 
 namespace parsimony::training {
 namespace {
@@ -180,7 +180,9 @@ void for_each_batch(const Graph& graph, const Batches& batches,
 
 void check_dims(const Graph& graph, const std::vector<at::Tensor>& inputs) {
   if (inputs.size() != graph.inputs.size()) {
-    throw errors::calibration_inputs(graph.inputs.size(), inputs.size());
+    throw UnsupportedError("calibration: the network has ", graph.inputs.size(),
+                           " inputs, and the data feed ", inputs.size(),
+                           "; npz:FILE gives an array for each");
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     const auto& declared = graph.value(graph.inputs[i]).declared;
@@ -190,7 +192,10 @@ void check_dims(const Graph& graph, const std::vector<at::Tensor>& inputs) {
     for (size_t d = 1; fits && d < found.size(); ++d) {
       fits = (*declared)[d] <= 0 || (*declared)[d] == found[d];
     }
-    if (!fits) throw errors::calibration_dims(found, *declared);
+    if (!fits) {
+      throw ModelError("calibration: the samples are of shape ", to_string(found),
+                       ", the network takes ", to_string(*declared));
+    }
   }
 }
 

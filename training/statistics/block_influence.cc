@@ -6,8 +6,8 @@
 #include <limits>
 #include <map>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/torch_io/executor/graph_module.h"
-#include "parsimony/training/errors.h"
 
 namespace parsimony::training {
 namespace {

@@ -28,7 +28,10 @@ at::Tensor class_loss(const at::Tensor& answers, const at::Tensor& labels) {
   const at::Tensor rows = class_rows(answers, labels);
   if (!rows.defined()) throw errors::no_classes(answers.sizes().vec(), labels.size(0));
   const auto highest = labels.max().item<int64_t>();
-  if (highest >= rows.size(1)) throw errors::label_beyond(highest, rows.size(1));
+  if (highest >= rows.size(1)) {
+    throw ModelError("calibration: the data have label ", highest, ", the network has ",
+                     rows.size(1), " classes");
+  }
   return cross_entropy(rows, labels);
 }
 
@@ -52,7 +55,12 @@ struct Measuring::State {
     by_batch = any({Measure::kTaylor, Measure::kTaylorSquared});
     by_sample = any({Measure::kHessian, Measure::kFisher});
     by_weight = any({Measure::kHessian});
-    if (by_sample && fixed_batch(of) > 1) throw errors::needs_single_samples(fixed_batch(of));
+    if (by_sample && fixed_batch(of) > 1) {
+      throw UnsupportedError(
+          "calibration: criteria fisher and obd look at one sample at a time, and the network "
+          "takes ",
+          fixed_batch(of), " at once; use taylor, or export it with an open batch dimension");
+    }
     const std::vector<Site> sites = sites_of(of, coupling);
     const bool gated = needs.channels.contains(Measure::kFisher);
     // In this order: the gates move nodes, and producers are no longer what they were.
@@ -178,7 +186,11 @@ struct Measuring::State {
     if (loss) return loss(answers, batch);
     if (batch.labels.defined()) return class_loss(answers.front(), batch.labels);
     const at::Tensor drawn = own.drawn(of_own(answers), generator);
-    if (!drawn.defined() || !drawn.requires_grad()) throw errors::no_numbers_out();
+    if (!drawn.defined() || !drawn.requires_grad()) {
+      throw UnsupportedError(
+          "criteria by gradient: the data have no labels, and no floating-point output of the "
+          "network depends on its weights");
+    }
     return drawn;
   }
 
