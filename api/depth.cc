@@ -1,13 +1,13 @@
 #include "parsimony/api/depth.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <limits>
 #include <optional>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/base/parse.h"
 #include "parsimony/graph/blocks.h"
 #include "parsimony/pruners/settings.h"
 
@@ -309,17 +309,15 @@ std::vector<BlockOutcome> describe(const Graph& graph, const Facts& sample,
 
 DepthRequest parse_depth(std::string_view text, std::string_view place) {
   if (text == "auto") return {DepthRequest::Kind::kAuto, 0, 0};
-  double number = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  const bool is_share = error == std::errc() && rest + 1 == end && *rest == '%';
-  const bool whole = error == std::errc() && rest == end && number == std::floor(number);
+  const bool is_share = text.ends_with('%');
+  const double number = share_of(text).value_or(-1);
   constexpr double kMost = 1e9;
-  if (number < 0 || (!is_share && !whole) || number > (is_share ? 100 : kMost)) {
+  const bool fits = number >= 0 && number <= (is_share ? 1 : kMost);
+  if (!fits || (!is_share && number != std::floor(number))) {
     throw ConfigError(place, ": found ", in_quotes(text),
                       ", wanted a number of blocks, as 3, a share of them, as 25%, or auto");
   }
-  if (is_share) return {DepthRequest::Kind::kShare, 0, number / 100};
+  if (is_share) return {DepthRequest::Kind::kShare, 0, number};
   return {DepthRequest::Kind::kCount, static_cast<int64_t>(number), 0};
 }
 

@@ -15,6 +15,7 @@
 #include "parsimony/api/own_operators.h"
 #include "parsimony/api/torch_component.h"
 #include "parsimony/base/errors.h"
+#include "parsimony/base/parse.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/model.h"
@@ -115,10 +116,7 @@ std::vector<const CLI::Option*> named_in(const std::string& text,
 
 std::string why_not_converted(const CLI::Option& option) {
   for (const std::string& text : option.results()) {
-    double number = 0;
-    if (!CLI::detail::lexical_cast(text, number)) {
-      return "found " + in_quotes(text) + ", wanted a number";
-    }
+    if (!number_of<double>(text)) return "found " + in_quotes(text) + ", wanted a number";
   }
   return "found " + in_quotes(CLI::detail::join(option.results(), " ")) + ", wanted a whole number";
 }

@@ -49,10 +49,9 @@ std::string found_by(const MetricTrial& trial) {
 
 std::optional<MetricBudget> parse_metric_budget(const std::string& budget) {
   if (!budget.starts_with(kKey)) return {};
-  std::string_view text = std::string_view(budget).substr(kKey.size());
+  const std::string_view text = std::string_view(budget).substr(kKey.size());
   const bool is_share = text.ends_with('%');
-  if (is_share) text.remove_suffix(1);
-  const auto number = number_of<double>(text);
+  const std::optional<double> number = share_of(text);
   const bool is_loss = text.starts_with('-');
   if (!number || !std::isfinite(*number) || (is_share && !is_loss)) {
     throw ConfigError("--budget ", in_quotes(budget),
@@ -61,7 +60,7 @@ std::optional<MetricBudget> parse_metric_budget(const std::string& budget) {
   }
   using enum MetricBudget::Unit;
   if (!is_loss) return MetricBudget{*number, kValue};
-  return is_share ? MetricBudget{-*number / 100, kShare} : MetricBudget{-*number, kPoints};
+  return MetricBudget{-*number, is_share ? kShare : kPoints};
 }
 
 void prune_within(

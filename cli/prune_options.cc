@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 
 #include "parsimony/api/depth.h"
 #include "parsimony/api/errors.h"
@@ -190,10 +189,22 @@ void add_shorthand(CLI::App& command, PruneCommandOptions& options, const std::s
       "What the ratio is a share of: channels (the default), params, macs or weights; or, without "
       "--ratio, what may remain: params=1.5M, macs=2e9, macs=40%, latency_ms=5",
       "WHAT");
-  add("--round-to", shorthand.round_to,
-      "Keep a multiple of K channels; auto: of what the hardware computes well, see --target", "K")
-      ->transform(
-          CLI::Transformer(std::map<std::string, int>{{"auto", kAutomatic}}).description(""));
+  const auto round_to = [](const std::string& text) {
+    return text == "auto" ? kAutomatic : number_of<int>(text);
+  };
+  const auto take = [=, &shorthand](const std::string& text) {
+    shorthand.round_to = round_to(text).value();
+  };
+  const auto check = [=](const std::string& text) {
+    return round_to(text) ? "" : "found \"" + text + "\", wanted a whole number or auto";
+  };
+  listed_in(
+      command
+          .add_option_function<std::string>("--round-to", take,
+                                            "Keep a multiple of K channels; auto: of what the "
+                                            "hardware computes well, see --target")
+          ->type_name("K")
+          ->check(check, ""));
   add("--target", shorthand.target,
       "With --round-to auto, what the network will run on: x86-avx2, x86-avx512, arm-neon, "
       "cuda-tensorcore or generic (this processor)",

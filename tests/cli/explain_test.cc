@@ -140,7 +140,7 @@ TEST(CliExplain, WritesAPage) {
 
 TEST(CliExplain, ThePageShowsWhatPruneWouldRemove) {
   const Workplace place;
-  const std::string asked = "--ratio 0.5 --exclude c2";
+  const std::string asked = "--ratio 0.5 --exclude c2 --round-to auto";
   ASSERT_EQ(place.run("explain cnn.onnx --html n.html " + asked).code, 0);
   const Json data = page_data(place.bytes("n.html"));
   EXPECT_EQ(data.at("asked"), asked);
