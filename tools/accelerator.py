@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What tools/gpu_check.sh measures: training and pruning on a CUDA device.
+"""What tools/gpu_check.sh measures: training and pruning on a CUDA device; writes the page.
 
-    accelerator.py PARSIMONY [--networks NAME...] [--epochs N] > docs/results/data/accelerator.json
+    accelerator.py PARSIMONY [--networks NAME...] [--epochs N]
 
 Each network is trained three ways, in turn, on the same random images, which lie on the device as
 bytes: by `parsimony train`, by an eager loop of PyTorch, and by one that replays a step as a CUDA
@@ -11,12 +11,9 @@ Then a ResNet-56 is pruned (fisher, least squares, 4,096 images) and trained for
 command. Before that, losses on the device are held to those on the processor.
 """
 
-import argparse
 import json
 import os
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 
@@ -26,7 +23,8 @@ import torchvision
 from torch import nn
 from torch.nn import functional as F
 
-from tables.measured import as_data, measured
+from tables.measured import measured
+from tables.runs import Command, parser_of, publish
 
 BATCHES = {"resnet56": (128, 50_000, 32), "mobilenet_v2": (64, 3_200, 224), "resnet50": (64, 3_200, 224)}
 CROP = {32: 4, 224: 16}
@@ -156,25 +154,17 @@ def of_pytorch(name, images, batch, epochs, graph):
 
 def run(command, arguments):
     """The report of a training, and how long the command took."""
-    with tempfile.TemporaryDirectory() as folder:
-        report = f"{folder}/report.json"
-        begin = time.perf_counter()
-        done = subprocess.run([command, "train", *arguments, "--report", report], capture_output=True, text=True)
-        seconds = time.perf_counter() - begin
-        print(done.stdout + done.stderr, file=sys.stderr)
-        if done.returncode != 0:
-            raise SystemExit(f"accelerator.py: exit code {done.returncode}: {' '.join(arguments)}")
-        with open(report, encoding="utf-8") as file:
-            return json.load(file), seconds
+    begin = time.perf_counter()
+    report = command.report("train", *arguments)
+    return report, time.perf_counter() - begin
 
 
-def check(command, folder):
+def check(command):
     """Losses on the device are those on the processor, or nearly so in half precision."""
-    script, exported = f"{folder}/cnn.pt", f"{folder}/cnn.onnx"
+    script, exported = command.folder / "cnn.pt", command.folder / "cnn.onnx"
     shapes = ["--data", "shapes:512,64", "--batch", "64"]
     run(command, ["--model", "cnn", *shapes, "--epochs", "0", "--device", "cpu", "-o", script])
-    export = [command, "export", script, "--input", "1x3x32x32", "-o", exported]
-    subprocess.run(export, check=True, capture_output=True)
+    command.run("export", script, "--input", "1x3x32x32", "-o", exported)
     for model in (script, exported):
         for optimizer in ("sgd", "adamw"):
             arguments = ["--model", model, *shapes, "--epochs", "2", "--lr", "0.001", "--optimizer", optimizer]
@@ -187,7 +177,7 @@ def check(command, folder):
                         raise SystemExit(f"accelerator.py: {model}, {optimizer}, {precision}: losses {a} and {b}")
 
 
-def pruned(command, folder, images):
+def pruned(command, model, images):
     """Seconds of a cut and of the whole command."""
     entries = [{"op_types": ["Conv"], "sparse_ratio": 0.5, "criterion": "fisher"}]
     calibration = {"data": images.spec, "samples": 4096}
@@ -196,48 +186,53 @@ def pruned(command, folder, images):
                   "crop": 4, "precision": "bf16", "evaluate_every": 0},
         "prune": {"config_list": entries, "recover": ["least-squares"], "calibration": calibration},
     }
-    with open(f"{folder}/recipe.json", "w", encoding="utf-8") as file:
-        json.dump(recipe, file)
-    arguments = ["--model", f"{folder}/resnet56.pt", "--data", images.spec, "--config", f"{folder}/recipe.json"]
-    report, seconds = run(command, [*arguments, "--device", "cuda"])
+    path = command.folder / "recipe.json"
+    path.write_text(json.dumps(recipe))
+    arguments = ["--model", model, "--data", images.spec, "--config", path, "--device", "cuda"]
+    report, seconds = run(command, arguments)
     return report["seconds"]["prune"], seconds
 
 
-def of_command(command, folder, name, images, batch, epochs):
-    path = f"{folder}/{name}.pt"
-    example = torch.rand(2, 3, images.side, images.side)
-    with torch.no_grad():
-        torch.jit.trace(network(name).eval(), example).save(path)
-    arguments = ["--model", path, "--data", images.spec, "--batch", str(batch), "--epochs", str(epochs + 1)]
+def of_command(command, model, images, batch, epochs):
+    arguments = ["--model", model, "--data", images.spec, "--batch", str(batch), "--epochs", str(epochs + 1)]
     arguments += ["--optimizer", "sgd", "--lr", "0.01", "--precision", "bf16", "--flip", "1"]
     arguments += ["--crop", str(CROP[images.side]), "--evaluate-every", "0", "--device", "cuda"]
     report, _ = run(command, arguments)
     return images.count / statistics.median(epoch["seconds"] for epoch in report["epochs"][2:])
 
 
+def script(name, folder, side):
+    """The network as TorchScript."""
+    path = folder / f"{name}.pt"
+    with torch.no_grad():
+        torch.jit.trace(network(name).eval(), torch.rand(2, 3, side, side)).save(path)
+    return path
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command")
+    parser = parser_of(__doc__)
+    parser.add_argument("command", metavar="PARSIMONY")
     parser.add_argument("--networks", nargs="+", choices=BATCHES, default=list(BATCHES))
     parser.add_argument("--epochs", type=int, default=6)
-    arguments = parser.parse_args()
+    asked = parser.parse_args()
     torch.backends.cudnn.benchmark = True
+    rows, cuts = [], []
     with tempfile.TemporaryDirectory() as folder:
-        check(arguments.command, folder)
-    rows = []
-    cuts = []
-    for name in arguments.networks:
-        batch, count, side = BATCHES[name]
-        with tempfile.TemporaryDirectory() as folder:
+        command = Command(asked.command, folder)
+        check(command)
+        for name in asked.networks:
+            batch, count, side = BATCHES[name]
             images = Images(folder, count, side)
-            eager = of_pytorch(name, images, batch, arguments.epochs, graph=False)
-            ours = of_command(arguments.command, folder, name, images, batch, arguments.epochs)
-            graph = of_pytorch(name, images, batch, arguments.epochs, graph=True)
+            model = script(name, command.folder, side)
+            eager = of_pytorch(name, images, batch, asked.epochs, graph=False)
+            ours = of_command(command, model, images, batch, asked.epochs)
+            graph = of_pytorch(name, images, batch, asked.epochs, graph=True)
             cells = [name, str(batch), f"{eager:,.0f}", f"{graph:,.0f}", f"{ours:,.0f}"]
             rows.append(cells + [f"{ours / eager:.2f}", f"{ours / graph:.2f}"])
-            print(" ".join(rows[-1]), file=sys.stderr, flush=True)
+            print(" ".join(rows[-1]), flush=True)
             if name == "resnet56":
-                cuts.append([name] + [f"{x:.1f}" for x in pruned(arguments.command, folder, images)])
+                cuts.append([name] + [f"{x:.1f}" for x in pruned(command, model, images)])
+                print(" ".join(cuts[-1]), flush=True)
     card = torch.cuda.get_device_name()
     where = measured() | {
         "machine": f"{card}, {os.cpu_count()} cores, PyTorch {torch.__version__}",
@@ -262,7 +257,7 @@ def main():
             },
         ],
     }
-    print(as_data(page))
+    publish("accelerator", page)
 
 
 if __name__ == "__main__":

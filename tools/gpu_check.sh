@@ -27,5 +27,4 @@ cmake --preset release -B build/gpu -DPARSIMONY_TESTS=OFF -DPARSIMONY_BENCH=OFF 
 cmake --build build/gpu --target parsimony -j "$cores" -- --quiet
 echo "gpu_check.sh: built in $(($(date +%s) - begin)) s on $cores cores"
 [ "${1:-}" != --build-only ] || exit 0
-"$python" tools/accelerator.py build/gpu/bin/parsimony "$@" > docs/results/data/accelerator.json
-"$python" tools/results.py
+"$python" tools/accelerator.py build/gpu/bin/parsimony "$@"

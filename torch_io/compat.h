@@ -55,6 +55,10 @@ inline void set_autocast(bool cuda, c10::ScalarType type, bool on) {
 #endif
 }
 
+/// PyTorch's fused optimizers, also for processors.
+#define PARSIMONY_HAS_FUSED_STEPS \
+  (TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4))
+
 /// Without one, the next use of the leaf creates a new one.
 inline void set_grad_accumulator(const at::Tensor& leaf, const GradAccumulator& accumulator) {
   torch::autograd::impl::set_grad_accumulator(leaf, weak(accumulator));

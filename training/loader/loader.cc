@@ -87,6 +87,7 @@ LoaderOptions for_evaluation(LoaderOptions options) {
   options.shuffle = false;
   options.drop_last = false;
   options.augmentation = {};
+  options.resident = false;
   return options;
 }
 
@@ -96,9 +97,7 @@ class Loader::Worker {
       : samples_(samples),
         options_(checked(samples, std::move(options))),
         gatherer_(samples_, options_) {
-    if (options_.resident) {
-      resident_.emplace(samples_, gatherer_, options_);
-    } else if (!options_.device.is_cpu()) {
+    if (!options_.resident && !options_.device.is_cpu()) {
       scaling_.emplace(gatherer_, samples.dims.size(), options_);
     }
   }
@@ -118,8 +117,12 @@ class Loader::Worker {
     epoch_ = epoch;
     next_ = std::max<int64_t>(first_batch, 0);
     order();
-    chunk_ = {};
-    if (options_.prefetch == 0 || resident_) return;
+    if (options_.resident) {
+      if (!resident_) resident_.emplace(samples_, gatherer_, options_);
+      chunk_ = {};
+      return;
+    }
+    if (options_.prefetch == 0) return;
     queue_ = std::make_unique<BoundedQueue<Batch>>(static_cast<size_t>(options_.prefetch));
     thread_ = std::jthread([this] { run(); });
   }

@@ -39,7 +39,7 @@ struct LoaderOptions {
   /// as for the others or one fewer; perhaps none of a last batch.
   int rank = 0;
   int ranks = 1;
-  /// Uploads the samples once and augments them on the device, without a thread.
+  /// Uploads the samples at the first start() and augments them on the device, without a thread.
   bool resident = false;
   int64_t prefetch = 4;  ///< maximum number of prefetched batches; 0: no thread
   /// Inputs are (value · scale - mean) / deviation: see Dataset.
@@ -51,7 +51,8 @@ struct LoaderOptions {
 /// Takes scale, mean and deviation from the data set, and what tokens are.
 LoaderOptions with_scale_of(const Dataset& data, LoaderOptions options);
 
-/// For evaluation: in order, without augmentation, complete.
+/// For evaluation: in order, without augmentation, complete. Each sample is needed once, and is not
+/// uploaded with the others.
 LoaderOptions for_evaluation(LoaderOptions options);
 
 struct Batch {

@@ -8,12 +8,10 @@
 
 #include <optional>
 #include <typeinfo>
+#include <unordered_map>
 #include <utility>
 
 #include "parsimony/torch_io/compat.h"
-
-#define PARSIMONY_HAS_FUSED_STEPS \
-  (TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4))
 
 namespace parsimony::training {
 
@@ -108,6 +106,7 @@ class FusedAdam final : public Fused {
     if (lists.parameters.empty()) return;
     std::vector<at::Tensor> means;
     std::vector<at::Tensor> squares;
+    std::vector<at::Tensor> steps;
     for (const at::Tensor& parameter : lists.parameters) {
       State& state = state_of<State>(optimizer_, parameter);
       if (!state.exp_avg().defined()) {
@@ -115,11 +114,12 @@ class FusedAdam final : public Fused {
       }
       means.push_back(state.exp_avg());
       squares.push_back(state.exp_avg_sq());
-      if (!steps_.defined()) steps_ = at::full_like(rate_, static_cast<double>(state.step()));
+      at::Tensor& taken = steps_[parameter.unsafeGetTensorImpl()];
+      if (!taken.defined()) taken = at::full_like(rate_, static_cast<double>(state.step()));
+      steps.push_back(taken);
     }
-    const at::Tensor one = at::ones_like(steps_);
-    steps_.add_(overflow.defined() ? one - overflow : one);
-    const std::vector<at::Tensor> steps(lists.parameters.size(), steps_);
+    const at::Tensor one = at::ones_like(rate_);
+    at::_foreach_add_(steps, overflow.defined() ? one - overflow : one);
     const auto [beta1, beta2] = options.betas();
     const auto apply = std::is_same_v<Options, optim::AdamWOptions> ? fused_adamw : fused_adam;
     apply(lists.parameters, lists.gradients, means, squares, {}, steps, rate_, beta1, beta2,
@@ -128,11 +128,14 @@ class FusedAdam final : public Fused {
   }
 
   void settle() override {
-    if (!steps_.defined()) return;
-    const auto steps = static_cast<int64_t>(steps_.template item<float>());
-    for (const at::Tensor& parameter : group().params()) {
-      State& state = state_of<State>(optimizer_, parameter);
-      if (state.exp_avg().defined()) state.step(steps);
+    std::vector<at::Tensor> counts;
+    for (const auto& [parameter, taken] : steps_) counts.push_back(taken);
+    if (counts.empty()) return;
+    const at::Tensor all = at::stack(counts).cpu();
+    const float* count = all.const_data_ptr<float>();
+    for (const auto& [parameter, taken] : steps_) {
+      auto& state = optimizer_.state().at(torch_io::compat::state_key(parameter));
+      static_cast<State&>(*state).step(static_cast<int64_t>(*count++));
     }
   }
 
@@ -144,7 +147,8 @@ class FusedAdam final : public Fused {
   static constexpr Kernel fused_adam = at::_fused_adam_;
   static constexpr Kernel fused_adamw = at::_fused_adamw_;
 
-  at::Tensor steps_;  ///< taken so far; a count of floats is exact up to 2^24
+  /// Taken so far with each parameter; a count in float32 is exact up to 2^24.
+  std::unordered_map<c10::TensorImpl*, at::Tensor> steps_;
 };
 
 }  // namespace

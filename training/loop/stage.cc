@@ -156,7 +156,9 @@ at::Tensor Stage::compute(const Batch& batch, Stopwatch& watch) {
     watch.charge(&Phases::backward, "backward");
   }
   const at::Tensor overflow = scaler_.unscale(parameters_);
-  const bool skipped = !fused_ && overflow.defined() && overflow.item<float>() != 0;
+  // Fused steps skip by themselves; the host asks for the others, and for hooks.
+  const bool asks = overflow.defined() && (!fused_ || context_.after_backward);
+  const bool skipped = asks && overflow.item<float>() != 0;
   if (!skipped) {
     if (context_.after_backward) context_.after_backward();
     if (fused_) {

@@ -144,15 +144,17 @@ class Fitting {
         settings_(settings),
         name_(std::move(name)) {
     const Feed feed = data_.batches(batch_);
+    c10::Device device(c10::kCPU);
     std::vector<ValueId> values = objective.values();
     for (; const std::optional<SampleBatch> one = feed(); ++count_) {
+      if (count_ == 0) device = one->inputs.front().device();
       objective.learn(count_, *one);
       if (count_ > 0 || !one->states) continue;
       for (const ValueId output : state_outputs(small, *one->states)) values.push_back(output);
     }
     if (data_.ranks != nullptr) objective.average_over(*data_.ranks);
     const Graph part = part_for(small.graph(), values);
-    for (int r = 0; r < replicas_; ++r) add_replica(part, trained);
+    for (int r = 0; r < replicas_; ++r) add_replica(part, trained, device);
     for (const auto& [weight, tensor] : small_.front()->weights()) {
       if (tensor.requires_grad()) {
         zeros_.push_back(contains(fixed, weight) ? tensor.detach().eq(0) : at::Tensor());
@@ -206,9 +208,9 @@ class Fitting {
   }
 
   /// Replicas share their weights, but not these weights' gradients.
-  void add_replica(const Graph& part, const std::set<std::string>& trained) {
+  void add_replica(const Graph& part, const std::set<std::string>& trained, c10::Device device) {
     GraphModule& replica = small_.emplace_back(part, GraphModuleOptions{.fuses = true});
-    replica->to(device_of(data_.batches));
+    replica->to(device);
     const auto is_half = [](const Weight& weight) { return weight.dtype == DType::kFloat16; };
     if (std::ranges::any_of(part.weights, is_half)) {  // whose steps would underflow
       replica->widen_halves();

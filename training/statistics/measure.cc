@@ -94,7 +94,8 @@ struct Measuring::State {
 
   void add_batch(const SampleBatch& batch) {
     looks = true;
-    if (!batch.inputs.empty()) net->to(batch.inputs.front().device());
+    if (!placed && !batch.inputs.empty()) net->to(batch.inputs.front().device());
+    placed = true;
     for (size_t i = 0; i < batch.inputs.size(); ++i) look(graph.inputs[i], batch.inputs[i]);
     const at::AutoGradMode gradients(by_batch);
     const std::vector<at::Tensor> answers = net->forward(batch.inputs);
@@ -199,6 +200,7 @@ struct Measuring::State {
   bool by_batch = false;
   bool by_sample = false;
   bool by_weight = false;  ///< by sample, also the weights' gradients
+  bool placed = false;     ///< the network is where the samples are
   bool looks = true;       ///< a batch is under way that is looked at, not its gradients
   enum class Together : uint8_t { kUntried, kYes, kNo } together = Together::kUntried;
   InputMomentSums moments;
