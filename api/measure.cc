@@ -11,6 +11,7 @@
 
 #include "parsimony/api/data/samples.h"
 #include "parsimony/api/errors.h"
+#include "parsimony/api/network_error.h"
 #include "parsimony/api/recovery/engine_refit.h"
 #include "parsimony/api/recovery/row_sums.h"
 #include "parsimony/pruners/activations.h"

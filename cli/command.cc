@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/report/text.h"
 
 namespace parsimony::cli {
 
