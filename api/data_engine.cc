@@ -20,6 +20,8 @@ std::string only_libtorch(const Graph& graph, const CalibrationData& data) {
   if (!data.mean.empty()) return "--mean";
   if (!data.states.empty()) return "--states with calibration data";
   if (data.ranks) return "--processes";
+  const bool elsewhere = data.device != "cpu" && (data.device != "auto" || has_torch_component());
+  if (elsewhere) return "--device " + data.device;
   return {};
 }
 

@@ -64,6 +64,7 @@ struct CalibrationData {
   std::vector<std::string> states = {};
   /// Processes that do the same, each with its share of the samples; empty: there is but one.
   std::optional<RankPlace> ranks = {};
+  std::string device = "cpu";  ///< where they run: "auto", "cpu", "cuda:0"
 };
 
 /// The default settings of fine-tuning after a cut: few epochs, small steps.

@@ -246,7 +246,7 @@ void run(ExplainOptions& options, const Session& session) {
   const std::string& config_file = options.prune.config;
   const std::vector<NamedFile> outputs = {{"--dot", options.dot}, {"--html", options.html}};
   check_outputs(outputs, {{kModel, options.model}, {"--config", config_file}});
-  enter_sandbox(session.limits, outputs, false);
+  enter_sandbox(session.limits, outputs, options.prune.prune.calibration.device != "cpu");
   const ConfigList config = config_file.empty() ? ConfigList() : read_config(config_file);
   options.prune.granularity = options.granularity;
   const AnalysedModel model =

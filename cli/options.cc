@@ -205,7 +205,8 @@ void add_calibration_options(CLI::App& command, CalibrationData& job) {
   add("--image", job.image, "SPEC",
       "What images:DIR does to them: resize=N|HxW, crop=N|HxW, letterbox[=PAD], rgb|bgr|grey, "
       "nchw|nhwc, scale=S, mean=A/B/C, std=A/B/C");
-  if (command.get_option_no_throw("--mean") != nullptr) return;  // as a setting of training
+  if (command.get_option_no_throw("--mean") != nullptr) return;  // as settings of training
+  add("--device", job.device, "DEVICE", "Where they run: auto, cpu (unless given) or cuda:N");
   add("--mean", job.mean, "M", "Taken from the values, in 0..1, of each channel: 0.5,0.5,…")
       ->delimiter(',');
   add("--std", job.deviation, "S", "What is then divided by, of each channel")

@@ -252,7 +252,7 @@ void enter_sandbox(const Limits& limits, std::span<const NamedFile> outputs, boo
   if (starts_programs) {
     throw ConfigError(
         "--sandbox on: a command of yours (--metric, --latency-command), --processes or the driver "
-        "of a --provider cannot run in it; leave it at auto");
+        "of a --provider or --device cannot run in it; leave it at auto");
   }
   std::error_code ignored;  // what does not exist cannot be written to
   std::vector<fs::path> folders = {fs::temp_directory_path(ignored), cache_folder()};

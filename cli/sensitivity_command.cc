@@ -149,7 +149,8 @@ void run_sensitivity(const SensitivityCommandOptions& options, const Session& se
   const auto built_in = metric.empty() ? std::nullopt : parse_built_in(metric);
   const bool runs_programs = !metric.empty() && !built_in;
   enter_sandbox(session.limits, outputs,
-                runs_programs || !options.engine.onnxruntime.provider.empty());
+                runs_programs || !options.engine.onnxruntime.provider.empty() ||
+                    options.calibration.device != "cpu");
   const std::optional<int> threads = parse_threads(options.threads);
   const AnalysedModel model = read_and_analyse(options.model, options.inputs, {}, session.quiet);
   check_outputs_beside(outputs, {}, *model.model);

@@ -145,6 +145,7 @@ void run_on_arrays(TrainCommandOptions& options, const Session& session) {
   CalibrationData data = options.calibration;
   data.mean = recipe.train.mean;
   data.deviation = recipe.train.deviation;
+  data.device = request.device;
   data = resolved(std::move(data), {});
   data.inputs = input_specs(options.inputs, dense->graph());
   RecoverySettings settings;

@@ -40,6 +40,7 @@ class ActivationSums {
   /// The values that it observes.
   std::vector<ValueId> values() const;
   bool observes(ValueId value) const { return views_.contains(value) || maps_.contains(value); }
+  bool empty() const { return views_.empty() && maps_.empty(); }
   /// Counts processed samples.
   void add_samples(int64_t count) { samples_ += count; }
 

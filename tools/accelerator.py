@@ -188,7 +188,9 @@ def pruned(command, model, images):
     }
     path = command.folder / "recipe.json"
     path.write_text(json.dumps(recipe))
-    arguments = ["--model", model, "--data", images.spec, "--config", path, "--device", "cuda"]
+    exported = command.folder / "dense.onnx"
+    command.run("export", model, "--input", f"1x3x{images.side}x{images.side}", "--dynamic-batch", "-o", exported)
+    arguments = ["--model", exported, "--data", images.spec, "--config", path, "--device", "cuda"]
     report, seconds = run(command, arguments)
     return report["seconds"]["prune"], seconds
 

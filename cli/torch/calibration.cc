@@ -18,6 +18,7 @@
 #include "parsimony/graph/interface.h"
 #include "parsimony/torch_io/network.h"
 #include "parsimony/torch_io/tensor.h"
+#include "parsimony/training/loop/device.h"
 #include "parsimony/training/loop/target_loss.h"
 
 namespace parsimony::component {
@@ -104,22 +105,31 @@ std::string fingerprint_of(const training::Calibration& data) {
   return text;
 }
 
+training::Calibration calibration_of_dataset(const CalibrationData& job, const Graph& graph,
+                                             bool whole) {
+  training::Calibration result = training::calibration_of(
+      std::make_shared<const training::Dataset>(dataset_of(job, graph, whole)), job.samples);
+  result.loss = loss_of(job, graph, [](size_t output) { return output == 0; });
+  return result;
+}
+
 }  // namespace
 
 training::Calibration calibration_of(const CalibrationData& job, const Graph& graph, bool whole) {
-  if (!InputData::is_source(job.data)) {
-    training::Calibration result = training::calibration_of(
-        std::make_shared<const training::Dataset>(dataset_of(job, graph, whole)), job.samples);
-    result.loss = loss_of(job, graph, [](size_t output) { return output == 0; });
-    return result;
-  }
-  if (!job.mean.empty()) throw errors::means_of_arrays();
-  return calibration_of_inputs(job, graph);
+  const bool arrays = InputData::is_source(job.data);
+  if (arrays && !job.mean.empty()) throw errors::means_of_arrays();
+  const c10::Device device = training::parse_device(job.device);
+  training::Calibration result =
+      arrays ? calibration_of_inputs(job, graph) : calibration_of_dataset(job, graph, whole);
+  result.batches = training::on_device(std::move(result.batches), device);
+  result.held = training::on_device(std::move(result.held), device);
+  return result;
 }
 
 training::Calibration calibration_of_ranks(const CalibrationData& job, const Graph& graph,
                                            bool whole) {
   if (job.ranks && !job.states.empty()) throw errors::states_in_ranks();
+  if (job.ranks && training::parse_device(job.device).is_cuda()) throw errors::ranks_on_cpu();
   training::Calibration result = calibration_of(job, graph, whole);
   if (!job.ranks) return result;
   static const training::RankGroup group(*job.ranks);  // serves all of a process's work
@@ -133,7 +143,9 @@ training::Calibration calibration_of_ranks(const CalibrationData& job, const Gra
 ErrorData calibration_samples(const CalibrationData& job, const Graph& graph, bool unseen) {
   constexpr int64_t kBatch = 64;
   const int64_t fixed = training::fixed_batch(graph);
-  const training::Calibration data = calibration_of(job, graph);
+  CalibrationData here = job;
+  here.device = "cpu";
+  const training::Calibration data = calibration_of(here, graph);
   const training::Batches test =
       data.labelled ? training::test_batches_of(data.labelled) : data.held;
   const training::Feed feed = (unseen && test ? test : data.batches)(fixed > 0 ? fixed : kBatch);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "parsimony/api/network_error.h"
+#include "parsimony/api/prune.h"
 #include "parsimony/graph/graph.h"
 #include "parsimony/training/statistics/batches.h"
 

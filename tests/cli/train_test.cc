@@ -228,6 +228,15 @@ constexpr Fault kTrainFaults[] = {
      "\"normalise\", mean and std out"},
     {"train --model cnn --data shapes --device tpu", 2,
      "--device \"tpu\": wanted auto, cpu or cuda:N"},
+    {"prune cnn.onnx -o o.onnx --ratio 0.5 --criterion fisher --calibration shapes:16,8 --device "
+     "tpu",
+     2, "--device \"tpu\": wanted auto, cpu or cuda:N"},
+    {"sensitivity cnn.onnx --criterion fisher --calibration shapes:16,8 --device tpu", 2,
+     "--device \"tpu\": wanted auto, cpu or cuda:N"},
+    {"prune cnn.onnx -o o.onnx --ratio 0.5 --sandbox on --device cuda", 2,
+     "--sandbox on: a command of yours (--metric, --latency-command), --processes or the driver of "
+     "a "
+     "--provider or --device cannot run in it; leave it at auto"},
     {"train --model cnn --data shapes --precision fp16 --device cpu --epochs 1", 3,
      "precision fp16 needs a CUDA device; the CPU has bf16 and fp32"},
     {"finetune none.pt -o o.pt --data shapes", 2,

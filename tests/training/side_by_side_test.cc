@@ -27,11 +27,12 @@ class SideBySide : public testing::Test {
 };
 
 TEST_F(SideBySide, CallsEachOnceWithOneThreadForItsOperators) {
-  EXPECT_EQ(batches_at_once(), 2);
+  EXPECT_EQ(batches_at_once(c10::kCPU), 2);
+  EXPECT_EQ(batches_at_once(c10::kCUDA), 1);
   std::vector<int> threads(5);
   std::vector<int> gradients(5);
   const at::NoGradGuard no_grad;
-  side_by_side(5, [&](int64_t i) {
+  side_by_side(5, c10::kCPU, [&](int64_t i) {
     threads[i] += at::get_num_threads();
     gradients[i] += at::GradMode::is_enabled() ? 1 : 0;
   });
@@ -41,13 +42,13 @@ TEST_F(SideBySide, CallsEachOnceWithOneThreadForItsOperators) {
 }
 
 TEST_F(SideBySide, OneAloneHasOneThreadToo) {
-  side_by_side(1, [](int64_t) { EXPECT_EQ(at::get_num_threads(), 1); });
+  side_by_side(1, c10::kCPU, [](int64_t) { EXPECT_EQ(at::get_num_threads(), 1); });
   EXPECT_EQ(at::get_num_threads(), 2);
 }
 
 TEST_F(SideBySide, RethrowsTheFirstFailure) {
   const auto run = [] {
-    side_by_side(3, [](int64_t i) {
+    side_by_side(3, c10::kCPU, [](int64_t i) {
       if (i > 0) throw ModelError("number " + std::to_string(i));
     });
   };

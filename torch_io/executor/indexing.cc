@@ -7,6 +7,9 @@
 namespace parsimony::executor {
 namespace {
 
+/// Where the data are that operand 1 indexes: sizes are computed on the processor.
+at::Tensor indices_of(const Call& call) { return call.in(1).to(call.in(0).device()); }
+
 /// Indices count from the end where they are negative.
 at::Tensor non_negative(const at::Tensor& indices, int64_t size) {
   const at::Tensor wide = indices.to(at::kLong);
@@ -38,7 +41,7 @@ at::Tensor places_of(const at::Tensor& coordinates, at::IntArrayRef dims) {
 Tensors gather(const Call& call) {
   const at::Tensor& x = call.in(0);
   const int64_t axis = wrapped(call.integer("axis", 0), x.dim());
-  const at::Tensor indices = non_negative(call.in(1), x.size(axis));
+  const at::Tensor indices = non_negative(indices_of(call), x.size(axis));
   Ints dims = x.sizes().vec();
   dims.erase(dims.begin() + axis);
   dims.insert(dims.begin() + axis, indices.sizes().begin(), indices.sizes().end());
@@ -48,12 +51,12 @@ Tensors gather(const Call& call) {
 Tensors gather_elements(const Call& call) {
   const at::Tensor& x = call.in(0);
   const int64_t axis = wrapped(call.integer("axis", 0), x.dim());
-  return {x.gather(axis, non_negative(call.in(1), x.size(axis)))};
+  return {x.gather(axis, non_negative(indices_of(call), x.size(axis)))};
 }
 
 Tensors gather_nd(const Call& call) {
   const at::Tensor& x = call.in(0);
-  const at::Tensor& indices = call.in(1);
+  const at::Tensor indices = indices_of(call);
   const int64_t batch = call.integer("batch_dims", 0);
   const int64_t depth = indices.size(-1);
   const at::IntArrayRef dims = x.sizes();
@@ -75,12 +78,12 @@ Tensors gather_nd(const Call& call) {
 Tensors scatter_elements(const Call& call) {
   const at::Tensor& x = call.in(0);
   const int64_t axis = wrapped(call.integer("axis", 0), x.dim());
-  return {combine(call, x, axis, non_negative(call.in(1), x.size(axis)), call.in(2))};
+  return {combine(call, x, axis, non_negative(indices_of(call), x.size(axis)), call.in(2))};
 }
 
 Tensors scatter_nd(const Call& call) {
   const at::Tensor& x = call.in(0);
-  const at::Tensor& indices = call.in(1);
+  const at::Tensor indices = indices_of(call);
   const size_t depth = indices.size(-1);
   const at::IntArrayRef dims = x.sizes();
   const at::Tensor places = places_of(indices, dims.slice(0, depth)).flatten();

@@ -57,9 +57,9 @@ void bring_together(Tensors& operands) {
   }
   if (!any_here || device.is_cpu()) return;
   for (at::Tensor& x : operands) {
-    if (!x.defined() || x.dim() == 0) continue;
+    if (!x.defined()) continue;
     if (!any_number) x = x.cpu();
-    if (x.is_floating_point()) x = x.to(device);
+    if (x.is_floating_point() && x.dim() > 0) x = x.to(device);
   }
 }
 

@@ -42,6 +42,12 @@ void place(Net& net, c10::Device device, bool channels_last) {
   }
 }
 
+NoKernelTrials::NoKernelTrials() : before_(at::globalContext().benchmarkCuDNN()) {
+  at::globalContext().setBenchmarkCuDNN(false);
+}
+
+NoKernelTrials::~NoKernelTrials() { at::globalContext().setBenchmarkCuDNN(before_); }
+
 bool holds(c10::Device device, int64_t bytes) {
   constexpr int64_t kMost = int64_t{4} << 30;
   return device.is_cuda() && bytes <= kMost;

@@ -17,6 +17,19 @@ c10::Device parse_device(const std::string& text);
 /// Moves parameters and buffers to the device; 4-d tensors get the memory format.
 void place(Net& net, c10::Device device, bool channels_last);
 
+/// During its lifetime cuDNN does not try kernels for every new shape, of which statistics and
+/// recovery have hundreds.
+class NoKernelTrials {
+ public:
+  NoKernelTrials();
+  ~NoKernelTrials();
+  NoKernelTrials(const NoKernelTrials&) = delete;
+  NoKernelTrials& operator=(const NoKernelTrials&) = delete;
+
+ private:
+  bool before_;
+};
+
 /// Whether data of this many bytes may lie on the device all along: on CUDA up to 4 GiB.
 bool holds(c10::Device device, int64_t bytes);
 

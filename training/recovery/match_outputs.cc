@@ -144,17 +144,16 @@ class Fitting {
         settings_(settings),
         name_(std::move(name)) {
     const Feed feed = data_.batches(batch_);
-    c10::Device device(c10::kCPU);
     std::vector<ValueId> values = objective.values();
     for (; const std::optional<SampleBatch> one = feed(); ++count_) {
-      if (count_ == 0) device = one->inputs.front().device();
+      if (count_ == 0) device_ = one->inputs.front().device();
       objective.learn(count_, *one);
       if (count_ > 0 || !one->states) continue;
       for (const ValueId output : state_outputs(small, *one->states)) values.push_back(output);
     }
     if (data_.ranks != nullptr) objective.average_over(*data_.ranks);
     const Graph part = part_for(small.graph(), values);
-    for (int r = 0; r < replicas_; ++r) add_replica(part, trained, device);
+    for (int r = 0; r < replicas_; ++r) add_replica(part, trained);
     for (const auto& [weight, tensor] : small_.front()->weights()) {
       if (tensor.requires_grad()) {
         zeros_.push_back(contains(fixed, weight) ? tensor.detach().eq(0) : at::Tensor());
@@ -208,9 +207,9 @@ class Fitting {
   }
 
   /// Replicas share their weights, but not these weights' gradients.
-  void add_replica(const Graph& part, const std::set<std::string>& trained, c10::Device device) {
+  void add_replica(const Graph& part, const std::set<std::string>& trained) {
     GraphModule& replica = small_.emplace_back(part, GraphModuleOptions{.fuses = true});
-    replica->to(device);
+    replica->to(device_);
     const auto is_half = [](const Weight& weight) { return weight.dtype == DType::kFloat16; };
     if (std::ranges::any_of(part.weights, is_half)) {  // whose steps would underflow
       replica->widen_halves();
@@ -288,7 +287,7 @@ class Fitting {
     int64_t samples = 0;
     for (const Numbered& one : group) samples += one.batch.count;
     std::vector<at::Tensor> losses(group.size());
-    side_by_side(std::ssize(group), [&](int64_t r) {
+    side_by_side(std::ssize(group), device_, [&](int64_t r) {
       const auto& [i, batch] = group[r];
       const std::vector<at::Tensor> answers = objective_.answers(i, batch);
       const std::vector<at::Tensor> values = forward(r, batch);
@@ -418,6 +417,7 @@ class Fitting {
   Objective& objective_;
   std::vector<GraphModule> small_;  ///< replicas
   const MatchData& data_;
+  c10::Device device_ = c10::kCPU;
   const int replicas_;  ///< one for each part of a batch
   const int64_t batch_;
   const MatchSettings& settings_;

@@ -34,11 +34,11 @@ double output_error(const Graph& dense, const SmallNetwork& small, const Batches
   const Feed feed = batches(batch);
   const Feed own = small_feed(small, batches(batch));
   while (true) {
-    const std::vector<SampleBatch> group = next_group(feed, batches_at_once());
+    const std::vector<SampleBatch> group = next_group(feed, batches_at_once(device));
     const std::vector<SampleBatch> others = next_group(own, static_cast<int>(group.size()));
     if (group.empty()) break;
     std::vector<std::pair<double, double>> sums(group.size());
-    side_by_side(std::ssize(group), [&](int64_t g) {
+    side_by_side(std::ssize(group), device, [&](int64_t g) {
       const std::vector<at::Tensor> a = small_outputs(small, wanted->forward(group[g].inputs));
       const std::vector<at::Tensor> b = found->forward(others[g].inputs);
       for (size_t o = 0; o < a.size(); ++o) {

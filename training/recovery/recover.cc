@@ -24,6 +24,7 @@ namespace {
 // So many values of samples run at once: 64 images of 3 x 32 x 32.
 constexpr int64_t kBatchValues = 64 * 3 * 32 * 32;
 constexpr int64_t kLargestBatch = 64;
+constexpr int64_t kTimesOnDevice = 4;
 
 class TorchRecovery final : public RecoveryEngine {
  public:
@@ -36,8 +37,8 @@ class TorchRecovery final : public RecoveryEngine {
         batches_(data.ranks == nullptr
                      ? data.batches
                      : share_of(data.batches, data.ranks->rank(), data.ranks->size())),
-        batch_(batch_of(original, data)),
-        device_(device_of(data.batches)) {
+        device_(device_of(data.batches)),
+        batch_(batch_of(original, data, device_)) {
     if (const std::optional<SampleBatch> first = data.batches(1)()) {
       check_dims(dense, first->inputs);
     }
@@ -89,9 +90,11 @@ class TorchRecovery final : public RecoveryEngine {
 
  private:
   /// As many samples as run at once; what the file fixes wins.
-  static int64_t batch_of(const Graph& graph, const Calibration& data) {
+  static int64_t batch_of(const Graph& graph, const Calibration& data, c10::Device device) {
     if (const int64_t fixed = fixed_batch(graph); fixed > 0) return fixed;
-    return std::clamp<int64_t>(kBatchValues / std::max<int64_t>(1, data.values), 1, kLargestBatch);
+    const int64_t times = device.is_cuda() ? kTimesOnDevice : 1;
+    return std::clamp<int64_t>(times * kBatchValues / std::max<int64_t>(1, data.values), 1,
+                               times * kLargestBatch);
   }
 
   /// Of all ranks together what one alone would take, so that the same samples are held out.
@@ -171,8 +174,8 @@ class TorchRecovery final : public RecoveryEngine {
   const Calibration& data_;
   const RecoverySettings& options_;
   const Batches batches_;  ///< of this rank
-  const int64_t batch_;
   const c10::Device device_;
+  const int64_t batch_;
 };
 
 void check_labels(const Calibration& data, const RecoverySettings& settings) {
@@ -197,6 +200,7 @@ Recovered recover(const Graph& original, const Plan& plan, const Dataset& data,
 Recovered recover(const Graph& original, const Plan& plan, const Calibration& data,
                   const RecoverySettings& settings) {
   check_labels(data, settings);
+  const NoKernelTrials no_trials;
   TorchRecovery engine(original, original, data, settings);
   return parsimony::recover(engine, original, plan, settings);
 }
@@ -204,6 +208,7 @@ Recovered recover(const Graph& original, const Plan& plan, const Calibration& da
 Recovered recover_pruned(const Graph& dense, const Graph& small, const Calibration& data,
                          const RecoverySettings& settings) {
   check_labels(data, settings);
+  const NoKernelTrials no_trials;
   TorchRecovery engine(dense, small, data, settings);
   return parsimony::recover(engine, small, Plan(), settings);
 }

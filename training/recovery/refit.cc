@@ -124,10 +124,10 @@ int64_t TorchRefit::bytes_of(const Held& value) const {
   return static_cast<int64_t>(tensor_of(value).nbytes());
 }
 
-int TorchRefit::at_once() const { return batches_at_once(); }
+int TorchRefit::at_once() const { return batches_at_once(device_); }
 
 void TorchRefit::side_by_side(int64_t count, const std::function<void(int64_t)>& work) {
-  training::side_by_side(count, work);
+  training::side_by_side(count, device_, work);
 }
 
 HeldFeed TorchRefit::feed(bool small) {

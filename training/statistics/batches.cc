@@ -3,7 +3,10 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <utility>
 
 #include "parsimony/api/data/samples.h"
 #include "parsimony/api/errors.h"
@@ -11,6 +14,7 @@
 #include "parsimony/speedup/fit_layers.h"
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/torch_io/network.h"
+#include "parsimony/training/loop/device.h"
 
 namespace parsimony::training {
 namespace {
@@ -88,18 +92,67 @@ Batches share_of(Batches batches, int rank, int ranks) {
   };
 }
 
+namespace {
+
+/// By the number of samples in a batch, all batches of a pass.
+class Uploaded {
+ public:
+  using List = std::shared_ptr<const std::vector<SampleBatch>>;
+
+  /// Null before a pass has ended.
+  List of(int64_t size) {
+    const std::lock_guard lock(mutex_);
+    return lists_[size];
+  }
+  void keep(int64_t size, std::vector<SampleBatch> batches) {
+    const std::lock_guard lock(mutex_);
+    lists_[size] = std::make_shared<const std::vector<SampleBatch>>(std::move(batches));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<int64_t, List> lists_;
+};
+
+/// @returns how many bytes that takes
+int64_t upload(SampleBatch& batch, c10::Device device) {
+  int64_t bytes = 0;
+  const auto move = [&](at::Tensor& x) {
+    if (!x.defined()) return;
+    x = x.to(device);
+    bytes += static_cast<int64_t>(x.nbytes());
+  };
+  for (at::Tensor& input : batch.inputs) move(input);
+  for (at::Tensor& target : batch.targets) move(target);
+  move(batch.labels);
+  return bytes;
+}
+
+Feed feed_of(Uploaded::List list) {
+  return [list = std::move(list), next = size_t{0}]() mutable -> std::optional<SampleBatch> {
+    if (next == list->size()) return {};
+    return (*list)[next++];
+  };
+}
+
+}  // namespace
+
 Batches on_device(Batches batches, c10::Device device) {
-  if (device.is_cpu()) return batches;
-  return [batches = std::move(batches), device](int64_t size) -> Feed {
-    return [feed = batches(size), device]() -> std::optional<SampleBatch> {
+  if (!batches || device.is_cpu()) return batches;
+  const auto uploaded = std::make_shared<Uploaded>();
+  return [batches = std::move(batches), uploaded, device](int64_t size) -> Feed {
+    if (Uploaded::List list = uploaded->of(size)) return feed_of(std::move(list));
+    return [uploaded, device, size, feed = batches(size), pass = std::vector<SampleBatch>(),
+            bytes = int64_t{0}]() mutable {
       std::optional<SampleBatch> batch = feed();
-      if (!batch) return {};
-      const auto move = [&](at::Tensor& x) {
-        if (x.defined()) x = x.to(device);
-      };
-      for (at::Tensor& input : batch->inputs) move(input);
-      for (at::Tensor& target : batch->targets) move(target);
-      move(batch->labels);
+      if (batch) bytes += upload(*batch, device);
+      if (!holds(device, bytes)) {
+        pass.clear();
+      } else if (batch) {
+        pass.push_back(*batch);
+      } else if (!pass.empty()) {
+        uploaded->keep(size, std::exchange(pass, {}));
+      }
       return batch;
     };
   };
@@ -164,10 +217,9 @@ int64_t calibration_batch(const Graph& graph) {
   return fixed > 0 ? fixed : kOpenBatch;
 }
 
-void for_each_batch(const Graph& graph, const Batches& batches,
+void for_each_batch(const Graph& graph, const Batches& batches, int64_t size,
                     const std::function<void(const SampleBatch&)>& add) {
   const int64_t fixed = fixed_batch(graph);
-  const int64_t size = calibration_batch(graph);
   const Feed feed = batches(size);
   bool any = false;
   while (const std::optional<SampleBatch> batch = feed()) {

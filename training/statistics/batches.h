@@ -63,7 +63,8 @@ Batches batches_of(std::shared_ptr<const InputData> data, int64_t samples, int64
 /// for all.
 Batches share_of(Batches batches, int rank, int ranks);
 
-/// The same on a device. What runs them, and forms sums over them, does it there.
+/// The same on a device, where they stay after the first pass if there is room. What runs them, and
+/// forms sums over them, does it there.
 Batches on_device(Batches batches, c10::Device device);
 /// Where they are; the processor if there are none.
 c10::Device device_of(const Batches& batches);
@@ -94,7 +95,7 @@ int64_t calibration_batch(const Graph& graph);
 
 /// Calls `add` with every batch of that size; an incomplete one is dropped if the network's is
 /// fixed. @throws ConfigError if there is no batch
-void for_each_batch(const Graph& graph, const Batches& batches,
+void for_each_batch(const Graph& graph, const Batches& batches, int64_t size,
                     const std::function<void(const SampleBatch&)>& add);
 
 /// @throws ModelError if samples [n, …] do not match the network's inputs

@@ -86,7 +86,7 @@ std::vector<double> block_influences(const Graph& graph, const std::vector<Resid
   net->observe([&](const Node&, ValueId value, const at::Tensor& x) {
     if (x.defined()) influences.see(value, x);
   });
-  for_each_batch(graph, batches, [&](const SampleBatch& batch) {
+  for_each_batch(graph, batches, calibration_batch(graph), [&](const SampleBatch& batch) {
     check_dims(graph, batch.inputs);
     for (size_t i = 0; i < batch.inputs.size(); ++i) {
       influences.see(graph.inputs[i], batch.inputs[i]);

@@ -69,6 +69,12 @@ std::vector<at::Tensor> GateGradients::seen() const {
   return tensors;
 }
 
+std::vector<at::Tensor> GateGradients::forget_seen() {
+  std::vector<at::Tensor> tensors = seen();
+  seen_.clear();
+  return tensors;
+}
+
 std::optional<GateGradients::Changes> GateGradients::changes(
     const std::vector<at::Tensor>& gradients, int64_t count) {
   Changes changes;

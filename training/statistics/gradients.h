@@ -76,6 +76,8 @@ class GateGradients {
   void see(ValueId value, const at::Tensor& x);
   /// The values observed since the last changes(), whose gradients are needed.
   std::vector<at::Tensor> seen() const;
+  /// The same, as if they had not been observed.
+  std::vector<at::Tensor> forget_seen();
 
   /// Σ a·∂L/∂a of every sample, by group: [count, size].
   using Changes = std::map<GroupId, at::Tensor>;

@@ -22,6 +22,7 @@ class InputMomentSums {
   /// `wanted` are names of weights.
   InputMomentSums(const Graph& graph, const std::set<std::string>& wanted);
 
+  bool empty() const { return layers_.empty(); }
   /// Observes a computed value, or an input, of the network.
   void see(ValueId value, const at::Tensor& x);
 

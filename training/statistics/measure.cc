@@ -16,6 +16,7 @@
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/training/errors.h"
 #include "parsimony/training/loop/class_rows.h"
+#include "parsimony/training/loop/device.h"
 #include "parsimony/training/loop/output_loss.h"
 #include "parsimony/training/net/graph_net.h"
 #include "parsimony/training/statistics/gradients.h"
@@ -93,13 +94,15 @@ struct Measuring::State {
   }
 
   void add_batch(const SampleBatch& batch) {
-    looks = true;
     if (!placed && !batch.inputs.empty()) net->to(batch.inputs.front().device());
     placed = true;
+    const bool learns = !loss && !batch.labels.defined() && (by_batch || by_sample);
+    if (activations->empty() && moments.empty() && !by_batch && !learns) return;
+    looks = true;
     for (size_t i = 0; i < batch.inputs.size(); ++i) look(graph.inputs[i], batch.inputs[i]);
     const at::AutoGradMode gradients(by_batch);
     const std::vector<at::Tensor> answers = net->forward(batch.inputs);
-    if (!loss && !batch.labels.defined() && (by_batch || by_sample)) own.learn(of_own(answers));
+    if (learns) own.learn(of_own(answers));
     if (by_batch) weights->add_batch(differentiate(loss_of(answers, batch), weights->weights()));
   }
 
@@ -111,35 +114,36 @@ struct Measuring::State {
     }
   }
 
-  /// Where samples do not meet, one backward pass has the gates' gradients of all. Whether they do
-  /// is tried on the first ones.
+  /// Where samples do not meet, one backward pass has the gates' gradients of all.
   bool add_together(const SampleBatch& batch) {
     const bool separable = gates && !by_weight && !loss && batch.labels.defined() &&
                            batch.labels.dim() == 1 && batch.labels.ne(kNoLabel).all().item<bool>();
-    if (!separable || batch.count < 2 || together == Together::kNo) return false;
+    if (!separable || batch.count < 2) return false;
+    if (!apart) apart = are_apart(part_of(batch, 0, 2));
+    if (!*apart) return false;
     const std::optional<GateGradients::Changes> changes = add_part(batch);
-    if (together == Together::kUntried) {
-      together = changes && is_each(*changes, batch) ? Together::kYes : Together::kNo;
-    }
-    if (!changes || together == Together::kNo) return false;
-    gates->add(*changes, batch.count);
-    return true;
+    if (changes) gates->add(*changes, batch.count);
+    return changes.has_value();
   }
 
-  /// Whether changes are those of samples that run alone.
-  bool is_each(const GateGradients::Changes& changes, const SampleBatch& batch) {
-    constexpr double kRounding = 0.05;  // of TensorFloat-32; where samples meet, more is apart
-    for (int64_t i = 0; i < std::min<int64_t>(batch.count, 2); ++i) {
-      const std::optional<GateGradients::Changes> alone = add_part(part_of(batch, i, 1));
-      for (const auto& [group, change] : *alone) {
-        const auto found = changes.find(group);
-        if (found == changes.end()) return false;
-        const at::Tensor apart = found->second[i] - change[0];
-        const double size = change.norm().item<double>();
-        if (apart.norm().item<double>() > kRounding * size) return false;
-      }
+  /// Whether the loss of the first of two samples has no gradient at all in the second one's
+  /// values.
+  bool are_apart(SampleBatch two) {
+    looks = false;
+    const at::AutoGradMode gradients(true);
+    require_gradients(two);
+    std::vector<at::Tensor> answers = net->forward(two.inputs);
+    std::vector<at::Tensor> wanted = gates->forget_seen();
+    for (const at::Tensor& x : two.inputs) {
+      if (x.requires_grad()) wanted.push_back(x);
     }
-    return true;
+    const auto apart_in = [](const at::Tensor& x) { return x.dim() > 0 && x.size(0) == 2; };
+    if (!std::ranges::all_of(wanted, apart_in) || !apart_in(answers.front())) return false;
+    answers.front() = answers.front().narrow(0, 0, 1);
+    const at::Tensor first = loss_of(answers, part_of(two, 0, 1));
+    return std::ranges::all_of(differentiate(first, wanted), [](const at::Tensor& gradient) {
+      return !gradient.defined() || gradient.select(0, 1).eq(0).all().item<bool>();
+    });
   }
 
   static SampleBatch part_of(const SampleBatch& batch, int64_t first, int64_t count) {
@@ -155,14 +159,18 @@ struct Measuring::State {
     return part;
   }
 
-  /// @returns the changes at the gates, where there are some, by sample
-  std::optional<GateGradients::Changes> add_part(SampleBatch part) {
-    looks = false;
-    const at::AutoGradMode gradients(true);
+  void require_gradients(SampleBatch& part) const {
     for (at::Tensor& x : part.inputs) {
       x = x.clone();
       x.requires_grad_(gates.has_value() && x.is_floating_point());
     }
+  }
+
+  /// @returns the changes at the gates, where there are some, by sample
+  std::optional<GateGradients::Changes> add_part(SampleBatch part) {
+    looks = false;
+    const at::AutoGradMode gradients(true);
+    require_gradients(part);
     const std::vector<at::Tensor> answers = net->forward(part.inputs);
     std::vector<at::Tensor> wanted;
     if (by_weight) wanted = weights->weights();
@@ -199,10 +207,10 @@ struct Measuring::State {
   GraphModule net;
   bool by_batch = false;
   bool by_sample = false;
-  bool by_weight = false;  ///< by sample, also the weights' gradients
-  bool placed = false;     ///< the network is where the samples are
-  bool looks = true;       ///< a batch is under way that is looked at, not its gradients
-  enum class Together : uint8_t { kUntried, kYes, kNo } together = Together::kUntried;
+  bool by_weight = false;     ///< by sample, also the weights' gradients
+  bool placed = false;        ///< the network is where the samples are
+  bool looks = true;          ///< a batch is under way that is looked at, not its gradients
+  std::optional<bool> apart;  ///< samples do not meet
   InputMomentSums moments;
   const Loss loss;
   OutputLoss own;  ///< without a loss and labels
@@ -219,7 +227,17 @@ Measuring::Measuring(const Graph& graph, const Facts& facts, const Coupling& cou
 Measuring::~Measuring() = default;
 Measuring::Measuring(Measuring&&) noexcept = default;
 
-int64_t Measuring::batch() const { return calibration_batch(state_->graph); }
+int64_t Measuring::batch(const SampleBatch& sample) const {
+  constexpr int64_t kMost = 256;
+  constexpr int64_t kValues = kMost * 3 * 32 * 32;
+  const int64_t size = calibration_batch(state_->graph);
+  // Sums over samples are the same in any batches.
+  const bool any = !state_->by_batch && fixed_batch(state_->graph) <= 0;
+  if (!any || sample.inputs.empty() || !sample.inputs.front().is_cuda()) return size;
+  int64_t values = 1;
+  for (const at::Tensor& input : sample.inputs) values += input.numel() / sample.count;
+  return std::clamp(kValues / values, size, kMost);
+}
 
 void Measuring::add(const SampleBatch& batch) {
   check_dims(state_->graph, batch.inputs);
@@ -246,8 +264,11 @@ int64_t Measuring::bytes() const {
 
 Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
                    const Needs& needs, const Batches& batches, const Loss& loss) {
+  const NoKernelTrials no_trials;
   Measuring measuring(graph, facts, coupling, needs, loss);
-  for_each_batch(graph, batches, [&](const SampleBatch& batch) { measuring.add(batch); });
+  const std::optional<SampleBatch> first = batches(1)();
+  for_each_batch(graph, batches, measuring.batch(first.value_or(SampleBatch())),
+                 [&](const SampleBatch& batch) { measuring.add(batch); });
   return measuring.finish();
 }
 

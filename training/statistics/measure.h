@@ -21,9 +21,10 @@ class Measuring {
   ~Measuring();
   Measuring(Measuring&&) noexcept;
 
-  /// The network's batch size.
-  int64_t batch() const;
-  /// Adds one batch, [batch(), …], or a smaller one if the network's batch is symbolic.
+  /// How many samples of this kind to add at a time: as many as the network takes, or as suit where
+  /// the sample is.
+  int64_t batch(const SampleBatch& sample) const;
+  /// Adds one batch, of the network's own size if that is fixed.
   /// @throws ModelError if samples or labels do not fit
   void add(const SampleBatch& batch);
   /// The statistics of all added batches.

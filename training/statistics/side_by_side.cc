@@ -29,15 +29,16 @@ class OneThreadEach {
 
 }  // namespace
 
-int batches_at_once() {
+int batches_at_once(c10::Device device) {
+  if (!device.is_cpu()) return 1;
   constexpr int kMost = 8;
   return std::clamp(torch_io::cores_to_use(), 1, kMost);
 }
 
-void side_by_side(int64_t count, const std::function<void(int64_t)>& work) {
+void side_by_side(int64_t count, c10::Device device, const std::function<void(int64_t)>& work) {
   const OneThreadEach one_thread_each;
   const bool gradients = at::GradMode::is_enabled();
-  parallel_for(count, static_cast<int>(std::min<int64_t>(count, batches_at_once())),
+  parallel_for(count, static_cast<int>(std::min<int64_t>(count, batches_at_once(device))),
                [&](int64_t i) {
                  at::init_num_threads();  // oneDNN and BLAS do not
                  const at::AutoGradMode mode(gradients);

@@ -9,15 +9,16 @@
 
 namespace parsimony::training {
 
-/// How many batches to run at once: one for each core that this process may use, at most 8, since
-/// each has activations of its own.
-int batches_at_once();
+/// How many batches to run at once: on the processor one for each core that this process may use,
+/// at most 8, since each has activations of its own; on other devices, which are busy with one,
+/// one.
+int batches_at_once(c10::Device device);
 
 /// Calls `work` with 0 … count - 1 at the same time, each on a thread whose operators use one core:
 /// small batches gain less from several cores for each operator, and results do not depend on how
 /// many run at once. Gradients are recorded if the caller records them. Of several exceptions it
 /// throws that of the lowest index.
-void side_by_side(int64_t count, const std::function<void(int64_t)>& work);
+void side_by_side(int64_t count, c10::Device device, const std::function<void(int64_t)>& work);
 
 /// Takes up to `most` batches from the feed; fewer at its end. Batches with states come one by one.
 std::vector<SampleBatch> next_group(const Feed& feed, int most);
