@@ -2,15 +2,40 @@
 
 include(CMakePackageConfigHelpers)
 
+# parsimony_library(NAME EXPORT set OUTPUT file ROOMS room... DEPENDS target...): one static library of
+# rooms, with the packages that they need, as the target parsimony::NAME. Which rooms there are is
+# nothing to those who link it.
+function(parsimony_library name)
+  cmake_parse_arguments(library "" "EXPORT;OUTPUT" "ROOMS;DEPENDS" ${ARGN})
+  foreach(room IN LISTS library_ROOMS)
+    get_target_property(needs parsimony_${room} INTERFACE_LINK_LIBRARIES)
+    list(FILTER needs EXCLUDE REGEX "^(parsimony_|\\$<LINK_ONLY:parsimony_)")
+    list(APPEND packages ${needs})
+    list(APPEND objects $<TARGET_OBJECTS:parsimony_${room}>)
+  endforeach()
+  list(REMOVE_DUPLICATES packages)
+  set(target parsimony_library_${name})
+  add_library(${target} STATIC ${objects})
+  target_link_libraries(${target} INTERFACE ${packages} ${library_DEPENDS})
+  target_compile_features(${target} INTERFACE cxx_std_20)
+  target_include_directories(${target} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX
+    EXPORT_NAME ${name} OUTPUT_NAME ${library_OUTPUT})
+  install(TARGETS ${target} EXPORT ${library_EXPORT} COMPONENT dev)
+endfunction()
+
+# Who does not ask for `torch` need not have libtorch.
 get_property(PARSIMONY_ROOMS GLOBAL PROPERTY PARSIMONY_ROOMS)
+set(core ${PARSIMONY_ROOMS})
+list(REMOVE_ITEM core ${PARSIMONY_TORCH_ROOMS})
+parsimony_library(parsimony EXPORT parsimonyTargets OUTPUT parsimony ROOMS ${core})
+if(PARSIMONY_TORCH)
+  set(around ${PARSIMONY_ROOMS})
+  list(REMOVE_ITEM around ${core})
+  parsimony_library(torch EXPORT parsimonyTorchTargets OUTPUT parsimony_torch ROOMS ${around}
+    DEPENDS parsimony_library_parsimony)
+endif()
 foreach(room IN LISTS PARSIMONY_ROOMS)
-  # Who does not ask for these need not have libtorch.
-  if(room IN_LIST PARSIMONY_TORCH_ROOMS)
-    set(export parsimonyTorchTargets)
-  else()
-    set(export parsimonyTargets)
-  endif()
-  install(TARGETS parsimony_${room} EXPORT ${export} COMPONENT dev)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/${room}/" COMPONENT dev
     DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/parsimony/${room}"
     FILES_MATCHING PATTERN "*.h" PATTERN "*_impl.h" EXCLUDE)

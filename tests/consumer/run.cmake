@@ -22,9 +22,13 @@ endif()
 step(configure "${CMAKE_COMMAND}" -G "${GENERATOR}" -S "${SOURCE}" -B "${WORK}/build"
      "-DCMAKE_PREFIX_PATH=${WORK}/prefix" "-DCMAKE_CXX_COMPILER=${CXX}"
      "-DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}" "-DCMAKE_CXX_FLAGS=${FLAGS}"
-     -DCMAKE_BUILD_TYPE=Release)
+     -DCMAKE_BUILD_TYPE=Release "-DTORCH=${TORCH}")
 step(build "${CMAKE_COMMAND}" --build "${WORK}/build")
 step(run "${WORK}/build/consumer" "${MODEL}" "${WORK}/same.onnx" "${WORK}/small.onnx")
+
+if(TORCH)
+  step("prune a module" "${WORK}/build/live")
+endif()
 
 file(SHA256 "${MODEL}" before)
 file(SHA256 "${WORK}/same.onnx" after)
