@@ -1,23 +1,20 @@
 #include "parsimony/speedup/small_network.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "parsimony/graph/elements.h"
-#include "parsimony/masks/element_mask.h"
+#include "parsimony/speedup/masked_values.h"
 
 namespace parsimony {
+
 void SmallNetwork::Editor::zero_smallest(const std::string& tensor, int64_t count) {
   const auto& weights = graph().weights;
   const auto found =
       std::ranges::find_if(weights, [&](const Weight& w) { return w.name == tensor; });
   if (found == weights.end()) return GraphEditor::zero_smallest(tensor, count);
-  const ElementMask mask = mask_smallest(*found, count);
   std::vector<std::byte> bytes = dense_bytes(*found);
-  const size_t size = size_of(found->dtype);
-  for (size_t i = 0; i < mask.keep.size(); ++i) {
-    if (mask.keep[i] == 0) std::memset(bytes.data() + i * size, 0, size);
-  }
+  const TensorMask mask{.tensor = tensor, .smallest = count};
+  mask_values(mask, {.dtype = found->dtype, .dims = found->dims, .values = bytes});
   GraphEditor::assign(tensor, bytes);
 }
 

@@ -7,8 +7,8 @@
 
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/slice.h"
-#include "parsimony/masks/errors.h"
 #include "parsimony/torch_io/live/errors.h"
+#include "parsimony/torch_io/tensor.h"
 
 namespace parsimony::torch_io {
 namespace {
@@ -16,17 +16,6 @@ namespace {
 /// Shapes such as [8, 1, 3, 3] are of several formats; the plain one counts then.
 at::MemoryFormat format_of(const at::Tensor& tensor) {
   return tensor.is_contiguous() ? at::MemoryFormat::Contiguous : tensor.suggest_memory_format();
-}
-
-at::Tensor from_bytes(const std::string& name, at::IntArrayRef dims, at::ScalarType type,
-                      std::span<const std::byte> bytes) {
-  at::Tensor values = at::empty(dims, at::TensorOptions(type));
-  if (values.nbytes() != bytes.size()) {
-    throw parsimony::errors::wrong_bytes(name, static_cast<int64_t>(values.nbytes()),
-                                         static_cast<int64_t>(bytes.size()));
-  }
-  std::memcpy(values.data_ptr(), bytes.data(), bytes.size());
-  return values;
 }
 
 /// Its elements lie in memory one after the other, as their bytes say.
@@ -94,26 +83,28 @@ at::Tensor with_zeros(const std::string& name, const at::Tensor& tensor, int64_t
 at::Tensor with_values(const std::string& name, const at::Tensor& tensor,
                        std::span<const std::byte> values) {
   const at::Tensor data = tensor.detach();
-  return from_bytes(name, data.sizes(), data.scalar_type(), values)
-      .to(data.device())
-      .contiguous(format_of(data));
-}
-
-void fill_present(const std::string& name, const at::Tensor& tensor, const at::Tensor& present,
-                  std::span<const std::byte> values) {
-  const at::Tensor mask = present.defined() ? present : at::ones_like(tensor, at::kBool);
-  const int64_t count = mask.sum().item<int64_t>();
-  const at::Tensor source = from_bytes(name, {count}, tensor.scalar_type(), values);
-  tensor.detach().masked_scatter_(mask, source.to(tensor.device()));
-}
-
-void zero_masked(const PlanMask& mask, const at::Tensor& tensor) {
-  if (!tensor.sizes().equals(mask.dims)) {
-    throw parsimony::errors::mask_does_not_fit(mask.tensor, mask.dims, tensor.sizes().vec());
+  const at::Tensor plain = at::empty(data.sizes(), at::TensorOptions(data.scalar_type()));
+  if (plain.nbytes() != values.size()) {
+    throw parsimony::errors::wrong_bytes(name, static_cast<int64_t>(plain.nbytes()),
+                                         std::ssize(values));
   }
-  const at::Tensor keep =
-      from_bytes(mask.tensor, mask.dims, at::kBool, std::as_bytes(std::span(mask.keep)));
-  tensor.detach().masked_fill_(keep.logical_not().to(tensor.device()), 0);
+  std::memcpy(plain.data_ptr(), values.data(), values.size());
+  return plain.to(data.device()).contiguous(format_of(data));
+}
+
+void mask_values(const TensorMask& mask, const at::Tensor& tensor) {
+  mask_rows(mask, tensor, tensor.sizes().vec(), {});
+}
+
+void mask_rows(const TensorMask& mask, const at::Tensor& tensor, const Shape& dims,
+               std::span<const int64_t> rows) {
+  const at::Tensor data = tensor.detach();
+  const at::Tensor plain = lies_plainly(data) ? data : data.cpu().contiguous();
+  parsimony::mask_values(mask, {dtype_of(plain.scalar_type()),
+                                dims,
+                                {static_cast<std::byte*>(plain.data_ptr()), plain.nbytes()},
+                                rows});
+  if (!plain.is_same(data)) data.copy_(plain);
 }
 
 }  // namespace parsimony::torch_io

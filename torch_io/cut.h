@@ -4,11 +4,13 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 
+#include "parsimony/base/types.h"
 #include "parsimony/graph/model_editor.h"
-#include "parsimony/speedup/plan.h"
+#include "parsimony/speedup/masked_values.h"
 
 namespace parsimony::torch_io {
 
@@ -29,12 +31,11 @@ at::Tensor with_zeros(const std::string& name, const at::Tensor& tensor, int64_t
 at::Tensor with_values(const std::string& name, const at::Tensor& tensor,
                        std::span<const std::byte> values);
 
-/// Assigns new values in order to the elements of `tensor` that are `present`: a mask of its shape,
-/// or undefined for all. @throws ModelError if the size differs
-void fill_present(const std::string& name, const at::Tensor& tensor, const at::Tensor& present,
-                  std::span<const std::byte> values);
+/// Gives the tensor its values in the masked original. @throws ModelError if the mask does not fit
+void mask_values(const TensorMask& mask, const at::Tensor& tensor);
 
-/// Zeroes the masked elements. @throws ModelError if the mask has another shape
-void zero_masked(const PlanMask& mask, const at::Tensor& tensor);
+/// The same for some rows of a tensor that has these dims as a whole.
+void mask_rows(const TensorMask& mask, const at::Tensor& tensor, const Shape& dims,
+               std::span<const int64_t> rows);
 
 }  // namespace parsimony::torch_io

@@ -4,7 +4,6 @@
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
@@ -40,9 +39,7 @@ class Separated {
   std::vector<std::pair<at::Tensor, at::Tensor>> shown_;  ///< the tensor, and what it showed
 };
 
-/// Zeroes the slices (`out` and `in`) that a plan removes, and the elements that level pruning
-/// zeroes, in the tensors themselves; values are restored at the end of its lifetime. With exact
-/// constants the plan's masks are zeroed instead.
+/// The masked original in the tensors themselves, for as long as the object lives.
 class Zeroed {
  public:
   Zeroed(const Plan& plan, const NetworkTensors& tensors);
@@ -51,15 +48,8 @@ class Zeroed {
   Zeroed& operator=(const Zeroed&) = delete;
 
  private:
-  struct Saved {
-    at::Tensor tensor;
-    at::Tensor values;
-    int64_t axis = 0;
-    at::Tensor indices = {};  ///< of the axis, of the saved values; undefined: all
-  };
-
   Separated separated_;
-  std::vector<Saved> saved_;  // oldest first
+  std::vector<std::pair<at::Tensor, at::Tensor>> saved_;  ///< tensors with their own values
 };
 
 }  // namespace parsimony::torch_io

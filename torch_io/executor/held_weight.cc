@@ -1,3 +1,6 @@
+#include <algorithm>
+
+#include "parsimony/torch_io/cut.h"
 #include "parsimony/torch_io/executor/held_weight_impl.h"
 #include "parsimony/torch_io/executor/weight_reader_impl.h"
 
@@ -26,16 +29,17 @@ at::Tensor HeldWeight::present() const {
 
 at::Tensor HeldWeight::load(bool widened) const {
   if (tensor.defined() || !read) return tensor;
-  const Ints all = every_row(dims);
-  at::Tensor whole = read(all, widened && !own_type);
-  for (const Edit& each : edits) each(whole, *this);
-  for (const RowEdit& each : row_edits) each(whole, all);
+  // New values are of the type in which the weight is stored.
+  const bool as_stored =
+      std::ranges::any_of(masks, [](const TensorMask& mask) { return !mask.values.empty(); });
+  at::Tensor whole = read(every_row(dims), widened && !as_stored);
+  for (const TensorMask& mask : masks) torch_io::mask_values(mask, whole);
   return whole;
 }
 
 at::Tensor HeldWeight::load_rows(const Ints& rows) const {
   at::Tensor loaded = read(rows, true);
-  for (const RowEdit& each : row_edits) each(loaded, rows);
+  for (const TensorMask& mask : masks) torch_io::mask_rows(mask, loaded, dims, rows);
   return loaded;
 }
 
@@ -48,19 +52,19 @@ Ints HeldWeight::present_rows() const {
   return rows;
 }
 
-void HeldWeight::edit(Edit how) {
-  if (tensor.defined()) {
-    how(tensor.detach(), *this);
-  } else {
-    edits.push_back(std::move(how));
-  }
+bool HeldWeight::comes_in_rows() const {
+  const auto only_slices = [](const TensorMask& mask) {
+    return mask.smallest == 0 && mask.values.empty() && mask.elements == nullptr;
+  };
+  return read && !dims.empty() && std::ranges::all_of(masks, only_slices);
 }
 
-void HeldWeight::edit(RowEdit how) {
+void HeldWeight::add(const TensorMask& mask) {
+  if (!mask.changes_values()) return;
   if (tensor.defined()) {
-    how(tensor.detach(), every_row(dims));
+    torch_io::mask_values(mask, tensor);
   } else {
-    row_edits.push_back(std::move(how));
+    masks.push_back(mask);
   }
 }
 

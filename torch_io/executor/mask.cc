@@ -2,9 +2,11 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <memory>
+#include <string>
 
 #include "parsimony/graph/errors.h"
-#include "parsimony/torch_io/cut.h"
+#include "parsimony/speedup/masked_values.h"
 #include "parsimony/torch_io/executor/errors.h"
 #include "parsimony/torch_io/executor/program_impl.h"
 #include "parsimony/torch_io/tensor.h"
@@ -61,15 +63,6 @@ class Masking {
     step->node.inputs[input] = program_.weight_of.id_of(*value);
   }
 
-  void zero(const PlanZeros& entry) {
-    if (entry.smallest <= 0) return;
-    weight(entry.tensor).edit([count = entry.smallest](const at::Tensor& whole, const HeldWeight&) {
-      at::Tensor flat = whole.view(-1);
-      const auto order = std::get<1>(at::sort(flat.abs(), true, 0, false));
-      flat.index_fill_(0, order.narrow(0, 0, count), 0);
-    });
-  }
-
   void patch(const PlanInteger& entry) {
     if (entry.input < 0) return;
     Step* step = program_.find(entry.node);
@@ -77,23 +70,18 @@ class Masking {
     step->patches.emplace_back(entry.input, torch_io::to_tensor(entry.to));
   }
 
-  void slice(const PlanSlice& entry) {
-    HeldWeight& held = weight(entry.tensor);
-    const int64_t rank = index(held.dims.size());
-    if (entry.axis >= rank || held.dims[entry.axis] != entry.size) {
-      throw errors::slice_does_not_fit(entry.tensor, entry.axis, entry.size, held.dims);
+  /// What the slices keep is present, whether the rest becomes zero or not.
+  void add(const TensorMask& mask) {
+    HeldWeight& held = weight(std::string(mask.tensor));
+    for (const PlanSlice* slice : mask.slices) {
+      if (slice->axis >= index(held.dims.size()) || held.dims[slice->axis] != slice->size) {
+        throw errors::slice_does_not_fit(slice->tensor, slice->axis, slice->size, held.dims);
+      }
+      at::Tensor stays = flags(slice->size, slice->keep);
+      if (held.tensor.defined()) stays = stays.to(held.tensor.device());
+      held.kept.emplace_back(slice->axis, stays);
     }
-    at::Tensor stays = flags(entry.size, entry.keep);
-    if (held.tensor.defined()) stays = stays.to(held.tensor.device());
-    held.kept.emplace_back(entry.axis, stays);
-    if (entry.role == Role::kWith) return;  // a divisor must not become zero
-    held.edit(HeldWeight::RowEdit([gone = along(stays, entry.axis, rank).logical_not()](
-                                      const at::Tensor& rows, const Ints& which) {
-      const bool by_row = gone.size(0) > 1;
-      const at::Tensor here =
-          by_row ? gone.index_select(0, at::tensor(which).to(gone.device())) : gone;
-      if (here.any().item<bool>()) at::Tensor(rows).masked_fill_(here, 0);
-    }));
+    held.add(mask);
   }
 
   void cut(const PlanEnd& entry) {
@@ -102,23 +90,6 @@ class Masking {
         program_.inputs, [&](ValueId v) { return program_.names[v] == entry.value; });
     if (input == program_.inputs.end()) throw errors::not_in_model("input", entry.value);
     program_.inputs_kept[*input].emplace_back(entry.axis, flags(entry.size, entry.keep));
-  }
-
-  /// The elements that are there, in their order, take the new values.
-  void update(const TensorUpdate& entry) {
-    if (entry.values.empty()) return;
-    HeldWeight& held = weight(entry.tensor);
-    held.own_type = true;
-    held.edit([entry](const at::Tensor& whole, const HeldWeight& of) {
-      torch_io::fill_present(entry.tensor, whole, of.present(), entry.values);
-    });
-  }
-
-  /// The reference of exact constants: zeros in the weights, and nothing is absent.
-  void zero_masked(const PlanMask& entry) {
-    weight(entry.tensor).edit([entry](const at::Tensor& whole, const HeldWeight&) {
-      torch_io::zero_masked(entry, whole);
-    });
   }
 
  private:
@@ -161,19 +132,17 @@ void mask(Program& program, const Plan& plan, const AddWeight& add) {
   Masking masking(program);
   for (const PlanBlock& entry : plan.blocks) masking.remove(entry);
   if (!plan.blocks.empty()) masking.drop_unread();
-  if (plan.constants == Constants::kExact) {
-    for (const PlanMask& entry : plan.masks) masking.zero_masked(entry);
-    return;
+  // In the reference of exact constants nothing is absent: its zeros are numbers.
+  const bool exact = plan.constants == Constants::kExact;
+  if (!exact) {
+    if (const TensorUpdate* update = incomplete_update(plan)) throw errors::updates(update->tensor);
+    for (const PlanCopy& entry : plan.copies) masking.copy(entry, add);
+    for (const PlanInteger& entry : plan.integers) masking.patch(entry);
   }
-  if (const TensorUpdate* update = incomplete_update(plan)) throw errors::updates(update->tensor);
-  for (const PlanCopy& entry : plan.copies) masking.copy(entry, add);
-  for (const PlanInteger& entry : plan.integers) masking.patch(entry);
-  for (const PlanZeros& entry : plan.zeros) masking.zero(entry);
-  for (const PlanGroup& group : plan.groups) {
-    for (const PlanSlice& entry : group.slices) masking.slice(entry);
-  }
+  program.plan = std::make_shared<const Plan>(plan);
+  for (const TensorMask& entry : tensor_masks(*program.plan)) masking.add(entry);
+  if (exact) return;
   for (const PlanEnd& entry : plan.ends) masking.cut(entry);
-  for (const TensorUpdate& update : plan.updates) masking.update(update);
   program.masked = true;
   program.mixes = std::ranges::any_of(plan.groups, &PlanGroup::mixes);
 }

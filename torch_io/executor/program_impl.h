@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,7 @@ struct Program {
   std::map<ValueId, std::vector<std::pair<int64_t, at::Tensor>>> inputs_kept;
   IdVector<WeightId, HeldWeight> weights;   ///< neither tensor nor `read` if unused
   std::map<std::string, WeightId> by_name;  ///< the first of each name
+  std::shared_ptr<const Plan> plan;         ///< to which the weights' masks refer; may be null
   bool masked = false;
   bool mixes = false;   ///< by a plan whose groups pass what mixes channels
   bool widens = false;  ///< float16 is widened to float32 and stays so
