@@ -7,6 +7,7 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
+#include "parsimony/graph/elements.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/slice.h"
 #include "parsimony/onnx_io/model_file_impl.h"
@@ -81,7 +82,7 @@ ExternalEdit& external_edit(ModelFile::Impl& impl, const onnx::TensorProto& tens
         impl.edited_bytes.emplace_back(unpacked(tensor, tensor.name(), impl.external));
     source = {elements.data(), std::ssize(elements)};
   }
-  return impl.external_edits[&tensor] = {source, dims_of(tensor), {}, {}};
+  return impl.external_edits[&tensor] = {source, dims_of(tensor), {}, {}, {}};
 }
 
 SmallestElements smallest_of(const ExternalEdit& edit, DType dtype, int64_t count,
@@ -241,6 +242,24 @@ void OnnxEditor::assign(const std::string& name, std::span<const std::byte> valu
     }
   }
   impl_.edited = true;
+}
+
+void OnnxEditor::change(const std::string& name, const ChangeRows& change) {
+  const Dense whole = dense(impl_, name, impl_.index->constant(name));
+  if (whole.external != nullptr) {
+    external_edit(impl_, *whole.external).change = change;
+    impl_.edited = true;
+    return;
+  }
+  std::vector<std::byte> values;
+  if (whole.packed != nullptr) {
+    values = unpacked(*whole.packed, name, impl_.external);
+  } else {
+    const auto [data, stride] = elements_of(whole.field, whole.dtype);
+    values = dense_bytes({name, whole.dtype, whole.dims, data, stride});
+  }
+  change(values, {});
+  assign(name, values);
 }
 
 void OnnxEditor::set_attribute(const std::string& key, const std::string& name,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -13,6 +14,10 @@
 #include "parsimony/onnx_io/model_file.h"
 
 namespace parsimony::onnx_io {
+
+/// Changes the values of some rows of a tensor, which are slices along its first axis; of all if
+/// `rows` is empty.
+using ChangeRows = std::function<void(std::span<std::byte> values, std::span<const int64_t> rows)>;
 
 /// A tensor keeps its storage: raw bytes, a typed field, a Constant node's attribute, an external
 /// file. External tensors are not read until the model is written. A constant, or an Identity of
@@ -35,6 +40,10 @@ class OnnxEditor : public ModelEditor {
 
   /// An external tensor moves into the model file.
   void assign(const std::string& tensor, std::span<const std::byte> values) override;
+
+  /// Changes values after all other edits of the tensor. An external one stays where it is; it is
+  /// changed when it is written, a few megabytes at a time.
+  void change(const std::string& tensor, const ChangeRows& change);
 
   /// An attribute that the file leaves at its default is added.
   void set_attribute(const std::string& node, const std::string& attribute,

@@ -12,7 +12,8 @@ namespace parsimony::onnx_io {
 /// Copies, scales and new values are as in the small model.
 ///
 /// Correct if zero weights are equivalent to removing the channel; what mixes channels needs
-/// gather_around_mixing() as well.
+/// gather_around_mixing() as well. External tensors stay beside the model and are masked when it is
+/// written; until then `plan` must exist.
 /// @throws ModelError if the plan does not fit; UnsupportedError if the zero point differs per
 /// channel, or is computed
 void mask(ModelFile& file, const Plan& plan);

@@ -14,6 +14,7 @@
 #include "parsimony/base/types.h"
 #include "parsimony/graph/model_editor.h"
 #include "parsimony/graph/slice.h"
+#include "parsimony/onnx_io/editor.h"
 #include "parsimony/onnx_io/external_data.h"
 #include "parsimony/onnx_io/file_impl.h"
 #include "parsimony/onnx_io/model_file.h"
@@ -29,6 +30,7 @@ struct ExternalEdit {
   Shape dims;                  ///< as in the file
   std::vector<AxisKeep> axes;  ///< each axis once
   std::optional<SmallestElements> zeros;
+  ChangeRows change;  ///< of the remaining elements, last; may be empty
 };
 
 struct ModelFile::Impl {
@@ -53,7 +55,7 @@ struct ModelFile::Impl {
 void for_each_kept_run(const ExternalEdit& edit, int64_t element_bytes,
                        const ExternalData& external, const RunSink& run);
 
-/// The remaining bytes of an external tensor, with its zeros.
+/// The remaining bytes of an external tensor, with its zeros and changes.
 std::vector<std::byte> edited(const ExternalEdit& edit, DType dtype, const ExternalData& external);
 /// The same for some of the kept indices of the first axis.
 std::vector<std::byte> edited_rows(const ExternalEdit& edit, DType dtype,

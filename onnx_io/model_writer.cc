@@ -7,10 +7,10 @@
 #include <filesystem>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <system_error>
 #include <utility>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/model_file_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"
@@ -132,12 +132,26 @@ void each_packed(const ExternalEdit& edit, DType dtype, const ExternalData& exte
   external.release(resident, edit.source.data + edit.source.bytes - resident);
 }
 
+void write_changed(const ExternalEdit& edit, DType dtype, const ExternalData& external,
+                   OutputFile& output) {
+  const Shape dims = sliced(edit.dims, edit.axes);
+  const int64_t rows = dims.empty() ? 1 : dims.front();
+  const int64_t row_bytes = element_count(dims) * size_of(dtype) / std::max<int64_t>(1, rows);
+  const int64_t step = std::max<int64_t>(1, kWritten / std::max<int64_t>(1, row_bytes));
+  for (int64_t first = 0; first < rows; first += step) {
+    const std::vector<std::byte> bytes =
+        edited_rows(edit, dtype, external, first, std::min(step, rows - first));
+    output.write(bytes.data(), std::ssize(bytes));
+  }
+}
+
 void write_edit(const ExternalEdit& edit, DType dtype, const ExternalData& external,
                 OutputFile& output) {
   if (is_packed(dtype)) {
     const std::vector<std::byte> bytes = packed(edited(edit, dtype, external), dtype);
     return output.write(bytes.data(), std::ssize(bytes));
   }
+  if (edit.change) return write_changed(edit, dtype, external, output);
   if (!edit.zeros) {
     return each_packed(edit, dtype, external, [&](std::span<const std::byte> packed) {
       output.write(packed.data(), static_cast<int64_t>(packed.size()));
@@ -276,7 +290,11 @@ void for_each_kept_run(const ExternalEdit& edit, int64_t element_bytes,
   give_back(edit.source.data + edit.source.bytes);
 }
 
-std::vector<std::byte> edited(const ExternalEdit& edit, DType dtype, const ExternalData& external) {
+namespace {
+
+/// Without its changes.
+std::vector<std::byte> remaining(const ExternalEdit& edit, DType dtype,
+                                 const ExternalData& external) {
   std::vector<std::byte> result;
   const int64_t size = size_of(dtype);
   if (!edit.zeros) {
@@ -293,17 +311,26 @@ std::vector<std::byte> edited(const ExternalEdit& edit, DType dtype, const Exter
   return result;
 }
 
+}  // namespace
+
+std::vector<std::byte> edited(const ExternalEdit& edit, DType dtype, const ExternalData& external) {
+  std::vector<std::byte> result = remaining(edit, dtype, external);
+  if (edit.change) edit.change(result, {});
+  return result;
+}
+
 std::vector<std::byte> edited_rows(const ExternalEdit& edit, DType dtype,
                                    const ExternalData& external, int64_t first, int64_t count) {
+  if (edit.dims.empty()) return edited(edit, dtype, external);
   ExternalEdit rows = edit;
   auto axis = std::ranges::find_if(rows.axes, [](const AxisKeep& keep) { return keep.axis == 0; });
   if (axis == rows.axes.end()) {
-    axis = rows.axes.insert(axis, {0, edit.dims.at(0), {}});
-    axis->keep.resize(axis->size);
-    std::iota(axis->keep.begin(), axis->keep.end(), 0);
+    axis = rows.axes.insert(axis, {0, edit.dims[0], successive(0, edit.dims[0])});
   }
   axis->keep = {axis->keep.begin() + first, axis->keep.begin() + first + count};
-  return edited(rows, dtype, external);
+  std::vector<std::byte> result = remaining(rows, dtype, external);
+  if (edit.change) edit.change(result, successive(first, first + count));
+  return result;
 }
 
 int64_t write_edited(ModelFile::Impl& impl, const std::string& path) {
