@@ -61,7 +61,7 @@ class MomentSums {
 
  private:
   struct Summing {
-    GraphBuilder builder;
+    GraphBuilder builder{kSumsOpset};
     std::unique_ptr<Part> part;
   };
 
@@ -71,12 +71,12 @@ class MomentSums {
     Summing& summing = place->second;
     if (is_new) {
       GraphBuilder& graph = summing.builder;
-      const ValueId data = graph.input(bytes_in(x).dtype);
+      const ValueId data = input_in_floats(graph, bytes_in(x).dtype);
       const RowsOf what{graph_.node(input.node), input.weight->dims, input.operand};
       const ValueId rows = rows_of(graph, what, data, bytes_in(x).dims);
       graph.output(sizes_of(graph, rows));
       graph.output(products(graph, rows, rows));
-      summing.part = part_on(engine_, graph.graph());
+      summing.part = part_on(engine_, graph.finished());
     }
     const std::vector<Held> found = summing.part->run({x});
     const HostTensor shape = numbers_of(bytes_in(found[0]));

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "parsimony/base/small_float.h"
 #include "parsimony/base/types.h"
+#include "parsimony/graph/host_tensor.h"
 
 namespace parsimony {
 
@@ -65,5 +68,8 @@ auto with_element_type(DType type, const Use& use) {
       return use(int64_t{});
   }
 }
+
+/// The elements in the tensor's own type.
+std::vector<std::byte> to_bytes(const HostTensor& tensor);
 
 }  // namespace parsimony

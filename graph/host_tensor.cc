@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "parsimony/graph/element_type_impl.h"
+#include "parsimony/graph/elements.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/graph.h"
 
@@ -48,6 +49,18 @@ HostTensor HostTensor::vector(std::vector<int64_t> values, DType dtype) {
     tensor.ints = std::move(values);
   }
   return tensor;
+}
+
+std::vector<std::byte> to_bytes(const HostTensor& tensor) {
+  const size_t width = size_of(tensor.dtype);
+  std::vector<std::byte> bytes(tensor.count() * width);
+  for (size_t i = 0; i < tensor.ints.size(); ++i) {
+    std::memcpy(bytes.data() + i * width, &tensor.ints[i], width);  // the lowest bytes come first
+  }
+  for (size_t i = 0; i < tensor.floats.size(); ++i) {
+    write_number(tensor.floats[i], tensor.dtype, bytes.data() + i * width);
+  }
+  return bytes;
 }
 
 HostTensor to_host(const Weight& weight) {

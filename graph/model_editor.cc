@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "parsimony/graph/blocks.h"
-#include "parsimony/graph/elements.h"
+#include "parsimony/graph/element_type_impl.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/graph/slice.h"
@@ -20,23 +20,6 @@ void ModelEditor::bypass(const std::string& node, int input) {
   static_cast<void>(input);
   throw errors::cannot_bypass(node);
 }
-
-namespace {
-
-/// The elements in the tensor's own type: networks in memory are run.
-std::vector<std::byte> to_bytes(const HostTensor& tensor) {
-  const size_t width = size_of(tensor.dtype);
-  std::vector<std::byte> bytes(tensor.count() * width);
-  for (size_t i = 0; i < tensor.ints.size(); ++i) {
-    std::memcpy(bytes.data() + i * width, &tensor.ints[i], width);  // the lowest bytes come first
-  }
-  for (size_t i = 0; i < tensor.floats.size(); ++i) {
-    write_number(tensor.floats[i], tensor.dtype, bytes.data() + i * width);
-  }
-  return bytes;
-}
-
-}  // namespace
 
 GraphEditor::GraphEditor(const Graph& original, Elements elements)
     : graph_(original), elements_(elements) {

@@ -131,7 +131,7 @@ class EngineSums final : public LayerSums {
   };
 
   struct Summing {
-    GraphBuilder builder;
+    GraphBuilder builder{kSumsOpset};
     std::unique_ptr<Part> part;
   };
 
@@ -150,8 +150,8 @@ class EngineSums final : public LayerSums {
     Summing& summing = place->second;
     if (!is_new) return summing;
     GraphBuilder& graph = summing.builder;
-    const ValueId target = graph.input(bytes_in(wanted).dtype);
-    const ValueId own = graph.input(bytes_in(found).dtype);
+    const ValueId target = input_in_floats(graph, bytes_in(wanted).dtype);
+    const ValueId own = input_in_floats(graph, bytes_in(found).dtype);
     const ValueId kept = channels_of(graph, target, axis, fit_.kept);
     const Shape& dims = bytes_in(found).dims;
     const auto in_rows = [&](ValueId answer) {
@@ -165,7 +165,7 @@ class EngineSums final : public LayerSums {
       graph.output(sum_of_squares(graph, in_rows(kept)));
     }
     if (fit_.weights) {
-      const ValueId data = graph.input(bytes_in(input).dtype);
+      const ValueId data = input_in_floats(graph, bytes_in(input).dtype);
       const ValueId x = rows_of(graph, rows_, data, bytes_in(input).dims);
       graph.output(products(graph, rows, x));
       if (what.second) {
@@ -173,7 +173,7 @@ class EngineSums final : public LayerSums {
         graph.output(sum_of_rows(graph, x));
       }
     }
-    summing.part = part_on(engine_, graph.graph());
+    summing.part = part_on(engine_, graph.finished());
     return summing;
   }
 

@@ -1,7 +1,6 @@
 #include "parsimony/api/recovery/row_sums.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <numeric>
 
@@ -11,23 +10,14 @@
 namespace parsimony {
 namespace {
 
-constexpr int kOpset = 13;
-
 using Ints = std::vector<int64_t>;
 
-template <typename Number>
-std::vector<std::byte> bytes_of(const std::vector<Number>& values) {
-  std::vector<std::byte> bytes(values.size() * sizeof(Number));
-  if (!bytes.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
-  return bytes;
-}
-
 ValueId reshape(GraphBuilder& graph, ValueId x, const Ints& dims) {
-  return graph.node("Reshape", {x, graph.constant(dims)});
+  return graph.emit("Reshape", {x, graph.integers(dims)});
 }
 
 ValueId transpose(GraphBuilder& graph, ValueId x, Ints order) {
-  return graph.node("Transpose", {x}, {{"perm", std::move(order)}});
+  return graph.emit("Transpose", {x}, {{"perm", std::move(order)}});
 }
 
 Ints ascending(size_t rank) {
@@ -41,8 +31,8 @@ ValueId strided(GraphBuilder& graph, ValueId x, const Ints& begin, const Ints& e
                 const Ints& steps) {
   Ints axes = ascending(steps.size());
   for (int64_t& axis : axes) axis += 2;
-  return graph.node("Slice", {x, graph.constant(begin), graph.constant(end), graph.constant(axes),
-                              graph.constant(steps)});
+  return graph.emit("Slice", {x, graph.integers(begin), graph.integers(end), graph.integers(axes),
+                              graph.integers(steps)});
 }
 
 /// [n, (g c), ..s] as [g, n·s, c].
@@ -95,7 +85,7 @@ ValueId padded(GraphBuilder& graph, ValueId x, const std::vector<Window>& window
   for (const Window& window : windows) around.push_back(window.begin);
   around.insert(around.end(), {0, 0});
   for (const Window& window : windows) around.push_back(window.end);
-  return graph.node("Pad", {x, graph.constant(around)});
+  return graph.emit("Pad", {x, graph.integers(around)});
 }
 
 /// Of every window the element at this place of the kernel, which is counted row by row.
@@ -121,9 +111,9 @@ ValueId convolution_rows(GraphBuilder& graph, const RowsOf& rows, ValueId x, con
   std::vector<ValueId> elements;
   for (int64_t place = 0; place < columns / rows.weight[1]; ++place) {
     const ValueId element = element_of(graph, wide, windows, place);
-    elements.push_back(graph.node("Unsqueeze", {element, graph.constant(Ints{2})}));
+    elements.push_back(graph.emit("Unsqueeze", {element, graph.integers({2})}));
   }
-  const ValueId all = graph.node("Concat", std::move(elements), {{"axis", int64_t{2}}});
+  const ValueId all = graph.emit("Concat", std::move(elements), {{"axis", int64_t{2}}});
   return by_group(graph, all, groups_of_layer(rows.layer), columns);
 }
 
@@ -141,47 +131,10 @@ ValueId matrix_rows(GraphBuilder& graph, const RowsOf& rows, ValueId x, size_t r
 
 }  // namespace
 
-ValueId GraphBuilder::add_value() {
-  const ValueId id = graph_.values.next_id();
-  return graph_.values.push_back({.name = "v" + std::to_string(id.number())});
-}
-
-ValueId GraphBuilder::input(DType dtype) {
-  const ValueId id = add_value();
-  graph_.value(id).dtype = dtype;
-  graph_.value(id).is_input = true;
-  graph_.inputs.push_back(id);
+ValueId input_in_floats(GraphBuilder& graph, DType dtype) {
+  const ValueId id = graph.input(graph.unused_name(), dtype);
   if (dtype == DType::kFloat32) return id;
-  return node("Cast", {id}, {{"to", int64_t{onnx_number(DType::kFloat32)}}});
-}
-
-ValueId GraphBuilder::node(std::string op, std::vector<ValueId> inputs, Attributes attributes) {
-  const ValueId id = add_value();
-  Node node;
-  node.op = std::move(op);
-  node.opset = kOpset;
-  node.inputs = std::move(inputs);
-  node.outputs = {id};
-  node.attributes = std::move(attributes);
-  graph_.value(id).producer = graph_.nodes.push_back(std::move(node));
-  return id;
-}
-
-ValueId GraphBuilder::add_weight(DType dtype, Shape dims, std::vector<std::byte> bytes) {
-  const std::vector<std::byte>& held = held_.emplace_back(std::move(bytes));
-  const ValueId id = add_value();
-  graph_.value(id).dtype = dtype;
-  graph_.value(id).weight = graph_.weights.push_back(
-      {graph_.value(id).name, dtype, std::move(dims), held.data(), size_of(dtype)});
-  return id;
-}
-
-ValueId GraphBuilder::constant(const std::vector<int64_t>& values) {
-  return add_weight(DType::kInt64, {std::ssize(values)}, bytes_of(values));
-}
-
-ValueId GraphBuilder::constant(Shape dims, const std::vector<float>& values) {
-  return add_weight(DType::kFloat32, std::move(dims), bytes_of(values));
+  return graph.emit("Cast", {id}, {{"to", int64_t{onnx_number(DType::kFloat32)}}});
 }
 
 int64_t groups_of_layer(const Node& layer) {
@@ -222,31 +175,31 @@ ValueId answer_rows_of(GraphBuilder& graph, const RowsOf& rows, ValueId answer, 
 }
 
 ValueId products(GraphBuilder& graph, ValueId a, ValueId b) {
-  return graph.node("MatMul", {transpose(graph, a, {0, 2, 1}), b});
+  return graph.emit("MatMul", {transpose(graph, a, {0, 2, 1}), b});
 }
 
 ValueId channels_of(GraphBuilder& graph, ValueId answer, int64_t axis,
                     const std::vector<int64_t>& kept) {
   if (kept.empty()) return answer;
-  return graph.node("Gather", {answer, graph.constant(kept)}, {{"axis", axis}});
+  return graph.emit("Gather", {answer, graph.integers(kept)}, {{"axis", axis}});
 }
 
 ValueId lacking(GraphBuilder& graph, ValueId wanted, ValueId found, bool rectified) {
-  const ValueId lack = graph.node("Sub", {wanted, found});
+  const ValueId lack = graph.emit("Sub", {wanted, found});
   if (!rectified) return lack;
-  const ValueId active = graph.node("Greater", {wanted, graph.constant({}, {0.0F})});
-  const ValueId above = graph.node("Neg", {graph.node("Relu", {found})});
-  return graph.node("Where", {active, lack, above});
+  const ValueId active = graph.emit("Greater", {wanted, graph.number(0, DType::kFloat32)});
+  const ValueId above = graph.emit("Neg", {graph.emit("Relu", {found})});
+  return graph.emit("Where", {active, lack, above});
 }
 
-ValueId sizes_of(GraphBuilder& graph, ValueId a) { return graph.node("Shape", {a}); }
+ValueId sizes_of(GraphBuilder& graph, ValueId a) { return graph.emit("Shape", {a}); }
 
 ValueId sum_of_squares(GraphBuilder& graph, ValueId a) {
-  return sum_of_rows(graph, graph.node("Mul", {a, a}));
+  return sum_of_rows(graph, graph.emit("Mul", {a, a}));
 }
 
 ValueId sum_of_rows(GraphBuilder& graph, ValueId a) {
-  return graph.node("ReduceSum", {a, graph.constant(Ints{1})}, {{"keepdims", int64_t{0}}});
+  return graph.emit("ReduceSum", {a, graph.integers({1})}, {{"keepdims", int64_t{0}}});
 }
 
 }  // namespace parsimony

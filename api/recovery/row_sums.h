@@ -2,37 +2,19 @@
 // activations are.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <deque>
-#include <string>
-#include <utility>
 #include <vector>
 
-#include "parsimony/graph/graph.h"
+#include "parsimony/graph/graph_builder.h"
 
 namespace parsimony {
 
-/// A graph of ONNX operators, put together node by node. Owns its constants.
-class GraphBuilder {
- public:
-  using Attributes = std::vector<std::pair<std::string, Attribute>>;
+/// Of networks of sums.
+constexpr int kSumsOpset = 13;
 
-  /// An input of this type, in float32.
-  ValueId input(DType dtype = DType::kFloat32);
-  ValueId node(std::string op, std::vector<ValueId> inputs, Attributes attributes = {});
-  ValueId constant(const std::vector<int64_t>& values);
-  ValueId constant(Shape dims, const std::vector<float>& values);
-  void output(ValueId value) { graph_.outputs.push_back(value); }
-
-  const Graph& graph() const { return graph_; }
-
- private:
-  ValueId add_value();
-  ValueId add_weight(DType dtype, Shape dims, std::vector<std::byte> bytes);
-
-  Graph graph_;
-  std::deque<std::vector<std::byte>> held_;
-};
+/// An input of this type, in float32.
+ValueId input_in_floats(GraphBuilder& graph, DType dtype = DType::kFloat32);
 
 /// The operand of a layer's matrix, row by row.
 struct RowsOf {

@@ -16,8 +16,8 @@
 #include "parsimony/graph/attributes.h"
 #include "parsimony/graph/graph.h"
 #include "parsimony/graph/infer.h"
+#include "parsimony/onnx_io/export/export_builder_impl.h"
 #include "parsimony/onnx_io/export/lowering_impl.h"
-#include "parsimony/onnx_io/export/target_impl.h"
 #include "parsimony/onnx_io/graph_file_impl.h"
 
 namespace parsimony::onnx_io {
@@ -169,7 +169,8 @@ class Exporter {
     for (const ValueId id : source_.inputs) {
       if (sizes_.fixed_input(id)) continue;
       const auto [dims, symbols] = sizes_.declared(id);
-      values_[id] = out_.input(source_.value(id), dims, symbols);
+      const Value& input = source_.value(id);
+      values_[id] = out_.input(input.name, input.dtype, dims, symbols);
     }
   }
 
@@ -179,7 +180,9 @@ class Exporter {
     const Value& value = source_.value(id);
     out_.begin(value.name);
     if (value.weight != kNone) {
-      return values_[id] = out_.weight(source_.weight(value.weight), value.name);
+      Weight weight = source_.weight(value.weight);
+      weight.name = value.name;
+      return values_[id] = out_.weight(std::move(weight));
     }
     const HostTensor* constant = sizes_.constant(id);
     if (constant == nullptr) throw not_lowered("", value.name, "nothing computes it");
@@ -266,7 +269,7 @@ class Exporter {
   const Graph& source_;
   Sizes sizes_;
   const ExportOptions& options_;
-  Target out_;
+  ExportBuilder out_;
   IdVector<NodeId, bool> live_;
   std::unordered_set<ValueId> read_;
   std::unordered_map<ValueId, ValueId> values_;

@@ -3,13 +3,13 @@
 #include <cstring>
 
 #include "parsimony/graph/attributes.h"
-#include "parsimony/onnx_io/export/target_impl.h"
+#include "parsimony/onnx_io/export/export_builder_impl.h"
 
 namespace parsimony::onnx_io {
 namespace {
 
-std::vector<float> floats(const Target& target, ValueId value) {
-  const std::vector<std::byte> bytes = dense_bytes(target.weight_of(value));
+std::vector<float> floats(const ExportBuilder& built, ValueId value) {
+  const std::vector<std::byte> bytes = dense_bytes(built.weight_of(value));
   std::vector<float> numbers(bytes.size() / sizeof(float));
   std::memcpy(numbers.data(), bytes.data(), bytes.size());
   return numbers;
@@ -23,7 +23,7 @@ std::vector<std::byte> bytes_of(const std::vector<float>& numbers) {
 
 class Folding {
  public:
-  explicit Folding(Target& target) : target_(target), graph_(target.graph()) {
+  explicit Folding(ExportBuilder& built) : built_(built), graph_(built.graph()) {
     reads_.assign(graph_.values.size(), 0);
     for (const Node& node : graph_.nodes) {
       for (const ValueId input : node.inputs) {
@@ -52,7 +52,7 @@ class Folding {
   }
 
   bool constant(ValueId value) const {
-    return target_.is_weight(value) && target_.dtype(value) == DType::kFloat32;
+    return built_.is_weight(value) && built_.dtype(value) == DType::kFloat32;
   }
 
   bool foldable(const Node& conv, const Node& norm) const {
@@ -64,13 +64,13 @@ class Folding {
   }
 
   void fold(Node& conv, Node& norm) {
-    const auto gamma = floats(target_, norm.inputs[1]);
-    const auto beta = floats(target_, norm.inputs[2]);
-    const auto mean = floats(target_, norm.inputs[3]);
-    const auto variance = floats(target_, norm.inputs[4]);
-    auto weight = floats(target_, conv.inputs[1]);
+    const auto gamma = floats(built_, norm.inputs[1]);
+    const auto beta = floats(built_, norm.inputs[2]);
+    const auto mean = floats(built_, norm.inputs[3]);
+    const auto variance = floats(built_, norm.inputs[4]);
+    auto weight = floats(built_, conv.inputs[1]);
     const bool biased = conv.inputs.size() > 2;
-    const auto old = biased ? floats(target_, conv.inputs[2]) : std::vector<float>(gamma.size());
+    const auto old = biased ? floats(built_, conv.inputs[2]) : std::vector<float>(gamma.size());
     const size_t each = weight.size() / gamma.size();
     const double epsilon = attr(norm, "epsilon", 1e-5);
     std::vector<float> bias(gamma.size());
@@ -91,11 +91,10 @@ class Folding {
   /// Another tensor of the shape and name of the old one.
   ValueId renamed(ValueId old, const std::vector<float>& numbers) {
     const std::string name = graph_.value(old).name;
-    target_.begin(name);
-    const Shape dims = target_.weight_of(old).dims;
-    const ValueId fresh =
-        target_.tensor(name + ".folded", DType::kFloat32, dims, bytes_of(numbers));
-    target_.rename(fresh, name);
+    built_.begin(name);
+    const Shape dims = built_.weight_of(old).dims;
+    const ValueId fresh = built_.tensor(name + ".folded", DType::kFloat32, dims, bytes_of(numbers));
+    built_.rename(fresh, name);
     return fresh;
   }
 
@@ -111,13 +110,13 @@ class Folding {
     }
   }
 
-  Target& target_;
+  ExportBuilder& built_;
   Graph& graph_;
   IdVector<ValueId, int> reads_;
 };
 
 }  // namespace
 
-void fold_batchnorm(Target& target) { Folding(target).run(); }
+void fold_batchnorm(ExportBuilder& built) { Folding(built).run(); }
 
 }  // namespace parsimony::onnx_io

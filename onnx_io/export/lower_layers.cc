@@ -146,7 +146,7 @@ void lower_recurrent(Lowering& s) {
   s.require(s.node().inputs.size() < 8, "ONNX's LSTM has no projection (proj_size)");
   const std::string name = s.node().name;
   const int64_t hidden = s.shape(2)[1];
-  Attributes attributes{{"hidden_size", hidden}};
+  NodeAttributes attributes{{"hidden_size", hidden}};
   if (s.view.attr("reverse", 0) != 0) attributes.emplace_back("direction", std::string("reverse"));
   if (kind.op == "Gru") attributes.emplace_back("linear_before_reset", int64_t{1});
   if (kind.op == "Rnn") {

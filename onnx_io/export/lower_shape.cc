@@ -5,8 +5,8 @@
 namespace parsimony::onnx_io {
 namespace {
 
-Attributes without(const Lowering& s, std::string_view name) {
-  Attributes rest;
+NodeAttributes without(const Lowering& s, std::string_view name) {
+  NodeAttributes rest;
   for (const auto& attribute : s.node().attributes) {
     if (attribute.first != name) rest.push_back(attribute);
   }
@@ -49,7 +49,7 @@ ValueId all_scales(Lowering& s, size_t leading) {
 /// The axes are an operand since opset 18, an attribute before.
 void lower_reduce(Lowering& s) {
   if (s.node().op == "ReduceProd") widen(s);
-  Attributes attributes = s.node().attributes;
+  NodeAttributes attributes = s.node().attributes;
   if (s.in(1) != kNone) attributes.emplace_back("axes", s.known_integers(1));
   s.give(s.out.emit(s.node().op, {s.in(0)}, std::move(attributes)));
 }
@@ -77,7 +77,7 @@ void lower_resize(Lowering& s) {
 /// ConstantOfShape: ONNX wants the element type beside the number.
 void lower_filled(Lowering& s) {
   const DType type = s.view.graph().value(s.node().outputs[0]).dtype;
-  Attributes attributes = s.node().attributes;
+  NodeAttributes attributes = s.node().attributes;
   attributes.emplace_back("value.dtype", std::string(name_of(type)));
   const ValueId result = s.out.emit("ConstantOfShape", {s.in(0)}, std::move(attributes));
   s.out.set_dtype(result, type);

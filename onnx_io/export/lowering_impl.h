@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "parsimony/graph/operators/factor.h"
-#include "parsimony/onnx_io/export/target_impl.h"
+#include "parsimony/onnx_io/export/export_builder_impl.h"
 
 namespace parsimony::onnx_io {
 
 /// Inputs and results of a lowering function.
 struct Lowering {
   const NodeView& view;
-  Target& out;
+  ExportBuilder& out;
   std::vector<ValueId> inputs;   ///< in the target; kNone where absent
   std::vector<bool> wanted;      ///< which outputs are read
   std::vector<ValueId> results;  ///< to be filled, one per output that is wanted

@@ -86,10 +86,10 @@ TEST_P(OnEngine, RowsAreThoseOfTheExecutor) {
     const Weight& weight = model.graph().weights[WeightId(0)];
     const at::Tensor x = at::randn(layer.x);
     const at::Tensor wanted = linear_rows(node, x, torch_io::to_tensor(weight), layer.steps);
-    GraphBuilder builder;
-    const ValueId input = builder.input();
+    GraphBuilder builder(kSumsOpset);
+    const ValueId input = input_in_floats(builder);
     builder.output(rows_of(builder, {node, weight.dims, 0, layer.steps}, input, layer.x));
-    const auto part = part_on(*engine_, builder.graph());
+    const auto part = part_on(*engine_, builder.finished());
     const at::Tensor found = tensor_in(part->run(held(torch_io::to_bytes({x}))).front());
     ASSERT_TRUE(found.sizes().equals(wanted.sizes()));
     EXPECT_TRUE(at::equal(found, wanted));

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <string_view>
 #include <utility>
 
@@ -20,13 +19,6 @@ constexpr int kOpset = 21;
 constexpr auto kLayers = std::to_array<std::string_view>(
     {"BatchNormalization", "Conv", "ConvTranspose", "Gather", "Gemm", "GroupNormalization", "Gru",
      "InstanceNormalization", "LayerNormalization", "Lstm", "MatMul", "PRelu", "Rnn"});
-
-template <typename T>
-void append(std::vector<std::byte>& bytes, T value) {
-  const size_t at = bytes.size();
-  bytes.resize(at + sizeof(T));
-  std::memcpy(bytes.data() + at, &value, sizeof(T));
-}
 
 /// "layer1.0.conv1" for "layer1.0.conv1.weight", "rnn.l0" for "rnn.weight_ih_l0"; empty for others.
 std::string module_of(std::string_view weight) {
@@ -58,52 +50,36 @@ DType type_of(const Graph& graph, const Node& node, size_t output) {
 
 }  // namespace
 
-ValueId Builder::add_value(const std::string& name) {
-  taken_.insert(name);
-  return graph_.values.push_back({.name = name});
-}
+Builder::Builder(Graph& graph, Origins& origins)
+    : GraphBuilder(graph, origins.storage, kOpset), graph_(graph), origins_(origins) {}
 
-std::string Builder::unused_name() {
-  for (;;) {
-    std::string name = base_ + "_" + std::to_string(counters_[base_]++);
-    if (!taken_.contains(name)) return name;
-  }
-}
-
-std::string Builder::name_for(const std::string& op, const std::vector<Operand>& inputs) {
-  if (!is_layer(op)) return unused_name();
+std::string Builder::name_for(const std::string& op, const std::vector<Operand>& inputs) const {
+  if (!is_layer(op)) return {};
   for (const Operand& operand : inputs) {
     if (operand.value == kNone) continue;
     const Value& value = graph_.value(root(operand.value));
     if (value.weight == kNone) continue;
     std::string name = module_of(value.name);
-    if (!name.empty() && !taken_.contains(name)) return name;
+    if (!name.empty() && !is_taken(name)) return name;
   }
-  return unused_name();
+  return {};
 }
 
 ValueId Builder::input(const std::string& name, DType dtype, const InputSpec& spec) {
   std::string free = name;
-  for (int i = 2; taken_.contains(free); ++i) free = name + "_" + std::to_string(i);
-  const ValueId id = add_value(free);
-  graph_.value(id).dtype = dtype;
-  graph_.value(id).declared = spec.dims;
-  graph_.value(id).symbols.resize(spec.dims.size());
-  graph_.value(id).is_input = true;
-  graph_.inputs.push_back(id);
+  for (int i = 2; is_taken(free); ++i) free = name + "_" + std::to_string(i);
   origins_.probe.inputs.push_back(spec);
-  return id;
+  return GraphBuilder::input(free, dtype, spec.dims, std::vector<std::string>(spec.dims.size()));
 }
 
-ValueId Builder::weight(Weight weight) {
-  const ValueId id = add_value(weight.name);
-  Value& value = graph_.value(id);
-  value.dtype = weight.dtype;
-  value.declared = weight.dims;
-  value.symbols.resize(weight.dims.size());
-  value.weight = graph_.weights.push_back(std::move(weight));
-  return id;
+ValueId Builder::declared(ValueId weight) {
+  Value& value = graph_.value(weight);
+  value.declared = graph_.weight(value.weight).dims;
+  value.symbols.resize(value.declared->size());
+  return weight;
 }
+
+ValueId Builder::weight(Weight weight) { return declared(GraphBuilder::weight(std::move(weight))); }
 
 ValueId Builder::synthetic(const Shape& dims, double number) {
   const std::string name = unused_name();
@@ -113,18 +89,14 @@ ValueId Builder::synthetic(const Shape& dims, double number) {
 }
 
 ValueId Builder::constant(const HostTensor& tensor, std::vector<SourceLocation> locations) {
-  std::vector<std::byte>& bytes = origins_.storage.emplace_back();
-  for (const int64_t value : tensor.ints) {
-    tensor.dtype == DType::kBool ? append(bytes, static_cast<uint8_t>(value != 0))
-                                 : append(bytes, value);
+  HostTensor stored = tensor;
+  if (tensor.dtype == DType::kBool) {
+    for (int64_t& value : stored.ints) value = value != 0 ? 1 : 0;
+  } else {
+    stored.dtype = tensor.floating() ? DType::kFloat32 : DType::kInt64;
   }
-  for (const double value : tensor.floats) append(bytes, static_cast<float>(value));
-  const DType type = tensor.floating()              ? DType::kFloat32
-                     : tensor.dtype == DType::kBool ? DType::kBool
-                                                    : DType::kInt64;
-  const std::string name = unused_name();
-  origins_.tensor_origins[name].synthetic = true;
-  const ValueId id = weight({name, type, tensor.dims, bytes.data(), size_of(type)});
+  const ValueId id = declared(GraphBuilder::constant(stored));
+  origins_.tensor_origins[graph_.value(id).name].synthetic = true;
   origins_.constants[id] = {std::move(locations)};
   return id;
 }
@@ -185,26 +157,17 @@ std::vector<ValueId> Builder::emit_many(const std::string& op, const std::vector
                                         size_t outputs, Attributes attributes,
                                         const std::string& domain) {
   const auto id = graph_.nodes.next_id();
-  Node node;
-  node.op = op;
-  node.domain = domain;
-  node.opset = domain.empty() ? kOpset : 1;
-  node.body = body_;
-  node.attributes = std::move(attributes.list);
+  std::vector<ValueId> operands;
   for (const Operand& operand : inputs) {
-    node.inputs.push_back(operand.value);
+    operands.push_back(operand.value);
     origins_.operands[id].push_back(operand.location);
   }
   if (!attributes.locations.empty()) origins_.attributes[id] = std::move(attributes.locations);
-  for (size_t i = 0; i < outputs; ++i) {
-    node.outputs.push_back(add_value(i == 0 ? name_for(op, inputs) : unused_name()));
-  }
-  node.name = graph_.value(node.outputs.front()).name;
-  for (size_t i = 0; i < outputs; ++i) {
-    graph_.value(node.outputs[i]).dtype = type_of(graph_, node, i);
-  }
-  std::vector<ValueId> results = node.outputs;
-  graph_.nodes.push_back(std::move(node));
+  std::vector<ValueId> results = GraphBuilder::emit_many(
+      op, std::move(operands), outputs, std::move(attributes.list), domain, name_for(op, inputs));
+  Node& node = graph_.nodes.back();
+  node.body = body_;
+  for (size_t i = 0; i < outputs; ++i) graph_.value(results[i]).dtype = type_of(graph_, node, i);
   return results;
 }
 
@@ -230,8 +193,7 @@ BodyId Builder::body(const std::string& attribute) {
 }
 
 ValueId Builder::body_input(ValueId like, std::optional<Shape> shape) {
-  const ValueId id = add_value(unused_name());
-  graph_.value(id).dtype = graph_.value(like).dtype;
+  const ValueId id = value(unused_name(), graph_.value(like).dtype);
   graph_.value(id).declared = std::move(shape);
   alias(id, like);  // in the first turn
   return id;
@@ -266,9 +228,9 @@ void Builder::pin(const std::string& op, std::vector<ValueId> values) {
   if (values.empty()) return;
   std::sort(values.begin(), values.end());
   values.erase(std::unique(values.begin(), values.end()), values.end());
-  const std::string base = std::exchange(base_, op);
+  const std::string base = begin(op);
   emit_opaque(op, values, 1, false);
-  base_ = base;
+  begin(base);
 }
 
 ValueId Builder::slice(const Operand& x, int64_t axis, ValueId starts, ValueId ends, int64_t step) {
@@ -340,7 +302,7 @@ void Builder::roll_back(const Mark& mark) {
     origins_.constants.erase(v);
     bases_.erase(v);
     complex_.erase(v);
-    taken_.erase(graph_.values[v].name);
+    release(graph_.values[v].name);
   }
   graph_.nodes.resize(mark.nodes);
   graph_.values.resize(mark.values);

@@ -1,4 +1,4 @@
-// Builds the Graph node by node, and records source locations.
+// A GraphBuilder that also records source locations.
 #pragma once
 
 #include <initializer_list>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "parsimony/graph/graph.h"
+#include "parsimony/graph/graph_builder.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/torch_io/script/binding_impl.h"
 
@@ -46,16 +47,15 @@ struct Attributes {
   }
 };
 
-class Builder {
+/// Values are named after operators, layers after their modules.
+class Builder : private GraphBuilder {
  public:
-  Builder(Graph& graph, Origins& origins) : graph_(graph), origins_(origins) {}
+  Builder(Graph& graph, Origins& origins);
 
-  /// Reserves a name, such as those of the model's tensors.
-  void reserve(const std::string& name) { taken_.insert(name); }
-  /// Later nodes are named after this operator.
-  void begin(std::string base) { base_ = std::move(base); }
-  /// After the operator, with a number.
-  std::string unused_name();
+  using GraphBuilder::begin;
+  using GraphBuilder::graph;
+  using GraphBuilder::reserve;
+  using GraphBuilder::unused_name;
 
   ValueId input(const std::string& name, DType dtype, const InputSpec& spec);
   /// A tensor of the model.
@@ -121,8 +121,6 @@ class Builder {
   void alias(ValueId view, ValueId base);
   ValueId root(ValueId value) const;
 
-  Graph& graph() { return graph_; }
-  const Graph& graph() const { return graph_; }
   Origins& origins() { return origins_; }
 
   struct Mark {
@@ -138,16 +136,14 @@ class Builder {
   void compact();
 
  private:
-  ValueId add_value(const std::string& name);
-  std::string name_for(const std::string& op, const std::vector<Operand>& inputs);
+  ValueId declared(ValueId weight);
+  /// Of a layer's result; empty for others.
+  std::string name_for(const std::string& op, const std::vector<Operand>& inputs) const;
   const Facts& facts();
 
   Graph& graph_;
   Origins& origins_;
-  std::string base_ = "value";
   BodyId body_;  ///< kNone: the network itself
-  std::unordered_map<std::string, int> counters_;
-  std::unordered_set<std::string> taken_;
   std::unordered_map<ValueId, ValueId> bases_;
   std::unordered_set<ValueId> complex_;
   std::vector<ValueId> kept_;

@@ -38,15 +38,15 @@ std::vector<InputSpec> typed(std::vector<InputSpec> inputs, const Graph& graph) 
   return inputs;
 }
 
-/// Into an empty result, whose origins have module and graph.
-script::Interpreter follow(ScriptGraph& result, const std::vector<InputSpec>& inputs,
-                           script::Measurements measured, Computed computed) {
+/// Into an empty result, whose origins have module and graph. @returns what was not measured
+std::vector<jit::Value*> follow(ScriptGraph& result, const std::vector<InputSpec>& inputs,
+                                script::Measurements measured, Computed computed) {
   script::Interpreter interpreter(result.graph, *result.origins, std::move(measured),
                                   computed == Computed::kAreWeights);
   interpreter.run(inputs);
   result.results = interpreter.result_names();
   result.numbers = interpreter.result_numbers();
-  return interpreter;
+  return interpreter.unmeasured();
 }
 
 /// Tries the changes, in their order, on an editor that is thrown away.
@@ -112,7 +112,7 @@ ScriptGraph read(const jit::Module& module, const std::vector<InputSpec>& inputs
   const std::shared_ptr<jit::Graph> graph = module.get_method("forward").graph();
   jit::Inline(*graph);
   ScriptGraph result = begun(module, graph);
-  const std::vector<jit::Value*> unmeasured = follow(result, inputs, {}, computed).unmeasured();
+  const std::vector<jit::Value*> unmeasured = follow(result, inputs, {}, computed);
   if (unmeasured.empty()) return result;
   script::Measurements measured =
       script::measure(module, graph, unmeasured, typed(inputs, result.graph));
