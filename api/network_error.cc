@@ -86,21 +86,27 @@ double unexplained(const Outputs& found, const Outputs& wanted) {
   return outputs > 0 ? std::sqrt(std::max(0.0, 1 - r_squared / outputs)) : 0;
 }
 
-double relative_error(std::span<const TensorBytes> a, std::span<const TensorBytes> b) {
-  double difference = 0;
-  double norm = 0;
-  for (size_t o = 0; o < std::min(a.size(), b.size()); ++o) {
-    if (!is_floating(b[o].dtype) || a[o].dims != b[o].dims) continue;
-    const HostTensor found = numbers_of(a[o]);
-    const HostTensor wanted = numbers_of(b[o]);
-    for (size_t i = 0; i < wanted.floats.size(); ++i) {
-      const double apart = found.floats[i] - wanted.floats[i];
-      difference += apart * apart;
-      norm += wanted.floats[i] * wanted.floats[i];
-    }
+void OutputError::add(const TensorBytes& found, const TensorBytes& wanted) {
+  if (!is_floating(wanted.dtype) || found.dims != wanted.dims) return;
+  const std::vector<double> a = numbers_of(found).floats;
+  const std::vector<double> b = numbers_of(wanted).floats;
+  for (size_t i = 0; i < b.size(); ++i) {
+    apart += (a[i] - b[i]) * (a[i] - b[i]);
+    size += b[i] * b[i];
   }
-  if (std::isnan(difference)) return std::numeric_limits<double>::infinity();
-  return difference > 0 ? std::sqrt(difference / norm) : 0;
+}
+
+void OutputError::add(const OutputError& other) {
+  apart += other.apart;
+  size += other.size;
+}
+
+double OutputError::relative() const { return apart == 0 ? 0 : std::sqrt(apart / size); }
+
+double relative_error(std::span<const TensorBytes> a, std::span<const TensorBytes> b) {
+  OutputError error;
+  for (size_t o = 0; o < std::min(a.size(), b.size()); ++o) error.add(a[o], b[o]);
+  return std::isnan(error.apart) ? std::numeric_limits<double>::infinity() : error.relative();
 }
 
 NetworkComparison::NetworkComparison(const Graph& original, Engine& engine, ErrorData data)

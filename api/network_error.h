@@ -10,6 +10,18 @@
 
 namespace parsimony {
 
+/// ‖found − wanted‖ / ‖wanted‖, summed up over outputs and batches.
+struct OutputError {
+  double apart = 0;  ///< Σ (found − wanted)²
+  double size = 0;   ///< Σ wanted²
+
+  /// Nothing unless it is floating-point and both have one shape.
+  void add(const TensorBytes& found, const TensorBytes& wanted);
+  void add(const OutputError& other);
+  /// 0 if both are 0; NaN if an element is not finite.
+  double relative() const;
+};
+
 /// ‖a − b‖ / ‖b‖ over the elements of all floating-point outputs, which must match in number;
 /// infinite if an element of `a` is not finite. 0 if both are 0.
 double relative_error(std::span<const TensorBytes> a, std::span<const TensorBytes> b);

@@ -1,7 +1,6 @@
 #include "parsimony/api/recovery/engine_recovery.h"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <optional>
 #include <string>
@@ -73,23 +72,14 @@ class EngineRecovery final : public RecoveryEngine {
   /// ‖found − dense‖ / ‖dense‖ over all outputs of all runs.
   double error_of(Part& found, bool of_held) {
     if (!dense_part_) dense_part_ = part_on(engine_, dense_);
-    double apart = 0;
-    double size = 0;
+    OutputError error;
     samples_.for_each(of_held, batch_, [&](int64_t first, int64_t count) {
       const std::vector<Held> inputs = held(samples_.data().inputs(first, count));
       const std::vector<Held> wanted = dense_part_->run(inputs);
       const std::vector<Held> own = found.run(inputs);
-      for (size_t o = 0; o < wanted.size(); ++o) {
-        if (bytes_in(own[o]).dims != bytes_in(wanted[o]).dims) continue;
-        const std::vector<double> a = numbers_of(bytes_in(own[o])).floats;
-        const std::vector<double> b = numbers_of(bytes_in(wanted[o])).floats;
-        for (size_t i = 0; i < b.size(); ++i) {
-          apart += (a[i] - b[i]) * (a[i] - b[i]);
-          size += b[i] * b[i];
-        }
-      }
+      for (size_t o = 0; o < wanted.size(); ++o) error.add(bytes_in(own[o]), bytes_in(wanted[o]));
     });
-    return apart == 0 ? 0 : std::sqrt(apart / size);
+    return error.relative();
   }
 
   Engine& engine_;

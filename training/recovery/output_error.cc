@@ -4,9 +4,8 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
-#include <cmath>
-#include <utility>
 
+#include "parsimony/api/network_error.h"
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/training/loop/class_rows.h"
 #include "parsimony/training/recovery/ends.h"
@@ -29,31 +28,27 @@ double output_error(const Graph& dense, const SmallNetwork& small, const Batches
   const c10::Device device = device_of(batches);
   GraphModule wanted = runnable(dense, device);
   GraphModule found = runnable(small.graph(), device);
-  double apart = 0;
-  double size = 0;
+  OutputError error;
   const Feed feed = batches(batch);
   const Feed own = small_feed(small, batches(batch));
   while (true) {
     const std::vector<SampleBatch> group = next_group(feed, batches_at_once(device));
     const std::vector<SampleBatch> others = next_group(own, static_cast<int>(group.size()));
     if (group.empty()) break;
-    std::vector<std::pair<double, double>> sums(group.size());
+    std::vector<OutputError> errors(group.size());
     side_by_side(std::ssize(group), device, [&](int64_t g) {
       const std::vector<at::Tensor> a = small_outputs(small, wanted->forward(group[g].inputs));
       const std::vector<at::Tensor> b = found->forward(others[g].inputs);
       for (size_t o = 0; o < a.size(); ++o) {
         if (!a[o].is_floating_point() || !a[o].sizes().equals(b[o].sizes())) continue;
         const at::Tensor exact = a[o].to(at::kDouble);
-        sums[g].first += (b[o].to(at::kDouble) - exact).square().sum().item<double>();
-        sums[g].second += exact.square().sum().item<double>();
+        errors[g].add({.apart = (b[o].to(at::kDouble) - exact).square().sum().item<double>(),
+                       .size = exact.square().sum().item<double>()});
       }
     });
-    for (const auto& [apart_here, size_here] : sums) {
-      apart += apart_here;
-      size += size_here;
-    }
+    for (const OutputError& of_batch : errors) error.add(of_batch);
   }
-  return apart == 0 ? 0 : std::sqrt(apart / size);
+  return error.relative();
 }
 
 double mean_loss(const SmallNetwork& network, const Batches& batches, int64_t batch,
