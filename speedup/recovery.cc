@@ -1,7 +1,6 @@
 #include "parsimony/speedup/recovery.h"
 
 #include <array>
-#include <utility>
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/words.h"
@@ -9,30 +8,43 @@
 namespace parsimony {
 namespace {
 
-constexpr std::array<std::pair<RecoveryMethod, std::string_view>, 6> kNames = {{
-    {RecoveryMethod::kBias, "bias"},
-    {RecoveryMethod::kBatchNorm, "bn"},
-    {RecoveryMethod::kLeastSquares, "least-squares"},
-    {RecoveryMethod::kOutputs, "outputs"},
-    {RecoveryMethod::kBlocks, "outputs:blocks"},
-    {RecoveryMethod::kFinetune, "finetune"},
-}};
+constexpr std::string_view kNoCloser =
+    "no epoch came closer to the dense network; a smaller --recover-lr, or more epochs or samples, "
+    "may";
+
+// In the order of the enumeration.
+constexpr auto kKinds = std::to_array<RecoveryKind>({
+    {.method = RecoveryMethod::kBias, .name = "bias", .closed_form = true, .fits_layers = true},
+    {.method = RecoveryMethod::kBatchNorm,
+     .name = "bn",
+     .closed_form = true,
+     .reason_for_nothing = "the network has no BatchNormalization of its own"},
+    {.method = RecoveryMethod::kLeastSquares,
+     .name = "least-squares",
+     .closed_form = true,
+     .fits_layers = true},
+    {.method = RecoveryMethod::kOutputs, .name = "outputs", .reason_for_nothing = kNoCloser},
+    {.method = RecoveryMethod::kBlocks, .name = "outputs:blocks", .reason_for_nothing = kNoCloser},
+    {.method = RecoveryMethod::kFinetune, .name = "finetune", .matches_outputs = false},
+});
 
 }  // namespace
 
-std::string_view name_of(RecoveryMethod method) {
-  return kNames[static_cast<size_t>(method)].second;
+const RecoveryKind& recovery_kind(RecoveryMethod method) {
+  return kKinds[static_cast<size_t>(method)];
 }
+
+std::string_view name_of(RecoveryMethod method) { return recovery_kind(method).name; }
 
 std::vector<std::string> recovery_names() {
   std::vector<std::string> names;
-  for (const auto& [method, name] : kNames) names.emplace_back(name);
+  for (const RecoveryKind& kind : kKinds) names.emplace_back(kind.name);
   return names;
 }
 
 RecoveryMethod parse_recovery(std::string_view text, std::string_view place) {
-  for (const auto& [method, name] : kNames) {
-    if (name == text) return method;
+  for (const RecoveryKind& kind : kKinds) {
+    if (kind.name == text) return kind.method;
   }
   const std::vector<std::string> names = recovery_names();
   throw ConfigError(place, ": unknown recovery ", in_quotes(text), "; wanted ",

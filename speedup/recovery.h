@@ -20,6 +20,19 @@ enum class RecoveryMethod : uint8_t {
   kFinetune
 };
 
+/// What the methods differ in, beside what they do.
+struct RecoveryKind {
+  RecoveryMethod method = RecoveryMethod::kBias;
+  std::string_view name;
+  bool closed_form = false;     ///< from sums over activations, on any engine; else by gradients
+  bool fits_layers = false;     ///< and says which layers it leaves as they were
+  bool matches_outputs = true;  ///< of the dense network
+  std::string_view reason_for_nothing = "there was nothing to change";
+};
+
+const RecoveryKind& recovery_kind(RecoveryMethod method);
+inline bool is_closed_form(RecoveryMethod method) { return recovery_kind(method).closed_form; }
+
 /// "bias", "bn", "least-squares", "outputs", "outputs:blocks" or "finetune".
 std::string_view name_of(RecoveryMethod method);
 std::vector<std::string> recovery_names();

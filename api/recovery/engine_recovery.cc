@@ -39,7 +39,7 @@ class EngineRecovery final : public RecoveryEngine {
 
   int carry_out(RecoveryMethod method, SmallNetwork& small, const std::vector<std::string>& fixed,
                 RefitLog& log, std::vector<std::string>& /*notes*/) override {
-    const bool fits = method != RecoveryMethod::kBatchNorm;
+    const bool fits = recovery_kind(method).fits_layers;
     const int64_t batch = samples_.batch(fits ? fit_batch(samples_.count(), batch_) : batch_);
     EngineRefit refitting(engine_, [this, batch] { return feed(batch); });
     switch (method) {
@@ -52,9 +52,12 @@ class EngineRecovery final : public RecoveryEngine {
             {.ridge = settings_.ridge, .rounds = settings_.rounds, .batch = batch, .log = &log});
       case RecoveryMethod::kBatchNorm:
         return estimate_batch_norms(refitting, small);
-      default:
-        return 0;
+      case RecoveryMethod::kOutputs:
+      case RecoveryMethod::kBlocks:
+      case RecoveryMethod::kFinetune:
+        break;  // not in closed form
     }
+    return 0;
   }
 
  private:
@@ -96,11 +99,6 @@ Recovered recover_on(Engine& engine, const Graph& original, const Plan& plan,
                      const RecoverySettings& settings, const CalibrationData& data) {
   EngineRecovery recovery(engine, original, settings, data);
   return recover(recovery, original, plan, settings);
-}
-
-bool is_closed_form(RecoveryMethod method) {
-  return method == RecoveryMethod::kBias || method == RecoveryMethod::kBatchNorm ||
-         method == RecoveryMethod::kLeastSquares;
 }
 
 }  // namespace parsimony

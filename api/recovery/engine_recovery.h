@@ -7,13 +7,10 @@
 
 namespace parsimony {
 
-/// kBias, kBatchNorm and kLeastSquares; the others change nothing.
+/// By methods in closed form; the others change nothing.
 /// @throws ConfigError, IoError for the data; ModelError if they do not fit; UnsupportedError for
 /// what cannot be run
 Recovered recover_on(Engine& engine, const Graph& original, const Plan& plan,
                      const RecoverySettings& settings, const CalibrationData& data);
-
-/// Is the method one of these?
-bool is_closed_form(RecoveryMethod method);
 
 }  // namespace parsimony

@@ -45,15 +45,14 @@ class Recovering {
     const RecoveryState before =
         report_.steps.empty() ? report_.before : report_.steps.back().after;
     step.after = evaluate(std::string(name_of(method)));
-    if (is_further(step.after, before) && method != RecoveryMethod::kFinetune) {
+    const RecoveryKind& kind = recovery_kind(method);
+    if (is_further(step.after, before) && kind.matches_outputs) {
       note(method,
            " left the outputs further from the dense network's; without it, or with "
            "outputs behind it, they may be closer");
     }
-    if (method == RecoveryMethod::kLeastSquares || method == RecoveryMethod::kBias) {
-      note_unfit(method, std::move(log.unfit));
-    }
-    if (step.layers == 0) note(method, std::string(": ") + reason_for_nothing(step));
+    if (kind.fits_layers) note_unfit(method, std::move(log.unfit));
+    if (step.layers == 0) note(method, ": " + std::string(reason_for_nothing(step)));
     report_.steps.push_back(std::move(step));
   }
 
@@ -90,20 +89,11 @@ class Recovering {
     }
   }
 
-  static const char* reason_for_nothing(const RecoveryStep& step) {
+  static std::string_view reason_for_nothing(const RecoveryStep& step) {
     if (std::ranges::any_of(step.fits, &LayerRecovery::kept)) {
       return "no fit came closer on samples that it had not seen; more samples may help";
     }
-    switch (step.method) {
-      case RecoveryMethod::kBatchNorm:
-        return "the network has no BatchNormalization of its own";
-      case RecoveryMethod::kBlocks:
-      case RecoveryMethod::kOutputs:
-        return "no epoch came closer to the dense network; a smaller --recover-lr, or more epochs "
-               "or samples, may";
-      default:
-        return "there was nothing to change";
-    }
+    return recovery_kind(step.method).reason_for_nothing;
   }
 
   RecoveryState evaluate(const std::string& what) {
