@@ -7,7 +7,7 @@
 
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/slice.h"
-#include "parsimony/torch_io/live/errors.h"
+#include "parsimony/masks/errors.h"
 #include "parsimony/torch_io/tensor.h"
 
 namespace parsimony::torch_io {
@@ -68,7 +68,8 @@ at::Tensor cut_in_place(const std::string& name, const at::Tensor& tensor,
 
 at::Tensor with_zeros(const std::string& name, const at::Tensor& tensor, int64_t count) {
   if (count < 0 || count > tensor.numel()) {
-    throw live::errors::too_many_zeros(name, count, tensor.numel());
+    throw ModelError("tensor ", in_quotes(name), ": wanted 0 to ", tensor.numel(), " zeros, found ",
+                     count);
   }
   const at::Tensor values = tensor.detach();
   const at::Tensor magnitude =

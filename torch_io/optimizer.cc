@@ -14,16 +14,15 @@
 #include <typeinfo>
 #include <utility>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/slice.h"
 #include "parsimony/torch_io/compat.h"
 #include "parsimony/torch_io/cut.h"
-#include "parsimony/torch_io/live/errors.h"
 
 namespace parsimony {
 namespace {
 
 namespace optim = torch::optim;
-namespace live = torch_io::live;
 
 using State = optim::OptimizerParamState;
 using StateTensors = std::vector<at::Tensor*>;
@@ -77,10 +76,10 @@ const Kind* kind_of(const optim::Optimizer& optimizer) {
 }
 
 UnsupportedError unknown_optimizer() {
-  std::vector<std::string_view> names;
-  for (const Kind& one : kKinds) names.push_back(one.name);
-  names.push_back(kLbfgs);
-  return live::errors::unknown_optimizer(names);
+  std::string known;
+  for (const Kind& one : kKinds) known += (known.empty() ? "" : ", ") + std::string(one.name);
+  return UnsupportedError("the optimizer is of a type whose state is not known; known are ", known,
+                          " and ", kLbfgs);
 }
 
 auto key_of(const at::Tensor& tensor) {
@@ -115,12 +114,17 @@ struct Change {
 std::vector<Change> changes_of(const Kind& kind, State& state, const ReplacedParameter& parameter) {
   std::vector<Change> changes;
   const StateTensors tensors = kind.tensors(state);
-  if (tensors.empty()) throw live::errors::unknown_state(parameter.name, kind.name);
+  if (tensors.empty()) {
+    throw UnsupportedError("parameter ", in_quotes(parameter.name), ": its state is not that of ",
+                           kind.name);
+  }
   for (at::Tensor* const tensor : tensors) {
     if (!tensor->defined() || tensor->sizes() == parameter.after.sizes()) continue;
     if (!becomes(*tensor, parameter)) {
-      throw live::errors::state_does_not_fit(parameter.name, tensor->sizes().vec(),
-                                             parameter.after.sizes().vec());
+      throw ModelError(
+          "parameter ", in_quotes(parameter.name), ": the optimizer's state is of shape ",
+          to_string(tensor->sizes().vec()), ", which neither is the parameter's ",
+          to_string(parameter.after.sizes().vec()), " nor becomes it by the given slices");
     }
     changes.push_back({tensor, torch_io::cut(parameter.name, *tensor, parameter.axes)});
   }
@@ -213,7 +217,7 @@ CarriedOver carry_over(optim::Optimizer& optimizer, const Plan& plan,
 CarriedOver carry_over(optim::Optimizer& optimizer, std::span<const ReplacedParameter> parameters) {
   for (const ReplacedParameter& parameter : parameters) {
     if (place_of(optimizer, parameter.before) == nullptr) {
-      throw live::errors::not_optimized(parameter.name);
+      throw ModelError("parameter ", in_quotes(parameter.name), ": the optimizer does not hold it");
     }
   }
   return carry(optimizer, parameters);

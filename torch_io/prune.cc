@@ -9,8 +9,8 @@
 #include "parsimony/api/prune_model.h"
 #include "parsimony/api/reference.h"
 #include "parsimony/base/errors.h"
+#include "parsimony/torch_io/errors.h"
 #include "parsimony/torch_io/guards.h"
-#include "parsimony/torch_io/live/errors.h"
 #include "parsimony/torch_io/live/module_editor.h"
 #include "parsimony/torch_io/network.h"
 #include "parsimony/torch_io/observe.h"
@@ -54,7 +54,7 @@ class LiveModule final : public EditableModel {
     try {
       runs()(example_);
     } catch (const std::exception& error) {
-      throw live::errors::forward_is_fixed(editor_->forward_constants(), reason_of(error));
+      throw torch_io::errors::forward_is_fixed(editor_->forward_constants(), reason_of(error));
     }
   }
 

@@ -23,4 +23,12 @@ inline std::string reason_of(const std::exception& error) {
   return text.substr(0, text.find_last_not_of(" \n") + 1);
 }
 
+/// Only its first line that is not empty, without a backtrace.
+inline std::string first_line(const std::exception& error) {
+  const auto* torch = dynamic_cast<const c10::Error*>(&error);
+  const std::string text = torch == nullptr ? error.what() : torch->what_without_backtrace();
+  const size_t begin = text.find_first_not_of('\n');
+  return begin == std::string::npos ? "" : text.substr(begin, text.find('\n', begin) - begin);
+}
+
 }  // namespace parsimony::torch_io

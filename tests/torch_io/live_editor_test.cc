@@ -6,7 +6,7 @@
 
 #include <sstream>
 
-#include "parsimony/torch_io/live/errors.h"
+#include "parsimony/torch_io/errors.h"
 #include "parsimony/torch_io/live/restore.h"
 #include "tests/torch_io/live_editing.h"
 
@@ -225,12 +225,11 @@ TEST(ModuleEditor, ForwardConstantsAreNotedWithWhatThePlanSays) {
   editor.apply(plan);
   ASSERT_EQ(editor.forward_constants().size(), 1U);
   EXPECT_EQ(editor.forward_constants()[0].from->ints[1], 32);
-  EXPECT_STREQ(
-      live::errors::forward_is_fixed(editor.forward_constants(), "shape is invalid").what(),
-      "the module does not run with its new sizes: shape is invalid\n"
-      "Its forward is written for sizes that cannot be changed from outside:\n"
-      "  \"x.9\" shape from [1, 32] to [1, 20]\n"
-      "Write -1 for such a size, or use flatten");
+  EXPECT_STREQ(errors::forward_is_fixed(editor.forward_constants(), "shape is invalid").what(),
+               "the module does not run with its new sizes: shape is invalid\n"
+               "Its forward is written for sizes that cannot be changed from outside:\n"
+               "  \"x.9\" shape from [1, 32] to [1, 20]\n"
+               "Write -1 for such a size, or use flatten");
 }
 
 TEST(Restore, AFreshModuleTakesTheSmallWeights) {

@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "parsimony/api/reference.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/onnx_io/export/export.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
-#include "parsimony/torch_io/export/errors.h"
 #include "parsimony/torch_io/network.h"
 #include "parsimony/torch_io/script/read.h"
 #include "parsimony/torch_io/script/run.h"
@@ -37,6 +37,12 @@ std::vector<InputSpec> without_values(const std::vector<InputSpec>& specs) {
   return rest;
 }
 
+/// `forward` returns something other than tensors.
+UnsupportedError other_results(size_t tensors, size_t wanted) {
+  return UnsupportedError("\"forward\" returns ", tensors, " tensors, but ", wanted,
+                          " values that an ONNX model would return: let it return tensors only");
+}
+
 /// The module on the file's inputs: numbers whose value is fixed are put between them.
 torch_io::TorchNetwork original_run(const torch::jit::Module& module,
                                     const std::vector<InputSpec>& specs, size_t results) {
@@ -50,7 +56,7 @@ torch_io::TorchNetwork original_run(const torch::jit::Module& module,
         }
         std::vector<at::Tensor> outputs = run(all);
         if (outputs.size() != results) {
-          throw torch_io::errors::other_results(outputs.size(), results);
+          throw other_results(outputs.size(), results);
         }
         return outputs;
       };
@@ -101,7 +107,7 @@ Exported export_onnx(const torch::jit::Module& module, const std::vector<InputSp
   const torch_io::ScriptGraph script = torch_io::read_script(module, inputs);
   if (script.numbers > 0) {
     const size_t tensors = script.results.size();
-    throw torch_io::errors::other_results(tensors, tensors + script.numbers);
+    throw other_results(tensors, tensors + script.numbers);
   }
   const onnx_io::ExportOptions writing{
       .dynamic_batch = options.dynamic_batch,
@@ -122,7 +128,8 @@ Exported export_onnx(const torch::jit::Module& module, const std::vector<InputSp
     add(exported.proof, prove(graph, module, onnx_io::with_other_batch(inputs), options.proof));
   }
   if (!exported.proof.holds()) {
-    throw torch_io::errors::export_differs(to_text(*exported.proof.worst()));
+    throw VerificationError("the ONNX model does not compute what the module does: ",
+                            to_text(*exported.proof.worst()), "; nothing was written");
   }
   file.commit();
   return exported;

@@ -14,8 +14,8 @@
 #include "parsimony/base/temporary_folder.h"
 #include "parsimony/checkpoints/checkpoint.h"
 #include "parsimony/checkpoints/new_checkpoint.h"
+#include "parsimony/torch_io/errors.h"
 #include "parsimony/torch_io/exported/archive_impl.h"
-#include "parsimony/torch_io/exported/errors_impl.h"
 #include "parsimony/torch_io/exported/types_impl.h"
 
 namespace parsimony::torch_io::exported {
@@ -27,6 +27,10 @@ constexpr std::string_view kOldConstants = "serialized_constants.pt";
 constexpr std::string_view kModels = "/models/";
 constexpr std::string_view kJson = ".json";
 constexpr auto kBareNumbers = std::to_array<std::string_view>({"-Infinity", "Infinity", "NaN"});
+
+ModelError bad_tensor(std::string_view path, std::string_view name, std::string_view why) {
+  return ModelError(path, ": tensor ", in_quotes(name), ": ", why);
+}
 
 bool is_new_program(std::string_view entry) {
   const size_t folder = entry.find(kModels);
@@ -196,11 +200,11 @@ void Archive::read_list(Group& group) {
     if (!meta || !meta->is_object()) continue;  // an object that is no tensor
     const std::string file = entry.at("path_name").text();
     const ZipEntry* data = zip_.find(group.folder + file);
-    if (data == nullptr) throw errors::bad_tensor(path_, name, "the archive has no " + file);
+    if (data == nullptr) throw bad_tensor(path_, name, "the archive has no " + file);
     const std::string_view bytes = zip_.content(*data);
     at::Tensor& tensor = known[file + " " + meta->json()];
     if (!tensor.defined() && entry.at("use_pickle").flag()) {
-      throw errors::bad_tensor(path_, name, "it is stored as a pickle, hence no plain tensor");
+      throw bad_tensor(path_, name, "it is stored as a pickle, hence no plain tensor");
     }
     if (!tensor.defined()) tensor = read_raw(name, bytes, meta->json());
     tensors_[name] = tensor;
@@ -213,14 +217,14 @@ at::Tensor Archive::read_raw(const std::string& name, std::string_view bytes,
   const JsonDocument document(meta, path_ + ": " + name, throw_as<ModelError>);
   const JsonReader root = document.root();
   const TypeRow* type = type_of_code(root.at("dtype").count());
-  if (type == nullptr) throw errors::bad_tensor(path_, name, "this libtorch lacks its type");
+  if (type == nullptr) throw bad_tensor(path_, name, "this libtorch lacks its type");
   const StoredTensor stored{.path = {name},
                             .type = element_type_of_name(type->name),
                             .dims = fixed_sizes(root.at("sizes")),
                             .strides = fixed_sizes(root.at("strides")),
                             .offset = root.at("storage_offset").at("as_int").count()};
   const auto most = (static_cast<int64_t>(bytes.size()) + kMostExpanded) / stored.type->bytes;
-  if (stored.count() > most) throw errors::bad_tensor(path_, name, "it has too many elements");
+  if (stored.count() > most) throw bad_tensor(path_, name, "it has too many elements");
   return tensor_of(values_in(stored, bytes, path_), stored.dims, *type);
 }
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "parsimony/base/json_reader.h"
-#include "parsimony/torch_io/exported/errors_impl.h"
+#include "parsimony/torch_io/errors.h"
 #include "parsimony/torch_io/exported/literal_impl.h"
 #include "parsimony/torch_io/exported/modules_impl.h"
 #include "parsimony/torch_io/exported/operators_impl.h"
@@ -114,7 +114,10 @@ class Assembler {
         const auto name = input.find(key);
         if (!name) continue;
         const auto tensor = archive_.tensors().find(name->text());
-        if (tensor == archive_.tensors().end()) throw errors::no_tensor(path_, name->text());
+        if (tensor == archive_.tensors().end()) {
+          throw ModelError(path_, ": the program reads ", in_quotes(name->text()),
+                           ", which the archive does not hold");
+        }
         modules_.add(name->text(), tensor->second, kind == "parameter");
         names_of_tensors_[name_in(input.at("arg"))] = name->text();
       }
@@ -132,7 +135,8 @@ class Assembler {
       } else if (!name.empty()) {
         const c10::TypePtr type = type_of_kind(kind);
         if (type->kind() != c10::TypeKind::TensorType && type->kind() != c10::TypeKind::IntType) {
-          throw errors::no_input(name, kind);
+          throw UnsupportedError("input ", in_quotes(name), " is ", kind,
+                                 "; only tensors and integers can be given to the program");
         }
         names[name] = graph_->addInput(name)->setType(type);
         program_.inputs.push_back(spec_of(graph, name, type));
@@ -260,7 +264,9 @@ class Assembler {
 
   jit::Value* named(const JsonReader& value, const Names& names) const {
     const auto found = names.find(name_in(value));
-    if (found == names.end()) throw errors::unknown_name(value.place(), name_in(value));
+    if (found == names.end()) {
+      throw ModelError(value.place(), ": nothing before it is called ", in_quotes(name_in(value)));
+    }
     return found->second;
   }
 

@@ -4,8 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include "parsimony/torch_io/errors.h"
 #include "parsimony/torch_io/exported/draft_impl.h"
-#include "parsimony/torch_io/exported/errors_impl.h"
 
 namespace parsimony::torch_io::exported {
 
@@ -71,7 +71,7 @@ std::string Draft::name_of(const jit::Value& value, const std::string& graph) co
   if (!path.empty()) name = placeholders.at(path);
   if (step) name = program.steps[*step].outputs.at(value.offset());
   auto found = renamed(program.aliases, home, name, graph);
-  if (!found) throw errors::cannot_write(name, "a sub-graph would have to read it");
+  if (!found) throw errors::cannot_rewrite(name, "a sub-graph would have to read it");
   return *std::move(found);
 }
 

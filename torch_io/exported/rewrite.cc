@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "parsimony/torch_io/errors.h"
 #include "parsimony/torch_io/exported/draft_impl.h"
-#include "parsimony/torch_io/exported/errors_impl.h"
 #include "parsimony/torch_io/exported/rewrite_impl.h"
 #include "parsimony/torch_io/script/nodes.h"
 
@@ -33,8 +33,8 @@ Calls calls_of(jit::Graph& graph) {
 
 void set_argument(Json& node, const std::string& name, Json value) {
   if (value.is_null()) {
-    throw errors::cannot_write(node["target"].get<std::string>(),
-                               "argument " + in_quotes(name) + " has no form for its new value");
+    throw errors::cannot_rewrite(node["target"].get<std::string>(),
+                                 "argument " + in_quotes(name) + " has no form for its new value");
   }
   for (Json& input : node["inputs"]) {
     if (input["name"] != name) continue;
@@ -55,7 +55,7 @@ void update(Draft& draft, const Step& step, const jit::Node& before, const jit::
   const std::string graph = graph_of(step.place);
   if (before.kind() != after.kind()) {
     if (after.kind().toQualString() != kSplit) {
-      throw errors::cannot_write(node["target"].get<std::string>(), "its operator changes");
+      throw errors::cannot_rewrite(node["target"].get<std::string>(), "its operator changes");
     }
     node["target"] = "torch.ops.aten.split_with_sizes.default";
     node["inputs"] = Json::array();
@@ -130,8 +130,8 @@ void drop_nodes(Draft& draft, const Calls& before, const Calls& after) {
     const auto& [place, arguments, outputs] = draft.program.steps[step];
     if (graph_of(place) != kTopGraph) {
       if (!read.contains(step)) continue;
-      throw errors::cannot_write(draft.at(place)["target"].get<std::string>(),
-                                 "it would go from a sub-graph");
+      throw errors::cannot_rewrite(draft.at(place)["target"].get<std::string>(),
+                                   "it would go from a sub-graph");
     }
     dropped.insert(std::stoul(place.substr(place.rfind('/') + 1)));
     gone.insert(outputs.begin(), outputs.end());

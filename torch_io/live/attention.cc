@@ -9,7 +9,7 @@
 #include <array>
 #include <string>
 
-#include "parsimony/torch_io/live/errors.h"
+#include "parsimony/torch_io/errors.h"
 #include "parsimony/torch_io/live/layer_kind_impl.h"
 
 namespace parsimony::torch_io::live {

@@ -1,9 +1,9 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
 #include "parsimony/torch_io/cut.h"
-#include "parsimony/torch_io/live/errors.h"
 #include "parsimony/torch_io/live/journal_impl.h"
 
 namespace parsimony::torch_io::live {
@@ -54,7 +54,8 @@ void Journal::slice(const std::string& name, const at::Tensor& tensor,
   const auto known = entries_.find(tensor.unsafeGetTensorImpl());
   if (known != entries_.end() && !known->second.cuts.empty() && known->second.cut_as != name) {
     if (same_cuts(known->second.cuts, axes)) return;
-    throw errors::shared_differs(name, known->second.cut_as);
+    throw ModelError("tensor ", in_quotes(name), ": it is also registered as ",
+                     in_quotes(known->second.cut_as), ", of which other indices are to stay");
   }
   const at::NoGradGuard no_grad;
   const at::Tensor data = cut(name, tensor, axes);

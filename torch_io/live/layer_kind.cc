@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "parsimony/torch_io/live/errors.h"
+#include "parsimony/torch_io/errors.h"
 #include "parsimony/torch_io/live/layer_kind_impl.h"
 
 namespace parsimony::torch_io::live {
@@ -31,13 +31,15 @@ std::optional<int64_t> LayerEdit::integer(std::string_view attribute) const {
 void LayerEdit::agrees(std::string_view attribute, int64_t found) const {
   const std::optional<int64_t> given = integer(attribute);
   if (!given || *given == found) return;
-  throw errors::attribute_differs(path, attribute, std::to_string(*given), std::to_string(found));
+  throw ModelError(errors::of_module(path), attribute, " is to be ", *given,
+                   ", but its tensors have ", found);
 }
 
 void LayerEdit::require(std::string_view tensor, const at::Tensor& value,
                         const std::vector<int64_t>& shape) const {
   if (!value.defined() || value.sizes() == at::IntArrayRef(shape)) return;
-  throw errors::wrong_shape(name_of(tensor), shape, value.sizes().vec());
+  throw ModelError("tensor ", in_quotes(name_of(tensor)), ": does not fit its layer: wanted ",
+                   to_string(shape), ", found ", to_string(value.sizes().vec()));
 }
 
 std::vector<int64_t> count_in_parts(const AxisKeep& axis, int64_t parts) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "parsimony/torch_io/cut.h"
-#include "parsimony/torch_io/live/errors.h"
+#include "parsimony/torch_io/errors.h"
 #include "parsimony/torch_io/live/journal_impl.h"
 #include "parsimony/torch_io/live/layer_kind_impl.h"
 
@@ -52,7 +52,8 @@ const at::Tensor& ModuleEditor::tensor(const std::string& name) const {
   if (found != state_->tensors.end()) return found->second;
   std::vector<std::string> known;
   for (const auto& [other, value] : state_->tensors) known.push_back(other);
-  throw live::errors::no_such_tensor(name, known);
+  throw ModelError("the module has no parameter or buffer ", in_quotes(name), ".",
+                   did_you_mean(name, known));
 }
 
 void ModuleEditor::apply(const Plan& plan) {
@@ -69,7 +70,11 @@ void ModuleEditor::apply(const Plan& plan) {
 }
 
 void ModuleEditor::copy(const std::string& name, const std::string& of, const std::string&, int) {
-  throw live::errors::cannot_copy(name, of);
+  throw UnsupportedError("tensor ", in_quotes(of),
+                         ": two layers share it and each would keep a part of its own (",
+                         in_quotes(name),
+                         "); a module's parameters cannot be separated from outside: register "
+                         "one for each layer");
 }
 
 void ModuleEditor::slice(const std::string& name, std::span<const AxisKeep> axes) {
@@ -95,7 +100,7 @@ void ModuleEditor::set_attribute(const std::string& node, const std::string& att
   State::Layer& layer = *found->second;
   const auto& known = layer.kind->attributes;
   if (std::find(known.begin(), known.end(), attribute) == known.end()) {
-    throw live::errors::bad_attribute(
+    throw errors::bad_attribute(
         node, attribute,
         "not one that " + std::string(layer.kind->name) + " has, or not one that can change");
   }

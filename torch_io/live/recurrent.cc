@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "parsimony/torch_io/live/errors.h"
+#include "parsimony/torch_io/errors.h"
 #include "parsimony/torch_io/live/layer_kind_impl.h"
 
 namespace parsimony::torch_io::live {

@@ -11,8 +11,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "parsimony/torch_io/errors.h"
 #include "parsimony/torch_io/script/edits_impl.h"
-#include "parsimony/torch_io/script/errors_impl.h"
 #include "parsimony/torch_io/script/module_tensors_impl.h"
 #include "parsimony/torch_io/script/nodes.h"
 

@@ -5,9 +5,9 @@
 #include <optional>
 #include <utility>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
 #include "parsimony/torch_io/script/arguments_impl.h"
-#include "parsimony/torch_io/script/errors_impl.h"
 #include "parsimony/torch_io/script/nodes.h"
 
 namespace parsimony::torch_io::script {
@@ -56,7 +56,9 @@ class Arguments {
         result.push_back(made(argument.name(), argument.type()));
       }
     }
-    if (next_ < inputs_) throw errors::too_many_inputs(inputs_, next_);
+    if (next_ < inputs_) {
+      throw ConfigError(inputs_, " inputs were given, but \"forward\" takes ", next_);
+    }
     return result;
   }
 
@@ -67,7 +69,11 @@ class Arguments {
     }
     Argument argument{.name = name, .type = type};
     if (type->kind() == c10::TypeKind::TensorType || is_number(type)) {
-      if (next_ >= inputs_) throw errors::missing_input(name, next_, inputs_);
+      if (next_ >= inputs_) {
+        throw ConfigError("TorchScript does not say what shape its inputs have: \"forward\" takes ",
+                          in_quotes(name), " as input ", next_ + 1, ", but ", inputs_,
+                          " were given; wanted for example 1x3x32x32");
+      }
       argument.kind = is_number(type) ? ArgumentKind::kNumber : ArgumentKind::kTensor;
       argument.input = next_++;
     } else if (const auto tuple = type->cast<c10::TupleType>()) {
@@ -114,7 +120,10 @@ class Arguments {
   }
 
   static UnsupportedError refused(const Argument& argument) {
-    return errors::no_such_type_of_input(argument.name, argument.type->str());
+    return UnsupportedError("input ", in_quotes(argument.name), " of \"forward\" is of type ",
+                            argument.type->str(),
+                            "; only tensors and numbers can be given to it, and tuples, lists and "
+                            "dictionaries of them");
   }
 
   const jit::Module& module_;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "parsimony/torch_io/script/errors_impl.h"
 #include "parsimony/torch_io/script/interpreter_impl.h"
 #include "parsimony/torch_io/script/part_impl.h"
 

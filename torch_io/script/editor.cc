@@ -13,8 +13,9 @@
 #include "parsimony/graph/model_editor.h"
 #include "parsimony/graph/slice.h"
 #include "parsimony/torch_io/cut.h"
+#include "parsimony/torch_io/errors.h"
+#include "parsimony/torch_io/reason.h"
 #include "parsimony/torch_io/script/edits_impl.h"
-#include "parsimony/torch_io/script/errors_impl.h"
 #include "parsimony/torch_io/script/module_tensors_impl.h"
 #include "parsimony/torch_io/script/nodes.h"
 #include "parsimony/torch_io/tensor.h"
@@ -22,7 +23,6 @@
 namespace parsimony::torch_io {
 
 namespace jit = torch::jit;
-namespace errors = script::errors;
 
 using script::Change;
 using script::ConstantOrigin;
@@ -31,6 +31,24 @@ using script::Origins;
 using script::Outside;
 using script::SourceLocation;
 using script::TensorOrigin;
+
+namespace {
+
+UnsupportedError cannot_edit(std::string_view why) {
+  return UnsupportedError("the module cannot be edited: ", why);
+}
+
+ModelError no_such_input(std::string_view node, int input, int inputs) {
+  return ModelError("node ", in_quotes(node), " has no input ", input, ", only ", inputs);
+}
+
+UnsupportedError no_scale(std::string_view node) {
+  return UnsupportedError("node ", in_quotes(node),
+                          ": this version's attention derives its scale from a width that would "
+                          "change, and takes no other");
+}
+
+}  // namespace
 
 struct ScriptEditor::Impl {
   Graph graph;  // its weights are views: only those of constants are looked at
@@ -46,12 +64,12 @@ struct ScriptEditor::Impl {
   EditedScript program;
 
   void check_open() const {
-    if (applied) throw errors::cannot_edit("it was finished, and only values may change");
+    if (applied) throw cannot_edit("it was finished, and only values may change");
   }
 
   NodeId node(const std::string& key) const {
     const auto found = nodes.find(key);
-    if (found == nodes.end()) throw errors::unknown_node(key);
+    if (found == nodes.end()) throw ModelError("there is no node ", in_quotes(key));
     return found->second;
   }
 
@@ -173,14 +191,16 @@ void ScriptEditor::copy(const std::string& name, const std::string& of, const st
   impl_->check_open();
   const NodeId id = impl_->node(consumer);
   const auto inputs = static_cast<int>(impl_->graph.node(id).inputs.size());
-  if (input < 0 || input >= inputs) throw errors::no_such_input(consumer, input, inputs);
+  if (input < 0 || input >= inputs) throw no_such_input(consumer, input, inputs);
   if (const auto known = impl_->synthetic.find(of); known != impl_->synthetic.end()) {
     const Shape dims = known->second;
     impl_->synthetic[name] = dims;
     return;
   }
   const TensorOrigin& original = impl_->origin(of);
-  if (impl_->origins->tensor_origins.contains(name)) throw errors::name_taken(name);
+  if (impl_->origins->tensor_origins.contains(name)) {
+    throw ModelError("the name ", in_quotes(name), " is taken");
+  }
   const SourceLocation location = impl_->operand(id, input);
   const bool complex = original.source.defined() && original.source.is_complex();
   if (!location.known() || complex) throw errors::not_written(consumer, input_name(input));
@@ -294,7 +314,7 @@ void ScriptEditor::Impl::set_tensor(const std::string& key, NodeId id, int input
   if (!location.known() && set_pieces(id, input, to)) return;
   if (!location.known()) throw errors::not_written(key, input_name(input));
   jit::Node* call = origins->calls[location.call];
-  if (static_cast<size_t>(location.input) >= call->inputs().size()) throw errors::no_scale(key);
+  if (static_cast<size_t>(location.input) >= call->inputs().size()) throw no_scale(key);
   c10::TypePtr type = call->input(location.input)->type();
   const auto list = type->cast<c10::ListType>();
   if (list) type = list->getElementType();
@@ -311,7 +331,7 @@ void ScriptEditor::set_input(const std::string& key, int input, const HostTensor
   impl_->check_open();
   const NodeId id = impl_->node(key);
   const Node& node = impl_->graph.node(id);
-  if (input < 0) throw errors::no_such_input(key, input, static_cast<int>(node.inputs.size()));
+  if (input < 0) throw no_such_input(key, input, static_cast<int>(node.inputs.size()));
   const ValueId value =
       static_cast<size_t>(input) < node.inputs.size() ? node.inputs[input] : kNone;
   if (value == kNone) throw errors::not_written(key, input_name(input));
@@ -368,7 +388,7 @@ void ScriptEditor::update_shapes(const ChangeOf& change) {
     jit::Node* call = impl_->origins->calls[frozen.location.call];
     const std::string& name = graph.value(frozen.value).name;
     if (call->inputs().size() <= static_cast<size_t>(frozen.location.input)) {
-      throw errors::no_scale(name);
+      throw no_scale(name);
     }
     // A plan may have let it follow.
     const Edits::Spot spot(call, frozen.location.input, frozen.location.item);
@@ -438,7 +458,7 @@ torch::jit::Module ScriptEditor::finish() {
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {  // libtorch has several kinds
-    throw errors::cannot_edit(script::first_line(error));
+    throw cannot_edit(first_line(error));
   }
 }
 

@@ -4,8 +4,8 @@
 #include <set>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/torch_io/errors.h"
 #include "parsimony/torch_io/script/call_impl.h"
-#include "parsimony/torch_io/script/errors_impl.h"
 #include "parsimony/torch_io/script/interpreter_impl.h"
 #include "parsimony/torch_io/tensor.h"
 
@@ -116,7 +116,11 @@ Binding Interpreter::given(const Argument& argument, const std::string& name,
   if (argument.kind == ArgumentKind::kTensor || argument.kind == ArgumentKind::kNumber) {
     const InputSpec& spec = inputs[argument.input];
     const bool is_number = argument.kind == ArgumentKind::kNumber;
-    if (is_number && !spec.value) throw errors::input_needs_value(name);
+    if (is_number && !spec.value) {
+      throw ConfigError("input ", in_quotes(name),
+                        " of \"forward\" is a number; wanted for example :int64=16000 or "
+                        ":float32=0.5");
+    }
     const bool is_real = argument.type->kind() == c10::TypeKind::FloatType;
     const DType told = spec.dtype != DType::kUnknown ? spec.dtype : declared_type(value);
     const DType number = is_real ? DType::kFloat32 : DType::kInt64;
@@ -141,7 +145,11 @@ void Interpreter::define_outputs() {
   std::vector<ValueId> numbers;
   for (const jit::Value* output : origins_.graph->outputs()) {
     const Binding& binding = of(output);
-    if (binding.is(BindingKind::kUnknown)) throw errors::unknown_result(output->debugName());
+    if (binding.is(BindingKind::kUnknown)) {
+      throw ModelError("the result ", in_quotes(output->debugName()),
+                       " of \"forward\" is not a tensor, nor a tuple, list or dictionary of "
+                       "tensors that can be followed");
+    }
     collect_values(binding, BindingKind::kTensor, tensors);
     collect_values(binding, BindingKind::kNumber, numbers);
   }
@@ -157,7 +165,7 @@ void Interpreter::define_outputs() {
     pin_sizes_behind("return", value);
     graph_.outputs.push_back(value);
   }
-  if (graph_.outputs.empty()) throw errors::no_tensor_results();
+  if (graph_.outputs.empty()) throw ModelError("\"forward\" returns no tensor");
 }
 
 void Interpreter::collect_values(const Binding& binding, BindingKind kind,

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "parsimony/api/reference.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/torch_io/network.h"
-#include "parsimony/torch_io/script/errors_impl.h"
 #include "parsimony/torch_io/script/run.h"
 
 namespace parsimony::torch_io {
@@ -12,7 +12,7 @@ namespace {
 
 void require_libtorch(const Engine& engine, const std::string& path) {
   if (engine.name() != TorchEngine().name()) {
-    throw script::errors::not_onnx(path, engine.name());
+    throw UnsupportedError(engine.name(), " runs ONNX files only, and ", path, " is none");
   }
 }
 
@@ -33,7 +33,8 @@ std::unique_ptr<Network> ScriptModel::open(Engine& engine) {
     written_.emplace(copy);
     written_->read({});
   } catch (const Error& error) {
-    throw script::errors::not_read_back(error.what());
+    throw VerificationError("verification failed: the small program cannot be read back: ",
+                            error.what(), ". Nothing was changed or written.");
   }
   return std::make_unique<TorchNetwork>(script_run(written_->small()));
 }

@@ -10,8 +10,9 @@
 
 #include "parsimony/graph/operators/factor.h"
 #include "parsimony/graph/trained_weights.h"
+#include "parsimony/torch_io/errors.h"
+#include "parsimony/torch_io/reason.h"
 #include "parsimony/torch_io/script/editor.h"
-#include "parsimony/torch_io/script/errors_impl.h"
 #include "parsimony/torch_io/script/interpreter_impl.h"
 
 namespace parsimony::torch_io {
@@ -148,7 +149,7 @@ class ScriptSource final : public ParameterSource {
 
 ScriptGraph read_script(const jit::Module& module, const std::vector<InputSpec>& inputs,
                         Computed computed) {
-  if (!module.find_method("forward")) throw script::errors::no_forward();
+  if (!module.find_method("forward")) throw errors::no_forward();
   try {
     const jit::Module own = cloned(module);
     std::vector<std::string> notes = notes_of(own);  // before calls are inlined
@@ -159,7 +160,7 @@ ScriptGraph read_script(const jit::Module& module, const std::vector<InputSpec>&
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {  // libtorch has several kinds
-    throw script::errors::cannot_read(script::first_line(error));
+    throw ModelError("the module cannot be read: ", first_line(error));
   }
 }
 

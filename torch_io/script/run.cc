@@ -8,9 +8,9 @@
 #include <memory>
 #include <utility>
 
+#include "parsimony/torch_io/errors.h"
 #include "parsimony/torch_io/guards.h"
 #include "parsimony/torch_io/script/arguments_impl.h"
-#include "parsimony/torch_io/script/errors_impl.h"
 #include "parsimony/torch_io/script/module_tensors_impl.h"
 #include "parsimony/torch_io/script/origins_impl.h"
 #include "parsimony/torch_io/zeroed.h"
@@ -183,7 +183,7 @@ TorchNetwork zeroed_run(const jit::Module& module, const ScriptGraph& script, co
   NetworkTensors tensors;
   tensors.find = [origins = script.origins](const std::string& name) {
     const auto origin = origins->tensor_origins.find(name);
-    if (origin == origins->tensor_origins.end()) throw script::errors::unknown_tensor(name);
+    if (origin == origins->tensor_origins.end()) throw errors::unknown_tensor(name);
     const script::TensorOrigin& held = origin->second;
     if (held.source.defined() && held.source.is_complex()) return at::view_as_real(held.source);
     return held.synthetic ? held.tensor : held.source;

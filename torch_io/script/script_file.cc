@@ -17,16 +17,15 @@
 #include "parsimony/base/sha256.h"
 #include "parsimony/torch_io/exported/rewrite_impl.h"
 #include "parsimony/torch_io/newer_operators.h"
+#include "parsimony/torch_io/reason.h"
 #include "parsimony/torch_io/script/archive_impl.h"
 #include "parsimony/torch_io/script/editor.h"
-#include "parsimony/torch_io/script/errors_impl.h"
 #include "parsimony/torch_io/script/module_tensors_impl.h"
 #include "parsimony/torch_io/tensor.h"
 
 namespace parsimony::torch_io {
 
 namespace jit = torch::jit;
-namespace errors = script::errors;
 
 struct ScriptFile::Impl {
   std::string path;
@@ -43,6 +42,10 @@ struct ScriptFile::Impl {
 };
 
 namespace {
+
+ModelError not_torchscript(std::string_view path, std::string_view why) {
+  return ModelError(path, ": not a TorchScript model: ", why);
+}
 
 // In the file of a trace whose plan will be replayed on the module itself, as the Python package
 // does.
@@ -105,7 +108,7 @@ void ScriptFile::Impl::load() {
   sha256 = fingerprint(file);
   if (exported::is_exported(script::entries_of(file.bytes()))) return load_exported();
   const std::string why = script::not_torchscript_because(file.bytes());
-  if (!why.empty()) throw errors::not_torchscript(path, why);
+  if (!why.empty()) throw not_torchscript(path, why);
   extra.clear();
   for (const std::string& name : script::extra_files(file.bytes())) extra[name] = "";
   std::optional<std::string> beyond;
@@ -114,9 +117,9 @@ void ScriptFile::Impl::load() {
     module = jit::load(std::make_shared<ReadOnce>(file), at::Device(at::kCPU), extra);
     beyond = script::tensor_out_of_bounds(module);
   } catch (const std::exception& error) {  // libtorch throws of its own and of the library's
-    throw errors::not_torchscript(path, script::first_line(error));
+    throw not_torchscript(path, first_line(error));
   }
-  if (beyond) throw errors::not_torchscript(path, "it holds " + *beyond);
+  if (beyond) throw not_torchscript(path, "it holds " + *beyond);
   unfold_expanded(module);
 }
 
@@ -160,7 +163,7 @@ ScriptGraph& ScriptFile::read(const std::vector<InputSpec>& inputs) {
 }
 
 ModelEditor& ScriptFile::editor() {
-  if (!impl_->script) throw errors::not_read(impl_->path);
+  if (!impl_->script) throw ModelError(impl_->path, ": nothing was read that could be edited");
   if (!impl_->editor) {
     impl_->editor = std::make_unique<ScriptEditor>(*impl_->script, Original::kGivenUp);
   }
