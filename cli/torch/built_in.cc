@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-#include "parsimony/cli/torch/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/examples/models/cifar_cnn.h"
 #include "parsimony/examples/models/gpt.h"
 #include "parsimony/examples/models/llama.h"
@@ -86,20 +86,23 @@ constexpr auto kBuiltIn = std::to_array<BuiltIn>({{"cnn", cnn, 4},
                                                   {"vgg16_bn", vgg16_bn, 32},
                                                   {"vit_tiny", vit_tiny, 4}});
 
+ConfigError wrong_inputs(std::string_view model, std::string_view found, std::string_view wanted) {
+  return ConfigError("model \"", model, "\" does not take samples of ", found, "; wanted ", wanted);
+}
+
 /// What the samples are to the network. @throws as built_in does
 Task task_of(const BuiltIn& network, const training::Dataset& data) {
   const Shape& dims = data.train.dims;
   const auto classes = static_cast<int64_t>(data.classes.size());
   const std::string name(network.name);
   if (network.multiple == kTokens) {
-    if (!data.tokens) throw errors::wrong_inputs(name, to_string(dims), "tokens: text:FILE");
+    if (!data.tokens) throw wrong_inputs(name, to_string(dims), "tokens: text:FILE");
     return {.classes = classes, .context = dims[0]};
   }
   const bool square = !data.tokens && dims.size() == 3 && dims[1] == dims[2];
   if (!square || dims[1] % network.multiple != 0) {
-    throw errors::wrong_inputs(
-        name, to_string(dims),
-        "[c, h, w] with h = w, a multiple of " + std::to_string(network.multiple));
+    throw wrong_inputs(name, to_string(dims),
+                       "[c, h, w] with h = w, a multiple of " + std::to_string(network.multiple));
   }
   return {.channels = dims[0], .image = dims[1], .classes = classes};
 }

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "parsimony/api/data/input_data.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/base/sha256.h"
-#include "parsimony/cli/torch/errors.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/graph/interface.h"
 #include "parsimony/torch_io/network.h"
@@ -117,7 +117,10 @@ training::Calibration calibration_of_dataset(const CalibrationData& job, const G
 
 training::Calibration calibration_of(const CalibrationData& job, const Graph& graph, bool whole) {
   const bool arrays = InputData::is_source(job.data);
-  if (arrays && !job.mean.empty()) throw errors::means_of_arrays();
+  if (arrays && !job.mean.empty()) {
+    throw ConfigError(
+        "--mean and --std are of images in 0..1; arrays by input name are used as they are");
+  }
   const c10::Device device = training::parse_device(job.device);
   training::Calibration result =
       arrays ? calibration_of_inputs(job, graph) : calibration_of_dataset(job, graph, whole);
@@ -128,8 +131,12 @@ training::Calibration calibration_of(const CalibrationData& job, const Graph& gr
 
 training::Calibration calibration_of_ranks(const CalibrationData& job, const Graph& graph,
                                            bool whole) {
-  if (job.ranks && !job.states.empty()) throw errors::states_in_ranks();
-  if (job.ranks && training::parse_device(job.device).is_cuda()) throw errors::ranks_on_cpu();
+  if (job.ranks && !job.states.empty()) {
+    throw UnsupportedError(
+        "--states: samples of a sequence follow one another, and are not shared out among "
+        "processes");
+  }
+  if (job.ranks) training::check_ranks(training::parse_device(job.device));
   training::Calibration result = calibration_of(job, graph, whole);
   if (!job.ranks) return result;
   static const training::RankGroup group(*job.ranks);  // serves all of a process's work

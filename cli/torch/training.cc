@@ -14,7 +14,6 @@
 #include "parsimony/base/files.h"
 #include "parsimony/base/sha256.h"
 #include "parsimony/cli/torch/built_in.h"
-#include "parsimony/cli/torch/errors.h"
 #include "parsimony/configs/loss_spec.h"
 #include "parsimony/engines/machine/report.h"
 #include "parsimony/report/event_file.h"
@@ -33,6 +32,12 @@ namespace {
 
 using namespace training;
 
+ConfigError unknown_model(const std::string& name) {
+  const std::vector<std::string> known = built_in_names();
+  return ConfigError("model \"", name, "\" is neither a file nor built in.",
+                     did_you_mean(name, known), " Built in are ", listed(known, known.size()), ".");
+}
+
 /// Preparation of a job before anything is trained.
 class Preparation {
  public:
@@ -47,7 +52,7 @@ class Preparation {
       throw training::errors::half_needs_cuda();
     }
     if (!is_built_in(recipe.model) && !std::filesystem::exists(recipe.model)) {
-      throw component::errors::unknown_model(recipe.model, built_in_names());
+      throw unknown_model(recipe.model);
     }
     DatasetOptions options;
     options.train_samples = request.train_samples;
@@ -62,9 +67,9 @@ class Preparation {
     if (ranks) ranks->agree("the data", data.fingerprint);
   }
 
-  /// @throws ConfigError, IoError
+  /// @throws ConfigError, IoError, UnsupportedError
   void meet(const RankPlace& place) {
-    if (device.is_cuda()) throw component::errors::ranks_on_cpu();
+    training::check_ranks(device);
     ranks.emplace(place);
     ranks->agree("the version of parsimony", PARSIMONY_VERSION);
     ranks->agree("the settings", settings_json(recipe));
@@ -79,7 +84,10 @@ class Preparation {
     const std::vector<LossTerm> terms = parse_losses(recipe.train.loss);
     const LossTerm& term = terms.front();
     if (term.kind != LossKind::kCrossEntropy || !term.output.empty() || term.weight != 1) {
-      throw component::errors::loss_needs_arrays(recipe.train.loss);
+      throw ConfigError("loss \"", recipe.train.loss,
+                        "\": labelled data take cross_entropy only, with :ignore=LABEL or "
+                        "without; other losses need arrays: parsimony finetune --calibration "
+                        "npz:FILE --loss");
     }
     return term.ignore;
   }

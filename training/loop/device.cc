@@ -42,6 +42,11 @@ void place(Net& net, c10::Device device, bool channels_last) {
   }
 }
 
+void check_ranks(c10::Device device) {
+  if (device.is_cpu()) return;
+  throw UnsupportedError("several processes train on the CPU, over Gloo: --device cpu");
+}
+
 NoKernelTrials::NoKernelTrials() : before_(at::globalContext().benchmarkCuDNN()) {
   at::globalContext().setBenchmarkCuDNN(false);
 }

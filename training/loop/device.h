@@ -17,6 +17,9 @@ c10::Device parse_device(const std::string& text);
 /// Moves parameters and buffers to the device; 4-d tensors get the memory format.
 void place(Net& net, c10::Device device, bool channels_last);
 
+/// @throws UnsupportedError if several processes cannot share work on the device
+void check_ranks(c10::Device device);
+
 /// During its lifetime cuDNN does not try kernels for every new shape, of which statistics and
 /// recovery have hundreds.
 class NoKernelTrials {

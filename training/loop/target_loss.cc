@@ -3,10 +3,12 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <string>
 
+#include "parsimony/base/errors.h"
+#include "parsimony/base/words.h"
 #include "parsimony/graph/operators/schema.h"
-#include "parsimony/training/errors.h"
 #include "parsimony/training/loop/class_rows.h"
 
 namespace parsimony::training {
@@ -58,8 +60,11 @@ void check_range(const OutputTerm& term, const at::Tensor& target, double lowest
   const auto least = target.min().item<double>();
   const auto most = target.max().item<double>();
   if (least >= lowest && most <= highest) return;
-  throw errors::target_beyond(term.name, name_of(term.asked.kind), least < lowest ? least : most,
-                              lowest, highest);
+  char text[96];
+  std::snprintf(text, sizeof text, " contains %g, wanted numbers in [%g, %g]",
+                least < lowest ? least : most, lowest, highest);
+  throw ModelError("loss ", name_of(term.asked.kind), ": the target of the output ",
+                   in_quotes(term.name), text);
 }
 
 at::Tensor class_loss_of(const OutputTerm& term, const at::Tensor& output,
@@ -138,7 +143,10 @@ Loss target_loss(const Graph& graph, const std::vector<LossTerm>& terms,
   std::vector<OutputTerm> found;
   for (const LossTerm& term : terms) {
     if (!term.output.empty() && !std::ranges::count(names, term.output)) {
-      throw errors::loss_of_no_output(term.output, names);
+      std::vector<std::string> quoted;
+      for (const std::string& name : names) quoted.push_back(in_quotes(name));
+      throw ConfigError("loss: the network has no output ", in_quotes(term.output),
+                        "; its outputs are ", listed(quoted, quoted.size()));
     }
     for (size_t o = 0; o < names.size(); ++o) {
       if (!term.output.empty() ? term.output != names[o] : !given[o]) continue;

@@ -153,7 +153,9 @@ class ScriptNet final : public Net {
     if (answers.isTuple() && !answers.toTupleRef().elements().empty()) {
       answers = c10::IValue(answers.toTupleRef().elements()[0]);
     }
-    if (!answers.isTensor()) throw errors::no_tensor(path_);
+    if (!answers.isTensor()) {
+      throw ModelError(path_, ": \"forward\" does not return a tensor first");
+    }
     at::Tensor result = answers.toTensor();
     if (result.dim() > 0 && result.size(0) == x.size(0)) return result;
     throw errors::fixed_batch(path_, x.size(0),

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <torch/version.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -19,7 +20,6 @@
 #include "parsimony/base/parse.h"
 #include "parsimony/base/sha256.h"
 #include "parsimony/torch_io/reason.h"
-#include "parsimony/training/errors.h"
 
 namespace parsimony::training {
 namespace {
@@ -134,7 +134,12 @@ IoError RankGroup::lost(std::string_view what, const std::string& why) const {
   } catch (const std::exception&) {
     if (!place_.store_is_open) missing = {0};  // at which the store is
   }
-  return errors::rank_lost(place_, what, missing, why);
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  std::string who;
+  for (const int other : missing) who += (who.empty() ? "rank " : ", ") + std::to_string(other);
+  return IoError("rank ", place_.rank, " of ", place_.size, " on ", host, ", ", what, ": ",
+                 who.empty() ? "another rank" : who, " is lost or did not come in time: ", why);
 }
 
 RankGroup::RankGroup(const RankPlace& place) : place_(place) {

@@ -96,7 +96,10 @@ std::function<void()> BetweenCuts::begin_stage(const at::Tensor& example, bool b
   if (prune.penalty.any()) {
     std::vector<ParameterGroup> groups =
         net_.groups(example, prune.config.granularity.value_or(Granularity::kChannel));
-    if (prune.penalty.slimming > 0 && !has_scale(groups)) throw errors::no_scale();
+    if (prune.penalty.slimming > 0 && !has_scale(groups)) {
+      throw ConfigError(
+          "penalty: slimming: no BatchNorm scales channels that may go; use \"group\" instead");
+    }
     penalty_.emplace(prune.penalty, std::move(groups));
   }
   if (!movement_ && !penalty_) return {};

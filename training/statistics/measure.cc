@@ -11,10 +11,10 @@
 #include <optional>
 #include <utility>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/pruners/activations.h"
 #include "parsimony/pruners/sites.h"
 #include "parsimony/torch_io/executor/graph_module.h"
-#include "parsimony/training/errors.h"
 #include "parsimony/training/loop/class_rows.h"
 #include "parsimony/training/loop/device.h"
 #include "parsimony/training/loop/output_loss.h"
@@ -27,7 +27,11 @@ namespace {
 
 at::Tensor class_loss(const at::Tensor& answers, const at::Tensor& labels) {
   const at::Tensor rows = class_rows(answers, labels);
-  if (!rows.defined()) throw errors::no_classes(answers.sizes().vec(), labels.size(0));
+  if (!rows.defined()) {
+    throw ModelError("calibration: criteria by gradient need outputs of shape [", labels.size(0),
+                     ", classes], found ", to_string(answers.sizes().vec()),
+                     "; use a criterion by weights or activations");
+  }
   const auto highest = labels.max().item<int64_t>();
   if (highest >= rows.size(1)) {
     throw ModelError("calibration: the data have label ", highest, ", the network has ",
