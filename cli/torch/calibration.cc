@@ -1,5 +1,3 @@
-#include "parsimony/cli/torch/calibration.h"
-
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
@@ -14,6 +12,7 @@
 #include "parsimony/api/data/input_data.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/sha256.h"
+#include "parsimony/cli/torch/jobs.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/graph/interface.h"
 #include "parsimony/torch_io/network.h"

@@ -1,9 +1,12 @@
 // The command's libtorch component.
-#include <algorithm>
+#include <c10/util/Exception.h>
 
-#include "parsimony/cli/torch/calibration.h"
-#include "parsimony/cli/torch/guard.h"
-#include "parsimony/cli/torch/training.h"
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+
+#include "parsimony/cli/torch/jobs.h"
 #include "parsimony/cli/torch_commands.h"
 #include "parsimony/torch_io/export/export.h"
 #include "parsimony/torch_io/machine/examine.h"
@@ -19,6 +22,17 @@
 
 namespace parsimony::component {
 namespace {
+
+/// Calls `work`. libtorch's errors are rethrown as standard exceptions, without backtraces; those
+/// that can be a user's fault are handled further down.
+template <typename Work>
+auto guarded(Work&& work) {
+  try {
+    return std::forward<Work>(work)();
+  } catch (const c10::Error& error) {
+    throw std::runtime_error(error.what_without_backtrace());
+  }
+}
 
 cli::ExportOutcome export_onnx(const cli::ExportJob& job) {
   const torch_io::ScriptFile file(job.model);

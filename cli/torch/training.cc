@@ -1,5 +1,3 @@
-#include "parsimony/cli/torch/training.h"
-
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 
@@ -14,6 +12,7 @@
 #include "parsimony/base/files.h"
 #include "parsimony/base/sha256.h"
 #include "parsimony/cli/torch/built_in.h"
+#include "parsimony/cli/torch/jobs.h"
 #include "parsimony/configs/loss_spec.h"
 #include "parsimony/engines/machine/report.h"
 #include "parsimony/report/event_file.h"

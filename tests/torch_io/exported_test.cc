@@ -15,7 +15,7 @@
 #include "parsimony/checkpoints/new_checkpoint.h"
 #include "parsimony/checkpoints/zip.h"
 #include "parsimony/torch_io/exported/program_impl.h"
-#include "parsimony/torch_io/exported/types_impl.h"
+#include "parsimony/torch_io/exported/words_impl.h"
 #include "parsimony/torch_io/script/run.h"
 #include "parsimony/torch_io/script/script_file.h"
 #include "parsimony/torch_io/tensor.h"

@@ -16,7 +16,7 @@
 #include "parsimony/checkpoints/new_checkpoint.h"
 #include "parsimony/torch_io/errors.h"
 #include "parsimony/torch_io/exported/archive_impl.h"
-#include "parsimony/torch_io/exported/types_impl.h"
+#include "parsimony/torch_io/exported/words_impl.h"
 
 namespace parsimony::torch_io::exported {
 namespace {

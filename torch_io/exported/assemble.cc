@@ -11,11 +11,9 @@
 
 #include "parsimony/base/json_reader.h"
 #include "parsimony/torch_io/errors.h"
-#include "parsimony/torch_io/exported/literal_impl.h"
 #include "parsimony/torch_io/exported/modules_impl.h"
-#include "parsimony/torch_io/exported/operators_impl.h"
 #include "parsimony/torch_io/exported/program_impl.h"
-#include "parsimony/torch_io/exported/types_impl.h"
+#include "parsimony/torch_io/exported/words_impl.h"
 #include "parsimony/torch_io/reason.h"
 #include "parsimony/torch_io/tensor.h"
 

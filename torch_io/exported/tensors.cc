@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "parsimony/torch_io/exported/draft_impl.h"
-#include "parsimony/torch_io/exported/types_impl.h"
+#include "parsimony/torch_io/exported/words_impl.h"
 #include "parsimony/torch_io/script/nodes.h"
 
 namespace parsimony::torch_io::exported {

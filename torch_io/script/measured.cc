@@ -1,6 +1,6 @@
 #include <ATen/ATen.h>
 
-#include "parsimony/torch_io/script/measured_impl.h"
+#include "parsimony/torch_io/script/interpreter_impl.h"
 #include "parsimony/torch_io/script/run.h"
 #include "parsimony/torch_io/tensor.h"
 

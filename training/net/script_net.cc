@@ -2,13 +2,18 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/ir/constants.h>
+#include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/csrc/jit/serialization/import.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
+#include <set>
 #include <sstream>
+#include <string_view>
 #include <unordered_set>
 #include <utility>
 
@@ -18,7 +23,6 @@
 #include "parsimony/base/files.h"
 #include "parsimony/torch_io/reason.h"
 #include "parsimony/torch_io/script/editor.h"
-#include "parsimony/torch_io/script/mode.h"
 #include "parsimony/torch_io/script/read.h"
 #include "parsimony/torch_io/script/run.h"
 #include "parsimony/torch_io/script/script_file.h"
@@ -26,12 +30,62 @@
 #include "parsimony/training/net/file_net_impl.h"
 
 namespace parsimony::training {
+
 namespace {
 
 namespace jit = torch::jit;
 using torch_io::ScriptEditor;
 using torch_io::ScriptFile;
 using torch_io::ScriptGraph;
+
+/// Which operand says whether one trains.
+constexpr std::array<std::pair<std::string_view, size_t>, 5> kModal = {
+    {{"aten::batch_norm", 5},
+     {"aten::dropout", 1},
+     {"aten::dropout_", 1},
+     {"aten::feature_dropout", 1},
+     {"aten::alpha_dropout", 1}}};
+
+bool says_evaluation(const jit::Value& value) {
+  const auto constant = jit::toIValue(&value);
+  return constant && constant->isBool() && !constant->toBool();
+}
+
+bool follow_mode(jit::Graph& graph, jit::Block& block) {
+  bool changed = false;
+  for (jit::Node* node : block.nodes()) {
+    for (jit::Block* inner : node->blocks()) changed |= follow_mode(graph, *inner);
+    const std::string_view kind = node->kind().toQualString();
+    const auto* modal = std::find_if(kModal.begin(), kModal.end(),
+                                     [&](const auto& known) { return known.first == kind; });
+    if (modal == kModal.end() || !says_evaluation(*node->input(modal->second))) continue;
+    const jit::WithInsertPoint before(node);
+    jit::Node* mode = graph.insertNode(graph.createGetAttr(graph.inputs().at(0), "training"));
+    node->replaceInput(modal->second, mode->output());
+    changed = true;
+  }
+  return changed;
+}
+
+/// A trace in evaluation mode contains that mode as a constant: BatchNorm keeps its statistics and
+/// Dropout is inactive, regardless of `train()`. This makes them read the attribute `training` of
+/// the calling module. Operators traced in training mode are not changed. Returns the names of the
+/// changed modules, which are in evaluation mode.
+std::vector<std::string> follow_mode(const jit::Module& module) {
+  std::vector<std::string> names;
+  std::set<const jit::Graph*> changed;  // modules of one class share theirs
+  for (const auto& [name, part] : module.named_modules()) {
+    if (!part.hasattr("training")) continue;
+    bool concerned = false;
+    for (const jit::Method& method : part.get_methods()) {
+      jit::Graph& graph = *method.graph();
+      if (follow_mode(graph, *graph.block())) changed.insert(&graph);
+      concerned = concerned || changed.count(&graph) > 0;
+    }
+    if (concerned) names.push_back(name);
+  }
+  return names;
+}
 
 /// The interpreter rewrites a graph after it has seen it run, and then rounds otherwise: a training
 /// that was taken up again would not end as one that went through. Not for reading: that asks for
@@ -135,7 +189,7 @@ class ScriptNet final : public Net {
     module_ = file.module();
     extra_ = file.extra_files();
     modes_ = modes_of(module_);
-    for (const std::string& name : torch_io::follow_mode(module_)) modes_[name] = false;
+    for (const std::string& name : follow_mode(module_)) modes_[name] = false;
     const auto trained = [](const NamedParameter& p) { return p.second.requires_grad(); };
     if (std::ranges::none_of(parameters(), trained)) throw errors::nothing_to_train(path);
   }

@@ -13,6 +13,7 @@
 #include <span>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/base/words.h"
 #include "parsimony/engines/timing.h"
 #include "parsimony/speedup/fit_layers.h"
 #include "parsimony/torch_io/executor/graph_module.h"
@@ -20,7 +21,6 @@
 #include "parsimony/training/loop/output_loss.h"
 #include "parsimony/training/recovery/blocks.h"
 #include "parsimony/training/recovery/ends.h"
-#include "parsimony/training/run/messages.h"
 #include "parsimony/training/statistics/side_by_side.h"
 
 namespace parsimony::training {
@@ -166,7 +166,7 @@ class Fitting {
     if (objective_.values().empty() || parameters().empty() || count_ == 0) return;
     const double begin = machine::steady_seconds();
     double best = judge();
-    if (say) say(name_ + ": loss on batches that only judge " + number(best));
+    if (say) say(name_ + ": loss on batches that only judge " + formatted("%.4f", best));
     std::vector<at::Tensor> kept = snapshot();
     torch::optim::Adam optimizer(groups());
     for (int epoch = 0; epoch < settings_.epochs && progress_ < 1; ++epoch) {
@@ -174,8 +174,8 @@ class Fitting {
       const double judged = judge();
       if (say) {
         say(name_ + ": epoch " + std::to_string(epoch + 1) + " of " +
-            std::to_string(settings_.epochs) + ", loss " + number(trained) +
-            ", on batches that only judge " + number(judged));
+            std::to_string(settings_.epochs) + ", loss " + formatted("%.4f", trained) +
+            ", on batches that only judge " + formatted("%.4f", judged));
       }
       if (!std::isfinite(trained)) break;
       if (judged >= best) continue;

@@ -6,6 +6,7 @@
 
 #include "parsimony/api/recovery/recover.h"
 #include "parsimony/base/ranges.h"
+#include "parsimony/base/words.h"
 #include "parsimony/engines/timing.h"
 #include "parsimony/speedup/small_network.h"
 #include "parsimony/training/errors.h"
@@ -15,7 +16,6 @@
 #include "parsimony/training/recovery/match_outputs.h"
 #include "parsimony/training/recovery/output_error.h"
 #include "parsimony/training/recovery/refit.h"
-#include "parsimony/training/run/messages.h"
 #include "parsimony/training/statistics/batches.h"
 
 namespace parsimony::training {
@@ -165,7 +165,8 @@ class TorchRecovery final : public RecoveryEngine {
       const EpochTimes times = stage.run(epoch);
       if (!options_.say) continue;
       options_.say("finetune: epoch " + std::to_string(epoch + 1) + " of " +
-                   std::to_string(options_.finetune.epochs) + ", loss " + number(times.loss));
+                   std::to_string(options_.finetune.epochs) + ", loss " +
+                   formatted("%.4f", times.loss));
     }
     return take_over(small, all_tensors(*net), fixed, "fine-tuning");
   }

@@ -1,9 +1,12 @@
 // Saves and resumes runs.
 #include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <torch/serialize/archive.h>
 
 #include <filesystem>
+#include <mutex>
 #include <sstream>
 #include <utility>
 
@@ -11,11 +14,23 @@
 #include "parsimony/base/files.h"
 #include "parsimony/torch_io/reason.h"
 #include "parsimony/training/loop/device.h"
-#include "parsimony/training/loop/random_state.h"
 #include "parsimony/training/run/run.h"
 
 namespace parsimony::training {
 namespace {
+
+/// Of libtorch's generator, which dropout and weight initialisation use.
+at::Tensor random_state() {
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  const std::lock_guard lock(generator.mutex());
+  return generator.get_state();
+}
+
+void set_random_state(const at::Tensor& state) {
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  const std::lock_guard lock(generator.mutex());
+  generator.set_state(state);
+}
 
 ModelError bad_checkpoint(std::string_view path, std::string_view why) {
   return ModelError(path, ": no checkpoint of this version: ", why);

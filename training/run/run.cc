@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/base/words.h"
 #include "parsimony/engines/timing.h"
 #include "parsimony/report/text.h"
 #include "parsimony/training/loop/device.h"
 #include "parsimony/training/recovery/recover.h"
-#include "parsimony/training/run/messages.h"
 #include "parsimony/training/statistics/measure.h"
 
 namespace parsimony::training {
@@ -34,6 +34,60 @@ std::unique_ptr<Net> made(const std::function<std::unique_ptr<Net>()>& make, uin
   std::unique_ptr<Net> net = make();
   place(*net, on.device, on.channels_last);
   return net;
+}
+
+void add_epochs(int epochs, bool last, std::vector<Step>& steps) {
+  for (int epoch = 0; epoch < epochs; ++epoch) {
+    steps.push_back({.kind = kEpoch, .epoch = epoch, .epochs = epochs, .last = last});
+  }
+}
+
+void add_cuts(const PruneSettings& prune, std::vector<Step>& steps) {
+  const bool searches = prune.schedule == PruningSchedule::kAnnealing;
+  for (int i = 0; searches && i < prune.search_steps; ++i) {
+    steps.push_back({.kind = kSearch, .epoch = i, .epochs = prune.search_steps});
+  }
+  const size_t count = cuts(prune).size();
+  for (size_t i = 0; i < count; ++i) {
+    const bool last = i + 1 == count;
+    steps.push_back({.kind = kCut, .last = last, .cut = i});
+    if (!last) add_epochs(prune.epochs_between, false, steps);
+  }
+  steps.push_back({.kind = kScorePruned});
+}
+
+/// Warm-up, the search for ratios, cuts with epochs in between, and training, with the evaluations
+/// that a ledger needs.
+std::vector<Step> steps_of(const Recipe& recipe) {
+  std::vector<Step> steps;
+  if (recipe.prune) add_epochs(recipe.prune->warmup_epochs, false, steps);
+  steps.push_back({.kind = kScoreBefore});
+  if (recipe.prune) add_cuts(*recipe.prune, steps);
+  add_epochs(recipe.train.epochs, true, steps);
+  steps.push_back({.kind = kScoreAfter});
+  return steps;
+}
+
+// Progress messages.
+
+std::string number(double value) { return formatted("%.4f", value); }
+
+std::string seconds(double value) { return formatted("%.2f s", value); }
+
+/// "85.31 % (8531 of 10000)"
+std::string percent(const LedgerPoint::Score& score) {
+  const std::string text = str_cat(formatted("%.2f", 100 * score.share()), " % (", score.correct,
+                                   " of ", score.total, ")");
+  return score.perplexity ? text + ", perplexity " + number(*score.perplexity) : text;
+}
+
+/// The phases of an epoch's time.
+std::string taken_apart(const Phases& p) {
+  std::string text;
+  for (const TrainingPhase& phase : phases_in(p)) {
+    text += (text.empty() ? "" : ", ") + std::string(phase.name) + " " + seconds(p.*phase.seconds);
+  }
+  return text;
 }
 
 double rate_of(torch::optim::Optimizer& optimizer) {

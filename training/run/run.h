@@ -4,6 +4,8 @@
 
 #include <c10/core/Device.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -19,9 +21,20 @@
 #include "parsimony/training/run/between_cuts.h"
 #include "parsimony/training/run/ratio_search.h"
 #include "parsimony/training/run/record.h"
-#include "parsimony/training/run/steps.h"
 
 namespace parsimony::training {
+
+/// Checkpoints can be written between any two steps.
+struct Step {
+  enum class Kind : uint8_t { kEpoch, kSearch, kCut, kScoreBefore, kScorePruned, kScoreAfter };
+  Kind kind;
+  int epoch = 0;     ///< within the stage; for a search, the candidate
+  int epochs = 0;    ///< of the stage; for a search, the number of candidates
+  bool last = true;  ///< for cuts, and for the stage after the last cut
+  size_t cut = 0;    ///< its index
+
+  bool ends_stage() const { return epoch + 1 == epochs; }
+};
 
 struct RunOptions {
   c10::Device device{c10::kCPU};

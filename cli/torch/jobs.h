@@ -1,12 +1,20 @@
-// The calibration data of a job.
+// What the component does for the command: training, and the calibration data of a job.
 #pragma once
 
 #include "parsimony/api/network_error.h"
 #include "parsimony/api/prune.h"
+#include "parsimony/cli/training_request.h"
 #include "parsimony/graph/graph.h"
 #include "parsimony/training/statistics/batches.h"
 
 namespace parsimony::component {
+
+LedgerPoint train(const cli::TrainRequest& request);
+
+std::vector<cli::TrainBenchRow> bench_training(const cli::TrainBenchRequest& request);
+
+/// @returns the number of points that other processes are working on
+int sweep(const cli::SweepRequest& request);
 
 /// Opens the data: arrays by input name, or a data set with labels, whose images are resized to the
 /// graph's input if they come from a folder and its size is declared.
