@@ -237,9 +237,7 @@ LedgerPoint train(const cli::TrainRequest& request) {
   if (!request.profile.empty()) options.trace = &trace;
   if (events) options.events = &*events;
   const LedgerOrigin origin = prepared.origin();
-  std::string known = identity(origin.model, prepared.data, origin.config);
-  if (!request.teacher.empty()) known += '\n' + sha256(read_file(request.teacher));
-  const std::string key = sha256(known);
+  const std::string key = run_key(origin.model, prepared.data, origin.config, request.teacher);
   training::TrainingRun run(prepared.make, prepared.data, prepared.recipe, options);
   if (checkpoints && run.load(request.checkpoint, key) && options.say) {
     options.say("resumes from " + request.checkpoint);

@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <set>
+#include <string>
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
+#include "parsimony/base/sha256.h"
 #include "parsimony/training/net/file_net.h"
 #include "tests/training/small_nets.h"
 
@@ -275,6 +278,26 @@ TEST(TrainingRun, ExternalDataCountsAsTheModelsBytes) {
   TheRun run(make, small_data(), recipe, quick());
   finish(run);
   EXPECT_GT(run.point().bytes.before, run.point().params.before * 4);
+}
+
+// What a ledger or a checkpoint of an earlier version calls a run must not become another's name.
+TEST(RunKey, IsAHashOfAllThatDeterminesTheResult) {
+  const test::TemporaryFolder folder;
+  write_file(folder / "teacher", "t");
+  write_file(folder / "other", "u");
+  Dataset data;
+  data.fingerprint = "f";
+  const LedgerOrigin::Model model{"m", "s"};
+  EXPECT_EQ(run_key(model, data, "{}"), sha256("1\nm\ns\nf\n{}"));
+  std::set<std::string> keys = {run_key(model, data, "{}"),
+                                run_key(model, data, "{ }"),
+                                run_key({"n", "s"}, data, "{}"),
+                                run_key({"m", "r"}, data, "{}"),
+                                run_key(model, data, "{}", folder / "teacher"),
+                                run_key(model, data, "{}", folder / "other")};
+  data.fingerprint = "g";
+  keys.insert(run_key(model, data, "{}"));
+  EXPECT_EQ(keys.size(), 7U);
 }
 
 }  // namespace

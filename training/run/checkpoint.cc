@@ -69,10 +69,10 @@ LedgerPoint with_key(LedgerPoint point) {
 
 }  // namespace
 
-void TrainingRun::save(const std::string& path, const std::string& identity) const {
+void TrainingRun::save(const std::string& path, const std::string& key) const {
   torch::serialize::OutputArchive archive;
   archive.write("parsimony_checkpoint", c10::IValue(kFormat));
-  archive.write("identity", c10::IValue(identity));
+  archive.write("identity", c10::IValue(key));
   archive.write("next", c10::IValue(static_cast<int64_t>(next_)));
   archive.write("shuffle", c10::IValue(shuffle_));
   archive.write("best", c10::IValue(early_stop_.best));
@@ -107,7 +107,7 @@ void TrainingRun::save(const std::string& path, const std::string& identity) con
   write_file(path, out.str());
 }
 
-bool TrainingRun::load(const std::string& path, const std::string& identity) {
+bool TrainingRun::load(const std::string& path, const std::string& key) {
   if (!std::filesystem::exists(path)) return false;
   std::istringstream in(read_file(path));
   torch::serialize::InputArchive archive;
@@ -116,7 +116,7 @@ bool TrainingRun::load(const std::string& path, const std::string& identity) {
     if (value_at(archive, "parsimony_checkpoint").toInt() != kFormat) {
       throw bad_checkpoint(path, "its version is another");
     }
-    if (value_at(archive, "identity").toStringRef() != identity) {
+    if (value_at(archive, "identity").toStringRef() != key) {
       throw ConfigError(path,
                         ": the checkpoint is of another run: recipe, data or model differ. Remove "
                         "it, or name another with --checkpoint");

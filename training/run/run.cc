@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/base/files.h"
+#include "parsimony/base/sha256.h"
 #include "parsimony/base/words.h"
 #include "parsimony/engines/timing.h"
 #include "parsimony/report/text.h"
@@ -96,9 +98,12 @@ double rate_of(torch::optim::Optimizer& optimizer) {
 
 }  // namespace
 
-std::string identity(const LedgerOrigin::Model& model, const Dataset& data,
-                     const std::string& settings) {
-  return model.name + '\n' + model.sha256 + '\n' + data.fingerprint + '\n' + settings;
+std::string run_key(const LedgerOrigin::Model& model, const Dataset& data,
+                    const std::string& settings, const std::string& teacher) {
+  std::string known =
+      str_cat("1\n", model.name, '\n', model.sha256, '\n', data.fingerprint, '\n', settings);
+  if (!teacher.empty()) known += '\n' + sha256(read_file(teacher));
+  return sha256(known);
 }
 
 TrainingRun::TrainingRun(const std::function<std::unique_ptr<Net>()>& make, const Dataset& data,

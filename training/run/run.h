@@ -49,10 +49,11 @@ struct RunOptions {
   std::function<void(const std::string& line)> say = {};  ///< called at every step
 };
 
-/// Everything that determines the result of a run with these settings. The processor affects only
-/// the last bits.
-std::string identity(const LedgerOrigin::Model& model, const Dataset& data,
-                     const std::string& settings);
+/// The key of a run in ledgers and checkpoints: a hash of everything that determines its result.
+/// The processor affects only the last bits.
+/// @param teacher  the file of another network to learn from; empty: none. @throws IoError for it
+std::string run_key(const LedgerOrigin::Model& model, const Dataset& data,
+                    const std::string& settings, const std::string& teacher = {});
 
 class TrainingRun {
  public:
@@ -69,12 +70,11 @@ class TrainingRun {
   /// An epoch, a cut or an evaluation.
   void step();
 
-  /// Writes a checkpoint: values, optimizer, random state and results so far. `identity` is a hash
-  /// of everything that determines the run. @throws IoError
-  void save(const std::string& path, const std::string& identity) const;
+  /// Writes a checkpoint: values, optimizer, random state and results so far. @throws IoError
+  void save(const std::string& path, const std::string& key) const;
   /// Resumes from a checkpoint; false if there is none.
   /// @throws ConfigError if it belongs to another run; ModelError if it is not a checkpoint
-  bool load(const std::string& path, const std::string& identity);
+  bool load(const std::string& path, const std::string& key);
 
   /// The results so far. The caller fills in key, model, machine and command.
   const LedgerPoint& point() const { return record_.point; }

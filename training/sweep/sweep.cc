@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "parsimony/base/errors.h"
-#include "parsimony/base/sha256.h"
 #include "parsimony/training/sweep/claim.h"
 
 namespace parsimony::training {
@@ -188,7 +187,7 @@ class Sweep {
   }
 
   std::string key_of(const std::string& settings) const {
-    return sha256("1\n" + identity(options_.origin.model, data_, settings));
+    return run_key(options_.origin.model, data_, settings);
   }
 
   static std::string name_of(const std::string& key) { return key.substr(0, 12); }
