@@ -10,8 +10,8 @@
 namespace parsimony::torch_io {
 namespace {
 
-void require_libtorch(const Engine& engine, const std::string& path) {
-  if (engine.name() != TorchEngine().name()) {
+void require_graphs(const Engine& engine, const std::string& path) {
+  if (!engine.executes_graphs()) {
     throw UnsupportedError(engine.name(), " runs ONNX files only, and ", path, " is none");
   }
 }
@@ -22,7 +22,7 @@ ScriptModel::ScriptModel(const std::string& path, std::vector<InputSpec> specs)
     : specs_(std::move(specs)), file_(path), script_(&file_.read(specs_)) {}
 
 std::unique_ptr<Network> ScriptModel::open(Engine& engine) {
-  require_libtorch(engine, path());
+  require_graphs(engine, path());
   if (!file_.is_exported() || !file_.edited()) {
     return std::make_unique<TorchNetwork>(script_run(file_.small()));
   }
@@ -40,7 +40,7 @@ std::unique_ptr<Network> ScriptModel::open(Engine& engine) {
 }
 
 std::unique_ptr<Network> ScriptModel::open_masked(Engine& engine, const Plan& plan) {
-  require_libtorch(engine, path());
+  require_graphs(engine, path());
   // Zeros in the module's own tensors depend on neither reader nor executor.
   if (!zeros_suffice(plan) || !has_all(*script_, plan)) {
     return engine.open_masked(script_->graph, plan, {});
