@@ -34,7 +34,7 @@ class Transferrer {
     for (const WeightMatch& weight : match.weights) by_weight_.emplace(weight.weight, &weight);
   }
 
-  Transfer run() {
+  TransferredWeights run() {
     for (const Weight& weight : graph_.weights) {
       const auto found = by_weight_.find(weight.name);
       if (found != by_weight_.end()) {
@@ -190,7 +190,7 @@ class Transferrer {
   Dependents dependents_;
   TransferOptions options_;
   std::map<std::string, const WeightMatch*, std::less<>> by_weight_;
-  Transfer result_;
+  TransferredWeights result_;
 };
 
 }  // namespace
@@ -211,8 +211,8 @@ std::vector<std::byte> weight_as(const Checkpoint& checkpoint, const Dependents&
   return bytes_of(checkpoints::composed(composition, checkpoint), dtype);
 }
 
-Transfer transfer(const Graph& graph, const CheckpointMatch& match, const Checkpoint& checkpoint,
-                  const TransferOptions& options) {
+TransferredWeights transfer(const Graph& graph, const CheckpointMatch& match,
+                            const Checkpoint& checkpoint, const TransferOptions& options) {
   check_has_copy(match);
   return Transferrer(graph, match, checkpoint, options).run();
 }

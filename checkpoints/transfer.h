@@ -27,7 +27,7 @@ struct TransferOptions {
 };
 
 /// New elements of a graph's weights.
-struct Transfer {
+struct TransferredWeights {
   std::vector<TensorUpdate> updates;
   std::vector<std::string> left;  ///< weights that keep theirs, with reasons
   bool assumed_epsilon = false;   ///< normalisations were folded with the options' epsilon
@@ -35,7 +35,7 @@ struct Transfer {
 
 /// What the weights of `graph` are in the first copy that `match` names: as they lie there,
 /// transposed, or with the normalisation behind the layer folded into weight and bias.
-Transfer transfer(const Graph& graph, const CheckpointMatch& match, const Checkpoint& checkpoint,
-                  const TransferOptions& options = {});
+TransferredWeights transfer(const Graph& graph, const CheckpointMatch& match,
+                            const Checkpoint& checkpoint, const TransferOptions& options = {});
 
 }  // namespace parsimony

@@ -191,7 +191,7 @@ std::unique_ptr<EditableFile> CheckpointJob::weighted(std::unique_ptr<EditableFi
                                                       const std::vector<std::string>& specs) {
   if (options_.weights_from != "checkpoint") return model;
   if (!checkpoint_) throw half_a_checkpoint();
-  const Transfer made = transfer(model->graph(), match_, *checkpoint_);
+  const TransferredWeights made = transfer(model->graph(), match_, *checkpoint_);
   for (const std::string& left : made.left) notes_.push_back("keeps the model's weights: " + left);
   folder_ = std::make_unique<TemporaryFolder>();
   auto result = reopened(*model, made.updates, folder_->path() / "model", specs);

@@ -29,7 +29,7 @@ struct Session {
   bool json = false;         ///< of the version
   bool after_input = false;  ///< wait for the end of standard input
   OwnOperators own;          ///< --rules and --ort-library
-  Limits limits;
+  ProcessLimits limits;
   std::string command_line;        ///< as it was typed
   std::vector<std::string> words;  ///< arguments, including the program
   std::function<void()> run;       ///< set by the subcommand that was named

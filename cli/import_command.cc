@@ -57,7 +57,7 @@ void run_import(const ImportOptions& options, const Session& session) {
   check_outputs_beside(outputs, inputs, *model, options.in_place);
   check_ending(options.output, model->graph().format);
   const CheckpointMatch match = match_of(model->graph(), *checkpoint, options.before);
-  const Transfer made = transfer(model->graph(), match, *checkpoint, options.transfer);
+  const TransferredWeights made = transfer(model->graph(), match, *checkpoint, options.transfer);
   if (!made.left.empty() && !options.partial) {
     throw ModelError("the checkpoint is not one of this model: it lacks ", made.left.size(),
                      " of its weights, first ", made.left.front(),

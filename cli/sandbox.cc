@@ -216,7 +216,7 @@ CLI::Validator a_size() {
 
 }  // namespace
 
-void add_limit_options(CLI::App& app, Limits& limits) {
+void add_limit_options(CLI::App& app, ProcessLimits& limits) {
   const auto group = "For files that you do not trust, with any command";
   add_option(app, "--max-memory", limits.memory, "SIZE",
              "Memory that the command may take: 4G, 512M (what the system allows)")
@@ -233,7 +233,7 @@ void add_limit_options(CLI::App& app, Limits& limits) {
       ->group(group);
 }
 
-void apply(const Limits& limits) {
+void apply(const ProcessLimits& limits) {
   if (limits.memory > 0) {
     std::set_new_handler(refuse_memory);
     watch_mimalloc();
@@ -246,7 +246,8 @@ void apply(const Limits& limits) {
   }
 }
 
-void enter_sandbox(const Limits& limits, std::span<const NamedFile> outputs, bool starts_programs) {
+void enter_sandbox(const ProcessLimits& limits, std::span<const NamedFile> outputs,
+                   bool starts_programs) {
   const bool required = limits.sandbox == "on";
   if (limits.sandbox == "off" || (starts_programs && !required)) return;
   if (starts_programs) {

@@ -178,9 +178,9 @@ using Open = std::function<Owned<ort::Session>(const Library&, bool optimised)>;
 
 /// `library` is kept until the session is gone.
 template <typename Library>
-class Session final : public Network {
+class RuntimeNetwork final : public Network {
  public:
-  Session(std::shared_ptr<const Library> library, Open<Library> open)
+  RuntimeNetwork(std::shared_ptr<const Library> library, Open<Library> open)
       : library_(std::move(library)), open_(std::move(open)), session_(open_(*library_, true)) {
     const ort::Api& api = *library_->api;
     size_t count = 0;
@@ -369,7 +369,7 @@ using Create = std::function<ort::Status*(const ort::SessionOptions*, ort::Sessi
 template <typename Library>
 std::unique_ptr<Network> session_of(const std::shared_ptr<const Library>& library,
                                     const OnnxRuntime::Options& options, Create create) {
-  return std::make_unique<Session<Library>>(
+  return std::make_unique<RuntimeNetwork<Library>>(
       library, [options, create = std::move(create)](const Library& of, bool optimised) {
         const auto settings = session_options(of, options, optimised);
         ort::Session* made = nullptr;

@@ -112,7 +112,7 @@ Pace pace_of(const Work& work, const InterleavedOptions& options, const Clock& c
   return pace;
 }
 
-void run_round(const Work& work, const Pace& pace, const Clock& clock, Samples& samples) {
+void run_round(const Work& work, const Pace& pace, const Clock& clock, RunTimes& samples) {
   if (pace.begins_uncounted) work();
   for (int i = 0; i < pace.counted; ++i) samples.runs.push_back(seconds_of(work, clock));
   const std::span<const double> all = samples.runs;
@@ -138,9 +138,9 @@ int warm_up(const Work& work, const InterleavedOptions& options, const Clock& cl
   return static_cast<int>(times.size());
 }
 
-std::vector<Samples> run_interleaved(std::span<const Work> contestants,
-                                     const InterleavedOptions& options, const Clock& clock) {
-  std::vector<Samples> samples(contestants.size());
+std::vector<RunTimes> run_interleaved(std::span<const Work> contestants,
+                                      const InterleavedOptions& options, const Clock& clock) {
+  std::vector<RunTimes> samples(contestants.size());
   std::vector<Pace> paces;
   for (const Work& work : contestants) paces.push_back(pace_of(work, options, clock));
   const double end = clock() + options.seconds * static_cast<double>(contestants.size());

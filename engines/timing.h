@@ -61,7 +61,7 @@ using Work = std::function<void()>;
 int warm_up(const Work& work, const InterleavedOptions& options,
             const Clock& clock = steady_seconds);
 
-struct Samples {
+struct RunTimes {
   std::vector<double> runs;    ///< seconds of every measured run
   std::vector<double> rounds;  ///< median of the runs of each round
 };
@@ -69,8 +69,8 @@ struct Samples {
 /// A B A B …, so that noise affects all contestants alike: runs each for about 5 ms, then the next,
 /// in rounds. Work below 20 ms starts its round with an
 /// unmeasured run to warm the caches. With `options.runs`, one run is measured per round.
-std::vector<Samples> run_interleaved(std::span<const Work> contestants,
-                                     const InterleavedOptions& options,
-                                     const Clock& clock = steady_seconds);
+std::vector<RunTimes> run_interleaved(std::span<const Work> contestants,
+                                      const InterleavedOptions& options,
+                                      const Clock& clock = steady_seconds);
 
 }  // namespace parsimony::machine

@@ -166,16 +166,16 @@ void give_back(std::span<const Candidate> candidates, const Remaining& remaining
 
 }  // namespace
 
-int Limits::removed(int wanted) const {
+int GroupLimits::removed(int wanted) const {
   const int64_t kept = size - std::min(std::max(wanted, least), most);
   const int64_t rounded = (kept + round_to - 1) / round_to * round_to;
   return size - static_cast<int>(std::min<int64_t>(size, rounded));
 }
 
-int Limits::fewer(int count) const { return std::min(count, removed(count - 1)); }
+int GroupLimits::fewer(int count) const { return std::min(count, removed(count - 1)); }
 
-Limits limits_of(const Request& request, int size) {
-  Limits limits;
+GroupLimits limits_of(const Request& request, int size) {
+  GroupLimits limits;
   limits.size = size;
   const int64_t may_go =
       std::min<int64_t>(floor_of(request.max_ratio, size), size - request.keep_at_least);
@@ -186,8 +186,8 @@ Limits limits_of(const Request& request, int size) {
   return limits;
 }
 
-Limits stricter(const Limits& a, const Limits& b) {
-  Limits limits = a;
+GroupLimits stricter(const GroupLimits& a, const GroupLimits& b) {
+  GroupLimits limits = a;
   limits.most = std::min(a.most, b.most);
   limits.least = std::min(std::max(a.least, b.least), limits.most);
   limits.round_to = std::lcm(a.round_to, b.round_to);

@@ -13,7 +13,7 @@
 namespace parsimony {
 
 /// Bounds of one group's removal.
-struct Limits {
+struct GroupLimits {
   int size = 0;
   int least = 0;     ///< channels that are removed in any case
   int most = 0;      ///< channels that may be removed; less than size
@@ -29,14 +29,14 @@ struct Limits {
 
 /// A group may lose between min_ratio and max_ratio of its channels, and keeps at least
 /// keep_at_least. The number kept is a multiple of round_to and of metric_blocks.
-Limits limits_of(const Request& request, int size);
+GroupLimits limits_of(const Request& request, int size);
 
 /// Bounds of channels that are removed together: the stricter of each. Both have the same size.
-Limits stricter(const Limits& a, const Limits& b);
+GroupLimits stricter(const GroupLimits& a, const GroupLimits& b);
 
 /// What the allocator decides about: a group, or several that lose the same channels.
 struct Candidate {
-  Limits limits;
+  GroupLimits limits;
   std::vector<double> score;  ///< per channel, comparable between candidates
   std::vector<int> order;     ///< channels in order of removal
   int64_t weight = 1;         ///< elements of the producing matrices per channel: Budget::kWeights

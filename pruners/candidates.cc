@@ -212,8 +212,8 @@ class Scorer {
     result_.units.push_back(std::move(unit));
   }
 
-  Limits limits_of(const Request& asked, GroupId g) const {
-    Limits limits = parsimony::limits_of(asked, group(g).size);
+  GroupLimits limits_of(const Request& asked, GroupId g) const {
+    GroupLimits limits = parsimony::limits_of(asked, group(g).size);
     if (asked.target) {
       const int measured = settings_.multiples.has(g) ? settings_.multiples[g] : 0;
       limits.round_to = std::lcm(

@@ -58,10 +58,10 @@ class Aim {
   double slow_ = std::numeric_limits<double>::infinity();
 };
 
-class Spender {
+class LatencySpender {
  public:
-  Spender(const LatencyTask& task, const LatencyBudgetOptions& options, LatencyTables& tables,
-          Allocation& allocation)
+  LatencySpender(const LatencyTask& task, const LatencyBudgetOptions& options,
+                 LatencyTables& tables, Allocation& allocation)
       : task_(task), options_(options), tables_(tables), allocation_(allocation) {}
 
   LatencyOutcome run() {
@@ -339,7 +339,7 @@ LatencyOutcome spend_latency(const LatencyTask& task, const LatencyBudgetOptions
         "a budget of milliseconds needs something that runs the network; give "
         "PruneOptions::latency a meter");
   }
-  return Spender(task, options, tables, allocation).run();
+  return LatencySpender(task, options, tables, allocation).run();
 }
 
 }  // namespace parsimony

@@ -100,7 +100,7 @@ class Preparation {
     return file_net(recipe.model, {.batch_norm = recipe.train.batch_norm});
   }
 
-  training::RunOptions run_options() const {
+  training::TrainingRunOptions run_options() const {
     return {.device = device,
             .channels_last = has_channels_last(recipe.train.memory_format, data.train.dims,
                                                recipe.train.precision, device),
@@ -162,7 +162,7 @@ class Contestant {
   }
 
   TrainContext context_;
-  Stopwatch watch_;
+  PhaseWatch watch_;
   std::unique_ptr<Net> net_;
   std::optional<Stage> stage_;
   std::optional<EndlessLoader> loader_;
@@ -197,7 +197,7 @@ std::vector<cli::TrainBenchRow> bench_training(const cli::TrainBenchRequest& req
     }
   }
   for (const machine::Work& work : works) machine::warm_up(work, request.rounds);
-  const std::vector<machine::Samples> samples = machine::run_interleaved(works, request.rounds);
+  const std::vector<machine::RunTimes> samples = machine::run_interleaved(works, request.rounds);
   size_t next = 0;
   for (cli::TrainBenchRow& row : rows) {
     if (!row.refused.empty()) continue;
@@ -224,7 +224,7 @@ LedgerPoint train(const cli::TrainRequest& request) {
   std::optional<EventFile> events;
   if (!request.tensorboard.empty() && prepared.leads()) events.emplace(request.tensorboard);
   const bool checkpoints = !request.checkpoint.empty();
-  training::RunOptions options = prepared.run_options();
+  training::TrainingRunOptions options = prepared.run_options();
   std::unique_ptr<Net> teacher;
   if (!request.teacher.empty()) {
     teacher = file_net(request.teacher)();

@@ -72,14 +72,14 @@ constexpr std::array<Word<Trait>, 17> kTraitWords = {{{"adds", kAdds},
 constexpr std::string_view kBlank = " \t\r";
 
 /// A place in the file, counted from 1.
-struct Place {
+struct Position {
   size_t line = 1;
   size_t column = 1;
 };
 
 struct Token {
   std::string_view text;
-  Place place;
+  Position place;
 };
 
 /// One line of the file without its comment, read from left to right.
@@ -92,11 +92,11 @@ class Reading {
   }
 
   bool at_end() const { return at_ == line_.size(); }
-  Place place() const { return {place_.line, at_ + 1}; }
+  Position place() const { return {place_.line, at_ + 1}; }
   char next() const { return line_[at_]; }
 
   Token word() {
-    const Place begin = place();
+    const Position begin = place();
     const size_t end = std::min(line_.find_first_of(kBlank, at_), line_.size());
     const std::string_view text = line_.substr(at_, end - at_);
     at_ = end;
@@ -115,7 +115,7 @@ class Reading {
 
   std::string_view line_;
   size_t at_ = 0;
-  Place place_;
+  Position place_;
 };
 
 /// The notation of one operator, which may stand on several lines.
@@ -130,7 +130,7 @@ class NotationText {
   const std::string& text() const { return text_; }
 
   /// Where a character of the text stands; in a joint, behind the part in front.
-  Place place_of(size_t at) const {
+  Position place_of(size_t at) const {
     const auto behind = std::ranges::upper_bound(parts_, at, {}, &Part::offset);
     const Part& part = *std::prev(behind);
     return {part.place.line, part.place.column + std::min(at - part.offset, part.size)};
@@ -139,7 +139,7 @@ class NotationText {
  private:
   struct Part {
     size_t offset, size;
-    Place place;
+    Position place;
   };
 
   std::string text_;
@@ -169,7 +169,7 @@ class RulesReader {
     Setter set;
   };
 
-  [[noreturn]] void fail(Place at, const std::string& why) const {
+  [[noreturn]] void fail(Position at, const std::string& why) const {
     throw ConfigError(file_name_, ":", at.line, ":", at.column, ": ", why);
   }
 
@@ -309,7 +309,7 @@ class RulesReader {
   Value one_of_words(Reading& reading, std::span<const Word<Value>, kCount> words) const {
     std::vector<std::string_view> names;
     for (const auto& [name, meaning] : words) names.push_back(name);
-    const Place at = reading.place();
+    const Position at = reading.place();
     const std::string_view found = reading.at_end() ? std::string_view{} : reading.word().text;
     for (const auto& [name, meaning] : words) {
       if (name == found) return meaning;

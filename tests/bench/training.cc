@@ -87,7 +87,7 @@ class Contestant {
  private:
   std::unique_ptr<Net> net_;
   TrainContext context_;
-  Stopwatch watch_;
+  PhaseWatch watch_;
   std::optional<Stage> stage_;
   std::optional<EndlessLoader> loader_;
 };
@@ -117,7 +117,7 @@ const Speed& measured() {
     const machine::InterleavedOptions options{.seconds = 6};
     for (const machine::Work& work : works) machine::warm_up(work, options);
     std::vector<double> medians;
-    for (const machine::Samples& samples : machine::run_interleaved(works, options)) {
+    for (const machine::RunTimes& samples : machine::run_interleaved(works, options)) {
       medians.push_back(machine::summary_of(samples.runs).median);
     }
     return Speed{medians[0], medians[1], medians[2],

@@ -28,12 +28,12 @@ int removed(const Request& asked, int size, int wanted) {
   return limits_of(asked, size).removed(wanted);
 }
 
-TEST(Limits, KeepAtLeastOne) {
+TEST(GroupLimits, KeepAtLeastOne) {
   EXPECT_EQ(removed(request(0.99), 8, 8), 7);
   EXPECT_EQ(removed(request(0.99), 1, 1), 0);
 }
 
-TEST(Limits, HoldMinAndMaxRatio) {
+TEST(GroupLimits, HoldMinAndMaxRatio) {
   Request asked = request(0.5);
   asked.min_ratio = 0.25;
   asked.max_ratio = 0.6;
@@ -42,7 +42,7 @@ TEST(Limits, HoldMinAndMaxRatio) {
   EXPECT_EQ(removed(asked, 10, 9), 6);
 }
 
-TEST(Limits, RoundUpWhatStays) {
+TEST(GroupLimits, RoundUpWhatStays) {
   Request asked = request(0.5);
   asked.round_to = 8;
   EXPECT_EQ(removed(asked, 64, 32), 32);
@@ -52,14 +52,14 @@ TEST(Limits, RoundUpWhatStays) {
   EXPECT_EQ(removed(asked, 6, 5), 0);
 }
 
-TEST(Limits, KeepAtLeastSoMany) {
+TEST(GroupLimits, KeepAtLeastSoMany) {
   Request asked = request(0.99);
   asked.keep_at_least = 3;
   EXPECT_EQ(removed(asked, 8, 8), 5);
   EXPECT_EQ(removed(asked, 2, 2), 0);
 }
 
-TEST(Limits, LoseTheSameNumberOfEveryBlock) {
+TEST(GroupLimits, LoseTheSameNumberOfEveryBlock) {
   Request asked = request(0.5);
   asked.metric_blocks = 4;
   EXPECT_EQ(removed(asked, 16, 7), 4);
@@ -67,23 +67,23 @@ TEST(Limits, LoseTheSameNumberOfEveryBlock) {
   EXPECT_EQ(removed(asked, 24, 20), 12);
 }
 
-TEST(Limits, FewerIsTheNextThatIsAllowed) {
+TEST(GroupLimits, FewerIsTheNextThatIsAllowed) {
   Request asked = request(0.5);
   asked.round_to = 8;
   asked.min_ratio = 0.25;
-  const Limits limits = limits_of(asked, 64);
+  const GroupLimits limits = limits_of(asked, 64);
   EXPECT_EQ(limits.fewer(32), 24);
   EXPECT_EQ(limits.fewer(16), 16);
 }
 
-TEST(Limits, TheStricterHold) {
+TEST(GroupLimits, TheStricterHold) {
   Request first = request(0.5);
   first.min_ratio = 0.5;
   first.round_to = 4;
   Request second = request(0.5);
   second.max_ratio = 0.25;
   second.round_to = 6;
-  const Limits both = stricter(limits_of(first, 48), limits_of(second, 48));
+  const GroupLimits both = stricter(limits_of(first, 48), limits_of(second, 48));
   EXPECT_EQ(both.least, 12);
   EXPECT_EQ(both.most, 12);
   EXPECT_EQ(both.round_to, 12);

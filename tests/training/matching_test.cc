@@ -392,17 +392,17 @@ const std::vector<test::SeededWeight> kChainWeights = {
 
 TEST(Blocks, EndWhereLaterOnesRead) {
   const TextModel model(kChain, kChainWeights);
-  const std::vector<Block> one_each = blocks_of(model.graph(), 1);
+  const std::vector<TrainedBlock> one_each = blocks_of(model.graph(), 1);
   ASSERT_EQ(one_each.size(), 4U);
   EXPECT_EQ(names_of(model.graph(), one_each[1].values), (std::vector<std::string>{"c"}));
   EXPECT_EQ(one_each[1].weights, (std::set<std::string>{"W2", "B2"}));
-  const std::vector<Block> pairs = blocks_of(model.graph(), 2);
+  const std::vector<TrainedBlock> pairs = blocks_of(model.graph(), 2);
   ASSERT_EQ(pairs.size(), 2U);
   EXPECT_EQ(names_of(model.graph(), pairs[0].values), (std::vector<std::string>{"c"}))
       << "nothing behind the block reads a";
   EXPECT_EQ(pairs[0].weights, (std::set<std::string>{"B1", "B2", "W1", "W2"}));
   EXPECT_EQ(names_of(model.graph(), pairs[1].values), (std::vector<std::string>{"y"}));
-  const std::vector<Block> threes = blocks_of(model.graph(), 3);
+  const std::vector<TrainedBlock> threes = blocks_of(model.graph(), 3);
   EXPECT_EQ(names_of(model.graph(), threes[0].values), (std::vector<std::string>{"c", "e"}));
 }
 

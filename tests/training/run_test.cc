@@ -35,8 +35,8 @@ Recipe half_off(int epochs) {
   return recipe;
 }
 
-RunOptions quick() {
-  RunOptions options;
+TrainingRunOptions quick() {
+  TrainingRunOptions options;
   options.latency = false;
   return options;
 }

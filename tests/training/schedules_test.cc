@@ -31,8 +31,8 @@ Recipe recipe_with(PruningSchedule schedule) {
   return recipe;
 }
 
-RunOptions untimed() {
-  RunOptions options;
+TrainingRunOptions untimed() {
+  TrainingRunOptions options;
   options.latency = false;
   return options;
 }

@@ -45,7 +45,7 @@ void write_trace(const std::string& path, const std::vector<std::string>& texts)
   file.commit();
 }
 
-void Stopwatch::charge(double Phases::*phase, const char* name, Trace::Clock::time_point now) {
+void PhaseWatch::charge(double Phases::*phase, const char* name, Trace::Clock::time_point now) {
   phases_.*phase += std::chrono::duration<double>(now - since_).count();
   if (trace_ != nullptr) trace_->add(name, since_, now);
   since_ = now;

@@ -46,9 +46,9 @@ class Trace {
 void write_trace(const std::string& path, const std::vector<std::string>& texts);
 
 /// Attributes time to phases. `trace` may be null.
-class Stopwatch {
+class PhaseWatch {
  public:
-  explicit Stopwatch(Trace* trace) : trace_(trace), since_(Trace::Clock::now()) {}
+  explicit PhaseWatch(Trace* trace) : trace_(trace), since_(Trace::Clock::now()) {}
 
   /// Attributes the time since the last call to this phase.
   void charge(double Phases::*phase, const char* name,

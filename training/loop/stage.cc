@@ -97,7 +97,7 @@ torch_io::SyncBatchNorm::Sum Stage::sum_of_norms(const Batch& batch) const {
   return [ranks](const at::Tensor& x) { ranks->sum(x); };
 }
 
-at::Tensor Stage::step(const Batch& batch, Stopwatch& watch) {
+at::Tensor Stage::step(const Batch& batch, PhaseWatch& watch) {
   const double rate = learning_rate(settings_, step_, settings_.epochs * loader_.batches());
   set_learning_rate(*optimizer_, rate);
   if (fused_) fused_->set_rate(rate);
@@ -129,7 +129,7 @@ bool Stage::records() const {
 void Stage::record(const Batch& batch) {
   Recorded& recorded = recorded_.emplace();
   recorded.batch = {batch.inputs.clone(), batch.labels.clone(), batch.index, batch.of_all};
-  Stopwatch unwatched(nullptr);
+  PhaseWatch unwatched(nullptr);
   try {
     recorded.graph =
         std::make_unique<StepGraph>([&] { recorded.loss = compute(recorded.batch, unwatched); });
@@ -140,7 +140,7 @@ void Stage::record(const Batch& batch) {
   }
 }
 
-at::Tensor Stage::compute(const Batch& batch, Stopwatch& watch) {
+at::Tensor Stage::compute(const Batch& batch, PhaseWatch& watch) {
   const at::AutoGradMode gradients(true);
   const torch_io::SyncBatchNorm synced(sum_of_norms(batch));
   const int64_t samples = batch.labels.size(0);
@@ -183,7 +183,7 @@ double Stage::mean_of_ranks(const at::Tensor& sum, int64_t samples) const {
 EpochTimes Stage::run(int64_t shuffle) {
   net_.train(true);
   const StepStream stream(context_.device);
-  Stopwatch watch(context_.trace);
+  PhaseWatch watch(context_.trace);
   at::Tensor sum = at::zeros({}, at::TensorOptions(at::kDouble).device(context_.device));
   int64_t samples = 0;
   loader_.start(shuffle);

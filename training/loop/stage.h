@@ -55,7 +55,7 @@ class Stage {
   EpochTimes run(int64_t shuffle);
   /// One optimizer step, with its times attributed to phases. The network must be in training mode.
   /// @returns the batch's loss
-  at::Tensor step(const Batch& batch, Stopwatch& watch);
+  at::Tensor step(const Batch& batch, PhaseWatch& watch);
 
   /// As it is between steps.
   torch::optim::Optimizer& optimizer() {
@@ -69,7 +69,7 @@ class Stage {
  private:
   /// Forward and backward pass and the optimizer's step, all of which the device may do later.
   /// @returns the batch's loss
-  at::Tensor compute(const Batch& batch, Stopwatch& watch);
+  at::Tensor compute(const Batch& batch, PhaseWatch& watch);
   bool records() const;
   void record(const Batch& batch);
   at::Tensor loss(const Batch& batch);

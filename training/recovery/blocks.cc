@@ -46,14 +46,14 @@ class Boundaries {
 
 }  // namespace
 
-std::vector<Block> blocks_of(const Graph& graph, size_t layers) {
+std::vector<TrainedBlock> blocks_of(const Graph& graph, size_t layers) {
   const std::vector<FitLayer> all = fit_layers(graph);
   const Boundaries boundaries(graph, all, layers);
-  std::vector<Block> blocks;
+  std::vector<TrainedBlock> blocks;
   IdVector<NodeId, bool> done(graph.nodes.size(), false);
   std::set<std::string> trained;
   for (size_t begin = 0, b = 0; begin < all.size(); begin += layers, ++b) {
-    Block block;
+    TrainedBlock block;
     for (size_t l = begin; l < std::min(begin + layers, all.size()); ++l) {
       const ValueId answer = all[l].answer;
       if (boundaries.is_read_behind(answer, b) && !contains(block.values, answer)) {

@@ -9,13 +9,13 @@
 
 namespace parsimony::training {
 
-struct Block {
+struct TrainedBlock {
   std::vector<ValueId> values;    ///< layers' answers that are read behind the block
   std::set<std::string> weights;  ///< that these need, and no earlier block does
 };
 
 /// Cuts a network into blocks of about `layers` layers each, in the order of computation. What
 /// follows the last layer belongs to none.
-std::vector<Block> blocks_of(const Graph& graph, size_t layers = 8);
+std::vector<TrainedBlock> blocks_of(const Graph& graph, size_t layers = 8);
 
 }  // namespace parsimony::training

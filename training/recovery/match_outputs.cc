@@ -449,7 +449,7 @@ Matched match_outputs(const Graph& dense, SmallNetwork& small,
 
 int match_blocks(const Graph& dense, SmallNetwork& small, const std::vector<std::string>& fixed,
                  const MatchData& data, const MatchSettings& settings) {
-  const std::vector<Block> blocks = blocks_of(small.graph());
+  const std::vector<TrainedBlock> blocks = blocks_of(small.graph());
   MatchSettings each = settings;
   each.epochs = std::max(1, settings.epochs / kBlockShare);
   each.minutes = settings.minutes * kBlocksMinutes / static_cast<double>(blocks.size());

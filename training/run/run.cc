@@ -107,7 +107,7 @@ std::string run_key(const LedgerOrigin::Model& model, const Dataset& data,
 }
 
 TrainingRun::TrainingRun(const std::function<std::unique_ptr<Net>()>& make, const Dataset& data,
-                         const Recipe& recipe, RunOptions options)
+                         const Recipe& recipe, TrainingRunOptions options)
     : data_(data),
       recipe_(recipe),
       options_(std::move(options)),

@@ -36,7 +36,7 @@ struct Step {
   bool ends_stage() const { return epoch + 1 == epochs; }
 };
 
-struct RunOptions {
+struct TrainingRunOptions {
   c10::Device device{c10::kCPU};
   bool channels_last = false;
   bool verify = true;                ///< prove every cut
@@ -60,7 +60,7 @@ class TrainingRun {
   /// Seeds libtorch's generator; `make` creates the network, with new weights if it has none.
   /// `data` must outlive the run.
   TrainingRun(const std::function<std::unique_ptr<Net>()>& make, const Dataset& data,
-              const Recipe& recipe, RunOptions options);
+              const Recipe& recipe, TrainingRunOptions options);
   TrainingRun(const TrainingRun&) = delete;  // stages refer to it
   TrainingRun& operator=(const TrainingRun&) = delete;
 
@@ -104,7 +104,7 @@ class TrainingRun {
 
   const Dataset& data_;
   Recipe recipe_;
-  RunOptions options_;
+  TrainingRunOptions options_;
   TrainContext context_;
   std::unique_ptr<Net> net_;
   std::unique_ptr<Net> dense_;  ///< the teacher, if no other is given

@@ -149,7 +149,7 @@ class Sweep {
   }
 
   void train(const Task& task) {
-    RunOptions run_options = options_.run;
+    TrainingRunOptions run_options = options_.run;
     run_options.say = [&](const std::string& line) { say(task.number + "   " + line); };
     const std::string own = path("checkpoints", task.key);
     run_options.scratch = own + ".model";

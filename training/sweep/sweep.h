@@ -29,7 +29,7 @@ std::vector<SweepPoint> points_of(const Recipe& recipe);
 Recipe at_point(const Recipe& recipe, const SweepPoint& point);
 
 struct SweepOptions {
-  RunOptions run;
+  TrainingRunOptions run;
   std::string folder;  ///< of the ledger; also models/, and checkpoints while they are needed
   Shard shard;
   LedgerOrigin origin;
