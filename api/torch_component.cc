@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <mutex>
@@ -90,6 +91,10 @@ const TorchComponentEntry& load() {
   if (std::string_view(entry.version) != PARSIMONY_VERSION) {
     throw bad_component(path, "it belongs to parsimony " + std::string(entry.version) +
                                   ", this is " PARSIMONY_VERSION "; reinstall both");
+  }
+  if (std::strcmp(entry.interface, torch_interface()) != 0) {
+    throw bad_component(path, "it belongs to another build of parsimony " PARSIMONY_VERSION
+                              "; build or install both together");
   }
   if (!own_operators().empty()) entry.component->add_own_operators(own_operators());
   return entry;

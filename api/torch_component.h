@@ -25,7 +25,8 @@ namespace parsimony {
 /// The component's side is cli/torch/component.cc. Signatures use only the standard library and
 /// rooms below torch_io. Parsimony's errors propagate unchanged.
 ///
-/// To add a method: declare it here, define it there.
+/// To add a method: declare it here, define it there. What was built before is then refused, see
+/// torch_interface().
 class TorchComponent : public Engine {
  public:
   std::string name() const override { return "libtorch"; }
@@ -87,17 +88,22 @@ class TorchCommands;
 /// What the component's only symbol, `parsimony_libtorch`, points to. `version` keeps its
 /// place in all versions.
 struct TorchComponentEntry {
-  const char* version = "";  ///< must equal the command's version
+  const char* version = "";    ///< must equal the command's version
+  const char* interface = "";  ///< must equal torch_interface()
   TorchComponent* component = nullptr;
   cli::TorchCommands* commands = nullptr;  ///< further functions for the command
 };
+
+/// A hash of this header, of cli/torch_commands.h and of all of ours that they include: calls
+/// across the border rely on the layout of what these declare.
+const char* torch_interface();
 
 constexpr const char* kTorchComponentSymbol = "parsimony_libtorch";
 
 /// The component, loaded by the first call. Before that, OpenBLAS is configured to use the best
 /// kernels of the processor, and OpenMP's threads to sleep while they wait; both unless set in the
 /// environment.
-/// @throws UnsupportedError if it is missing or has another version
+/// @throws UnsupportedError if it is missing, or of another version or build
 TorchComponent& torch_component();
 /// The same with the command's functions.
 const TorchComponentEntry& torch_component_entry();

@@ -139,6 +139,21 @@ function(parsimony_component folder)
   add_dependencies(parsimony parsimony_component)
 endfunction()
 
+# parsimony_hash_interface(TARGET HEADER): gives the target torch_interface(), a hash of the header and
+# of all of ours that it includes. PARSIMONY_INTERFACE_HASH is its source file.
+function(parsimony_hash_interface target header)
+  set(output "${PROJECT_BINARY_DIR}/torch_interface.cc")
+  add_custom_command(OUTPUT "${output}"
+    COMMAND "${CMAKE_COMMAND}" "-DROOT=${PROJECT_SOURCE_DIR}" "-DENTRY=${header}"
+      "-DOUTPUT=${output}" "-DDEPFILE=${output}.d" -P "${PROJECT_SOURCE_DIR}/cmake/HashInterface.cmake"
+    DEPENDS "${PROJECT_SOURCE_DIR}/cmake/HashInterface.cmake"
+    DEPFILE "${output}.d"
+    COMMENT "Hashing the interface of the libtorch component" VERBATIM)
+  set_source_files_properties("${output}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  target_sources(${target} PRIVATE "${output}")
+  set(PARSIMONY_INTERFACE_HASH "${output}" PARENT_SCOPE)
+endfunction()
+
 # One executable per .cc file of a folder, linked with every room and with a library of the
 # folder's support/, if there is one. EXCEPT: the names of files that are no such programs.
 function(parsimony_programs folder)

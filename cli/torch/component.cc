@@ -160,6 +160,7 @@ extern "C" const parsimony::TorchComponentEntry* parsimony_libtorch();
 
 const parsimony::TorchComponentEntry* parsimony_libtorch() {
   static parsimony::component::Component component;
-  static const parsimony::TorchComponentEntry entry{PARSIMONY_VERSION, &component, &component};
+  static const parsimony::TorchComponentEntry entry{PARSIMONY_VERSION, parsimony::torch_interface(),
+                                                    &component, &component};
   return &entry;
 }

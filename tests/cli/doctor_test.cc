@@ -74,6 +74,12 @@ TEST(Component, OfAnotherVersionIsRefused) {
   EXPECT_NE(outcome.out.find("it belongs to parsimony "), std::string::npos) << outcome.out;
 }
 
+TEST(Component, OfAnotherBuildIsRefused) {
+  const Outcome outcome = Workplace().run("doctor --json", fake({{"FAKE_INTERFACE", "1"}}));
+  EXPECT_NE(outcome.out.find("it belongs to another build of parsimony "), std::string::npos)
+      << outcome.out;
+}
+
 TEST(Component, ThatIsNoneIsRefused) {
   const Workplace place;
   place.write("parsimony_torch.so", "no library");

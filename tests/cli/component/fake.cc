@@ -160,6 +160,8 @@ const parsimony::TorchComponentEntry* parsimony_libtorch() {
   entry.component = &fake;
   entry.commands = &fake;
   entry.version = PARSIMONY_VERSION;
+  entry.interface = parsimony::torch_interface();
   if (!parsimony::test::variable("FAKE_VERSION").empty()) entry.version = "0.0.9";
+  if (!parsimony::test::variable("FAKE_INTERFACE").empty()) entry.interface = "another";
   return &entry;
 }
