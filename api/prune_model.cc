@@ -124,21 +124,23 @@ class ModelPruning {
 
   /// The network is gone when it has run; both are in memory if they are small.
   Pending running(std::unique_ptr<Network> masked) {
-    const auto run = [this](const Graph& graph, Network& original) {
-      return Reference(graph, result_.pruning.analysis.probe, plan_of_it(), original,
-                       options_.proof, options_.sample);
-    };
+    const Probe& probe = result_.pruning.analysis.probe;
     if (!engine_->executes_graphs() && is_small()) {
       LiteralMemory memory;
       Graph graph = model_.graph();
       own_literals(graph, memory);
-      return std::async(std::launch::async,
-                        [run, graph = std::move(graph), memory = std::move(memory),
-                         masked = std::move(masked)] { return run(graph, *masked); });
+      // All is the thread's own: meanwhile the model is edited and the result filled in.
+      return std::async(
+          std::launch::async,
+          [probe, plan = plan_of_it(), proof = options_.proof, sample = options_.sample,
+           graph = std::move(graph), memory = std::move(memory), masked = std::move(masked)] {
+            return Reference(graph, probe, plan, *masked, proof, sample);
+          });
     }
     std::promise<Reference> now;
     try {
-      now.set_value(run(model_.graph(), *masked));
+      now.set_value(
+          Reference(model_.graph(), probe, plan_of_it(), *masked, options_.proof, options_.sample));
     } catch (...) {
       now.set_exception(std::current_exception());
     }
