@@ -268,8 +268,8 @@ class FitLayerFinder {
       if (seen[v]) continue;
       seen[v] = true;
       const NodeId producer = producer_[v];
-      if (producer == kNone) continue;
-      if (producer > node && matrix_of(producer).layer) return true;
+      if (producer == kNone || producer <= node) continue;  // nodes stand behind what they read
+      if (matrix_of(producer).layer) return true;
       for_each_read(graph_, graph_.node(producer), [&](ValueId read) { open.push_back(read); });
     }
     return false;
