@@ -42,7 +42,7 @@ foreach(room IN LISTS PARSIMONY_ROOMS)
 endforeach()
 if(TARGET parsimony)
   install(TARGETS parsimony COMPONENT command)
-  install(FILES "${PROJECT_SOURCE_DIR}/api/networks.zip" COMPONENT command
+  install(FILES "${PROJECT_SOURCE_DIR}/share/networks.zip" COMPONENT command
     DESTINATION "${CMAKE_INSTALL_LIBDIR}/parsimony")
   # Manual pages and completions, by the command itself.
   install(CODE "

@@ -108,7 +108,7 @@ function(parsimony_command folder)
   parsimony_warnings(parsimony)
   # The graphs that checkpoints are recognised by; see api/known_networks.h.
   get_filename_component(place "${PROJECT_BINARY_DIR}/bin/${PARSIMONY_COMPONENT_FROM_BIN}" ABSOLUTE)
-  configure_file("${PROJECT_SOURCE_DIR}/api/networks.zip" "${place}/networks.zip" COPYONLY)
+  configure_file("${PROJECT_SOURCE_DIR}/share/networks.zip" "${place}/networks.zip" COPYONLY)
 endfunction()
 
 # Where the command looks for its component, from the folder that it lies in: the same in the build

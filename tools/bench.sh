@@ -6,9 +6,9 @@
 #                                live_resnet50 training; "decoder" needs 7 GB of disk
 #   tools/bench.sh check [--filter REGEX]
 #                                every stage and inner loop, as a multiple of a yardstick's time in
-#                                the same run, against tests/bench/baseline.json; 1 if one is slower
+#                                the same run, against bench/baseline.json; 1 if one is slower
 #   tools/bench.sh check --update [--runs N]
-#                                measures N times (7) and writes tests/bench/baseline.json
+#                                measures N times (7) and writes bench/baseline.json
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -21,7 +21,7 @@ cmake --preset release -DPARSIMONY_TESTS=OFF -B build/bench >/dev/null
 if [ "${1:-}" = check ]; then
   shift
   cmake --build build/bench --target bench_check -- --quiet
-  exec build/bench/tests/bench/bench_check "$@"
+  exec build/bench/bench/bench_check "$@"
 fi
 cmake --build build/bench -- --quiet
 
@@ -29,6 +29,6 @@ cmake --build build/bench -- --quiet
 status=0
 for name in "$@"; do
   echo "== $name"
-  "build/bench/tests/bench/bench_$name" --benchmark_counters_tabular=false || status=1
+  "build/bench/bench/bench_$name" --benchmark_counters_tabular=false || status=1
 done
 exit "$status"

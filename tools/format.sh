@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 
 sources() {
   rooms=$(sed -n '/^[a-z]/s/[ /].*//p' cmake/rooms.txt | sort -u)
-  find $rooms tests examples \
+  find $rooms tests bench examples \
     \( -name '*.h' -o -name '*.cc' \) -type f 2>/dev/null | sort
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes api/networks.zip: the graphs, without weights, of networks whose checkpoints `parsimony`
+"""Writes share/networks.zip: the graphs, without weights, of networks whose checkpoints `parsimony`
 prunes alone: torchvision's for classification, and ResNets for CIFAR as most repositories have them.
 
-    tools/networks.py [--command build/release/bin/parsimony] [--output api/networks.zip] [NAME ...]
+    tools/networks.py [--command build/release/bin/parsimony] [--output share/networks.zip] [NAME ...]
     tools/networks.py --check [NAME ...]
 
 With names only those are written. --check prunes checkpoints of random weights instead, alone, and
@@ -161,7 +161,7 @@ def check(names, command):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--command", default="build/release/bin/parsimony")
-    parser.add_argument("--output", default="api/networks.zip")
+    parser.add_argument("--output", default="share/networks.zip")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("names", nargs="*", metavar="NAME")
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-#include "tests/bench/support/loops.h"
+#include "bench/support/loops.h"
 
 #include <benchmark/benchmark.h>
 

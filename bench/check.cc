@@ -18,15 +18,15 @@
 #include <string>
 #include <vector>
 
+#include "bench/support/baseline.h"
+#include "bench/support/loops.h"
+#include "bench/support/models.h"
+#include "bench/support/pipeline.h"
+#include "bench/support/process.h"
+#include "bench/support/stages.h"
+#include "bench/support/yardstick.h"
 #include "parsimony/base/files.h"
 #include "parsimony/engines/machine/processor.h"
-#include "tests/bench/support/baseline.h"
-#include "tests/bench/support/loops.h"
-#include "tests/bench/support/models.h"
-#include "tests/bench/support/pipeline.h"
-#include "tests/bench/support/process.h"
-#include "tests/bench/support/stages.h"
-#include "tests/bench/support/yardstick.h"
 
 namespace parsimony::bench {
 namespace {
@@ -203,7 +203,7 @@ void print(const std::vector<Comparison>& comparisons) {
 }
 
 struct Options {
-  std::string baseline = "tests/bench/baseline.json";
+  std::string baseline = "bench/baseline.json";
   std::string filter = ".";
   bool update = false;
   int runs = 7;

@@ -1,13 +1,13 @@
-#include "tests/bench/support/decoder.h"
+#include "bench/support/decoder.h"
 
 #include <Eigen/Core>
 #include <cmath>
 #include <cstring>
 #include <functional>
 
-#include "tests/bench/support/builder.h"
-#include "tests/bench/support/external_writer.h"
-#include "tests/bench/support/models.h"
+#include "bench/support/builder.h"
+#include "bench/support/external_writer.h"
+#include "bench/support/models.h"
 
 namespace parsimony::bench {
 namespace {

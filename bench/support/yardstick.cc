@@ -1,11 +1,11 @@
-#include "tests/bench/support/yardstick.h"
+#include "bench/support/yardstick.h"
 
 #include <benchmark/benchmark.h>
 
 #include <cstring>
 #include <unordered_map>
 
-#include "tests/bench/support/pipeline.h"
+#include "bench/support/pipeline.h"
 
 namespace parsimony::bench {
 namespace {

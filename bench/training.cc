@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/support/limits.h"
 #include "examples/models/cifar_cnn.h"
 #include "parsimony/configs/config.h"
 #include "parsimony/engines/timing.h"
@@ -19,7 +20,6 @@
 #include "parsimony/training/loop/device.h"
 #include "parsimony/training/loop/stage.h"
 #include "parsimony/training/net/live_net.h"
-#include "tests/bench/support/limits.h"
 
 namespace parsimony::bench {
 namespace {

@@ -1,4 +1,4 @@
-#include "tests/bench/support/limits.h"
+#include "bench/support/limits.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -8,14 +8,14 @@
 #include <map>
 #include <string>
 
+#include "bench/support/limits.h"
+#include "bench/support/loops.h"
+#include "bench/support/models.h"
+#include "bench/support/pipeline.h"
+#include "bench/support/process.h"
+#include "bench/support/stages.h"
+#include "bench/support/yardstick.h"
 #include "parsimony/onnx_io/reader.h"
-#include "tests/bench/support/limits.h"
-#include "tests/bench/support/loops.h"
-#include "tests/bench/support/models.h"
-#include "tests/bench/support/pipeline.h"
-#include "tests/bench/support/process.h"
-#include "tests/bench/support/stages.h"
-#include "tests/bench/support/yardstick.h"
 
 namespace parsimony::bench {
 namespace {

@@ -4,7 +4,7 @@
 //
 //   bench_decoder [--keep FOLDER]    with --keep it only writes FOLDER/in.onnx and
 //   FOLDER/in.onnx.data
-#include "tests/bench/support/decoder.h"
+#include "bench/support/decoder.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/bench/support/limits.h"
-#include "tests/bench/support/models.h"
-#include "tests/bench/support/process.h"
+#include "bench/support/limits.h"
+#include "bench/support/models.h"
+#include "bench/support/process.h"
 
 namespace parsimony::bench {
 namespace {

@@ -1,4 +1,4 @@
-#include "tests/bench/support/pipeline.h"
+#include "bench/support/pipeline.h"
 
 #include "parsimony/api/apply.h"
 #include "parsimony/onnx_io/editor.h"

@@ -1,14 +1,14 @@
-#include "tests/bench/support/stages.h"
+#include "bench/support/stages.h"
 
 #include <optional>
 
+#include "bench/support/pipeline.h"
 #include "parsimony/api/apply.h"
 #include "parsimony/graph/elements.h"
 #include "parsimony/onnx_io/editor.h"
 #include "parsimony/onnx_io/reader.h"
 #include "parsimony/pruners/allocate.h"
 #include "parsimony/speedup/make_plan.h"
-#include "tests/bench/support/pipeline.h"
 
 namespace parsimony::bench {
 namespace {

@@ -4,10 +4,10 @@
 #include <limits>
 #include <memory>
 
-#include "tests/bench/support/limits.h"
-#include "tests/bench/support/models.h"
-#include "tests/bench/support/pipeline.h"
-#include "tests/bench/support/process.h"
+#include "bench/support/limits.h"
+#include "bench/support/models.h"
+#include "bench/support/pipeline.h"
+#include "bench/support/process.h"
 
 namespace parsimony::bench {
 namespace {

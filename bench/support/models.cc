@@ -1,4 +1,4 @@
-#include "tests/bench/support/models.h"
+#include "bench/support/models.h"
 
 #include <stdlib.h>  // mkdtemp
 
@@ -7,8 +7,8 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "tests/bench/support/builder.h"
-#include "tests/bench/support/external_writer.h"
+#include "bench/support/builder.h"
+#include "bench/support/external_writer.h"
 
 namespace parsimony::bench {
 namespace fs = std::filesystem;

@@ -1,7 +1,7 @@
 // A training step of a small CNN, batch 64, by threads and memory layout: what the machine's BLAS,
 // its kernel and the number of threads cost. Which BLAS that is, the environment says:
 //
-//     OPENBLAS_CORETYPE=Haswell build/bench/tests/bench/bench_training_step
+//     OPENBLAS_CORETYPE=Haswell build/bench/bench/bench_training_step
 #include <ATen/Parallel.h>
 #include <benchmark/benchmark.h>
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "tests/bench/support/limits.h"
-#include "tests/bench/support/models.h"
-#include "tests/bench/support/process.h"
+#include "bench/support/limits.h"
+#include "bench/support/models.h"
+#include "bench/support/process.h"
 
 namespace parsimony::bench {
 namespace {

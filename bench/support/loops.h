@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/bench/support/yardstick.h"
+#include "bench/support/yardstick.h"
 
 namespace parsimony::bench {
 

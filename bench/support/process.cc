@@ -1,4 +1,4 @@
-#include "tests/bench/support/process.h"
+#include "bench/support/process.h"
 
 #include <fcntl.h>
 #include <spawn.h>

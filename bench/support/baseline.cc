@@ -1,4 +1,4 @@
-#include "tests/bench/support/baseline.h"
+#include "bench/support/baseline.h"
 
 #include <algorithm>
 #include <cmath>

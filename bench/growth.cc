@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <limits>
 
+#include "bench/support/limits.h"
+#include "bench/support/models.h"
+#include "bench/support/pipeline.h"
+#include "bench/support/process.h"
 #include "parsimony/onnx_io/reader.h"
 #include "parsimony/report/explain.h"
 #include "parsimony/report/inspect.h"
-#include "tests/bench/support/limits.h"
-#include "tests/bench/support/models.h"
-#include "tests/bench/support/pipeline.h"
-#include "tests/bench/support/process.h"
 
 namespace parsimony::bench {
 namespace {

@@ -7,10 +7,10 @@
 #include <chrono>
 #include <limits>
 
+#include "bench/support/limits.h"
 #include "examples/models/resnet.h"
 #include "parsimony/configs/config.h"
 #include "parsimony/torch_io/prune.h"
-#include "tests/bench/support/limits.h"
 
 namespace parsimony::bench {
 namespace {

@@ -1,4 +1,4 @@
-#include "tests/bench/support/builder.h"
+#include "bench/support/builder.h"
 
 #include <cmath>
 #include <cstring>

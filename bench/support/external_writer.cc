@@ -1,4 +1,4 @@
-#include "tests/bench/support/external_writer.h"
+#include "bench/support/external_writer.h"
 
 #include <Eigen/Core>
 #include <algorithm>
