@@ -1,8 +1,10 @@
 # How rooms, the command, benchmarks and fuzzers become targets.
 
 # `#include "parsimony/graph/graph.h"` reads the same here, in a fresh clone and where we are
-# installed: include/parsimony/ has a link to each room.
+# installed: include/parsimony/ has a link to each room that is a library. What only the command has,
+# its own files and the networks that it knows, has links in cmake/command/parsimony/.
 set(PARSIMONY_INCLUDE_ROOT "${PROJECT_SOURCE_DIR}/include")
+set(PARSIMONY_COMMAND_INCLUDE_ROOT "${PROJECT_SOURCE_DIR}/cmake/command")
 
 # Warnings stay private: they must not reach a user who links us. Those that are silenced are
 # wrong about std::string with optimisation on (GCC bugs 105329 and 105651) and, where the address
@@ -99,6 +101,7 @@ function(parsimony_command folder)
   list(TRANSFORM rooms PREPEND parsimony::)
   add_executable(parsimony ${sources})
   target_link_libraries(parsimony PRIVATE ${rooms} ${ARGN})
+  target_include_directories(parsimony PRIVATE "${PARSIMONY_COMMAND_INCLUDE_ROOT}")
   # ONNX's checker serves the component only.
   target_link_options(parsimony PRIVATE LINKER:--as-needed)
   parsimony_allocator(parsimony)
@@ -125,6 +128,7 @@ function(parsimony_component folder)
   list(TRANSFORM rooms PREPEND parsimony::)
   add_library(parsimony_component MODULE ${sources})
   target_link_libraries(parsimony_component PRIVATE ${rooms})
+  target_include_directories(parsimony_component PRIVATE "${PARSIMONY_COMMAND_INCLUDE_ROOT}")
   target_compile_definitions(parsimony_component PRIVATE PARSIMONY_VERSION="${PROJECT_VERSION}")
   get_filename_component(place "${PROJECT_BINARY_DIR}/bin/${PARSIMONY_COMPONENT_FROM_BIN}" ABSOLUTE)
   # One symbol leaves it: the command has rooms of the same names.

@@ -11,7 +11,7 @@
 #include <cmath>
 #include <vector>
 
-#include "parsimony/examples/models/causal_attention.h"
+#include "causal_attention.h"
 
 namespace examples {
 

@@ -12,7 +12,7 @@
 #include <cmath>
 #include <vector>
 
-#include "parsimony/examples/models/causal_attention.h"
+#include "causal_attention.h"
 
 namespace examples {
 
