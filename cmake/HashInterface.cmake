@@ -1,23 +1,8 @@
 # Run as a script: writes OUTPUT, a C++ source with a hash of the header ENTRY in ROOT and of all of
 # ours that it includes, and DEPFILE, which names them.
 
-cmake_minimum_required(VERSION 3.25)
-
-set(open "${ENTRY}")
-set(known)
-while(open)
-  list(POP_FRONT open header)
-  if(header IN_LIST known)
-    continue()
-  endif()
-  list(APPEND known "${header}")
-  file(STRINGS "${ROOT}/${header}" lines REGEX "^#include \"parsimony/")
-  foreach(line IN LISTS lines)
-    string(REGEX REPLACE "^#include \"parsimony/([^\"]+)\".*" "\\1" other "${line}")
-    list(APPEND open "${other}")
-  endforeach()
-endwhile()
-list(SORT known)
+include("${CMAKE_CURRENT_LIST_DIR}/IncludedHeaders.cmake")
+parsimony_included_headers(known "${ROOT}" "${ENTRY}")
 set(sums)
 foreach(header IN LISTS known)
   file(SHA256 "${ROOT}/${header}" sum)

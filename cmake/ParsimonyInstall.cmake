@@ -29,17 +29,26 @@ get_property(PARSIMONY_ROOMS GLOBAL PROPERTY PARSIMONY_ROOMS)
 set(core ${PARSIMONY_ROOMS})
 list(REMOVE_ITEM core ${PARSIMONY_TORCH_ROOMS})
 parsimony_library(parsimony EXPORT parsimonyTargets OUTPUT parsimony ROOMS ${core})
+set(absent "^$")
 if(PARSIMONY_TORCH)
   set(around ${PARSIMONY_ROOMS})
   list(REMOVE_ITEM around ${core})
   parsimony_library(torch EXPORT parsimonyTorchTargets OUTPUT parsimony_torch ROOMS ${around}
     DEPENDS parsimony_library_parsimony)
+else()
+  list(JOIN PARSIMONY_TORCH_ROOMS "|" absent)
+  set(absent "^(${absent})/")
 endif()
-foreach(room IN LISTS PARSIMONY_ROOMS)
-  install(DIRECTORY "${PROJECT_SOURCE_DIR}/${room}/" COMPONENT dev
-    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/parsimony/${room}"
-    FILES_MATCHING PATTERN "*.h" PATTERN "*_impl.h" EXCLUDE)
-endforeach()
+install(CODE "
+  include(\"${PROJECT_SOURCE_DIR}/cmake/IncludedHeaders.cmake\")
+  file(STRINGS \"${PROJECT_SOURCE_DIR}/cmake/public_headers.txt\" headers REGEX \"^[a-z]\")
+  list(FILTER headers EXCLUDE REGEX \"${absent}\")
+  parsimony_included_headers(headers \"${PARSIMONY_INCLUDE_ROOT}/parsimony\" \${headers})
+  foreach(header IN LISTS headers)
+    get_filename_component(folder \"\${header}\" DIRECTORY)
+    file(INSTALL \"${PARSIMONY_INCLUDE_ROOT}/parsimony/\${header}\"
+      DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}/parsimony/\${folder}\")
+  endforeach()" COMPONENT dev)
 if(TARGET parsimony)
   install(TARGETS parsimony COMPONENT command)
   install(FILES "${PROJECT_SOURCE_DIR}/share/networks.zip" COMPONENT command

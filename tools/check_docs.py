@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every relative link in a document leads to a file; 1 if not."""
+"""Relative links in documents lead to files, and documents and examples include public headers only; 1 if not."""
 
 import pathlib
 import re
@@ -16,7 +16,18 @@ def dead_links(path):
     return [to for to in targets if not re.match("[a-z]+:", to) and not (path.parent / to).exists()]
 
 
+INCLUDE = re.compile(r'#include [<"]parsimony/([^>"]+)')
+PUBLIC = re.findall("^[a-z].*", (ROOT / "cmake" / "public_headers.txt").read_text(), re.MULTILINE)
+
+
+def private_headers(path):
+    return [name for name in INCLUDE.findall(path.read_text()) if name not in PUBLIC]
+
+
 documents = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
 faults = [f"docs: {path.relative_to(ROOT)}: no {to}" for path in documents for to in dead_links(path)]
+sources = [*(ROOT / "examples").rglob("*.[ch]*"), *(ROOT / "tests" / "consumer").glob("*.cc")]
+readers = [ROOT / "README.md", *(ROOT / "docs" / "guide").rglob("*.md"), *sources]
+faults += [f"docs: {path.relative_to(ROOT)}: {name} is private" for path in readers for name in private_headers(path)]
 print("".join(f"{fault}\n" for fault in faults), end="", file=sys.stderr)
 sys.exit(1 if faults else 0)

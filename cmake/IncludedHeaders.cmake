@@ -1,0 +1,31 @@
+cmake_minimum_required(VERSION 3.25)
+
+# parsimony_included_headers(OUT ROOT header...): the headers, and all of ours that they include in turn, sorted,
+# by their paths in ROOT.
+function(parsimony_included_headers out root)
+  set(open ${ARGN})
+  set(known)
+  while(open)
+    list(POP_FRONT open header)
+    if(header IN_LIST known)
+      continue()
+    endif()
+    list(APPEND known "${header}")
+    file(STRINGS "${root}/${header}" lines REGEX "^#include \"parsimony/")
+    foreach(line IN LISTS lines)
+      string(REGEX REPLACE "^#include \"parsimony/([^\"]+)\".*" "\\1" other "${line}")
+      list(APPEND open "${other}")
+    endforeach()
+  endwhile()
+  list(SORT known)
+  set(${out} ${known} PARENT_SCOPE)
+endfunction()
+
+# Run as a script: prints those of HEADERS, a file that names some, line by line, in ROOT.
+if(CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)
+  file(STRINGS "${HEADERS}" named REGEX "^[a-z]")
+  parsimony_included_headers(headers "${ROOT}" ${named})
+  foreach(header IN LISTS headers)
+    execute_process(COMMAND "${CMAKE_COMMAND}" -E echo "${header}")
+  endforeach()
+endif()
