@@ -238,7 +238,7 @@ function(parsimony_fuzzers folder)
   set(torch_io "${PROJECT_SOURCE_DIR}/torch_io")
   file(GLOB readers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/training/data/*.cc"
     "${torch_io}/exported/*.cc")
-  list(FILTER readers EXCLUDE REGEX "/(declared_sizes|draft|rewrite|tensors).cc$")
+  list(FILTER readers EXCLUDE REGEX "/(draft|rewrite).cc$")
   add_library(fuzz_readers STATIC ${readers} "${torch_io}/script/archive.cc"
     "${torch_io}/errors.cc" "${torch_io}/tensor.cc" "${torch_io}/newer_operators.cc")
   # Of some classes libtorch hides what the check of virtual tables wants.

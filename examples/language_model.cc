@@ -6,7 +6,7 @@
 #include <parsimony/torch_io/prune.h>
 #include <parsimony/training/data/dataset.h>
 #include <parsimony/training/loader/loader.h>
-#include <parsimony/training/loop/class_rows.h>
+#include <parsimony/training/loop/target_loss.h>
 #include <parsimony/training/recovery/recover.h>
 #include <torch/optim/adamw.h>
 

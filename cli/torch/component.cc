@@ -13,7 +13,6 @@
 #include "parsimony/torch_io/machine/threads.h"
 #include "parsimony/torch_io/network.h"
 #include "parsimony/torch_io/observe.h"
-#include "parsimony/torch_io/script/model.h"
 #include "parsimony/torch_io/script/script_file.h"
 #include "parsimony/training/ranks/examine.h"
 #include "parsimony/training/recovery/recover.h"

@@ -17,7 +17,6 @@
 #include "parsimony/onnx_io/reader.h"
 #include "parsimony/torch_io/network.h"
 #include "parsimony/torch_io/script/editor.h"
-#include "parsimony/torch_io/script/model.h"
 #include "tests/support/fixture.h"
 #include "tests/support/same_bytes.h"
 #include "tests/torch_io/script_support.h"

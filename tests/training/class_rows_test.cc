@@ -1,12 +1,11 @@
 // Which axis of an output has the classes.
-#include "parsimony/training/loop/class_rows.h"
-
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <string>
 
+#include "parsimony/training/loop/target_loss.h"
 #include "tests/support/message_of.h"
 
 namespace parsimony::training {

@@ -49,13 +49,9 @@ struct Draft {
   std::map<std::string, std::string> placeholders;  ///< as in the program, with those added
 };
 
-// tensors.cc
-
 /// Gives the program the tensors that the edits added and takes those that nothing reads any more;
 /// returns what its archive then holds.
 std::vector<NamedTensor> settle_tensors(Draft& draft);
-
-// declared_sizes.cc
 
 /// Brings the declared sizes of tensors and results up to date, given the calls by their steps.
 void settle_sizes(Draft& draft, const std::map<size_t, torch::jit::Node*>& calls);

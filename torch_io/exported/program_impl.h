@@ -14,7 +14,11 @@
 #include "parsimony/graph/input_spec.h"
 #include "parsimony/torch_io/exported/archive_impl.h"
 
-namespace parsimony::torch_io::exported {
+namespace parsimony::torch_io {
+
+struct EditedScript;
+
+namespace exported {
 
 /// A node of the program.
 struct Step {
@@ -54,4 +58,10 @@ std::optional<size_t> step_of(const torch::jit::Node& node);
 /// "layer1.0.weight" for the value of an attribute; empty for others.
 std::string attribute_path(const torch::jit::Value& value);
 
-}  // namespace parsimony::torch_io::exported
+/// Writes the archive with the edited program, and with the tensors of `small`.
+/// @throws UnsupportedError if the program has no form for a change; IoError
+void write_edited(const Archive& archive, const Program& program, const EditedScript& edited,
+                  const torch::jit::Module& small, const std::string& path);
+
+}  // namespace exported
+}  // namespace parsimony::torch_io

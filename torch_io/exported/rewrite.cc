@@ -9,7 +9,7 @@
 
 #include "parsimony/torch_io/errors.h"
 #include "parsimony/torch_io/exported/draft_impl.h"
-#include "parsimony/torch_io/exported/rewrite_impl.h"
+#include "parsimony/torch_io/exported/program_impl.h"
 #include "parsimony/torch_io/script/nodes.h"
 
 namespace parsimony::torch_io::exported {

@@ -11,7 +11,6 @@
 #include "parsimony/torch_io/newer_operators.h"
 
 namespace parsimony::torch_io::exported {
-
 namespace {
 
 constexpr auto kTypeRows = std::to_array<TypeRow>({

@@ -6,9 +6,12 @@
 #include <torch/nn/modules/instancenorm.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/normalization.h>
+#include <torch/nn/modules/rnn.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
+#include <string>
 
 #include "parsimony/torch_io/errors.h"
 #include "parsimony/torch_io/live/layer_kind_impl.h"
@@ -187,6 +190,181 @@ void follow_group_norm(torch::nn::GroupNormImpl& norm, const LayerEdit& edit) {
   const int64_t groups =
       groups_of(edit, "num_groups", wanted, norm.weight, norm.options.num_groups());
   norm.options.num_channels(channels).num_groups(groups);
+}
+
+// Recurrent layers and cells: input_size, hidden_size, proj_size.
+
+struct Sizes {
+  int64_t gates = 1;
+  int64_t input = 0;
+  int64_t hidden = 0;
+  int64_t projected = 0;   // 0: no projection
+  int64_t directions = 1;  // of a stacked layer's input
+
+  int64_t output() const { return projected > 0 ? projected : hidden; }
+};
+
+/// What the weight must be, by the names that libtorch gives: "weight_ih_l0_reverse".
+std::vector<int64_t> shape_of(std::string_view name, const Sizes& sizes) {
+  if (name.starts_with("bias")) return {sizes.gates * sizes.hidden};
+  if (name.starts_with("weight_hh")) return {sizes.gates * sizes.hidden, sizes.output()};
+  if (name.starts_with("weight_hr")) return {sizes.projected, sizes.hidden};
+  const bool is_first =
+      name == "weight_ih" || name == "weight_ih_l0" || name == "weight_ih_l0_reverse";
+  return {sizes.gates * sizes.hidden, is_first ? sizes.input : sizes.directions * sizes.output()};
+}
+
+/// Every weight is of one set of sizes, and every gate keeps as many units as the others.
+void check_weights(const torch::nn::Module& layer, const Sizes& sizes, const LayerEdit& edit) {
+  for (const auto& p : layer.named_parameters(/*recurse=*/false)) {
+    const std::string name = edit.name_of(p.key());
+    if (p.value().sizes() != at::IntArrayRef(shape_of(p.key(), sizes))) {
+      throw errors::not_possible(edit.path, "a recurrent layer",
+                                 "all its layers and directions have one hidden_size; " + p.key() +
+                                     " should be " + to_string(shape_of(p.key(), sizes)) +
+                                     ", but is " + to_string(p.value().sizes().vec()));
+    }
+    if (p.key().starts_with("weight_hr")) continue;
+    const auto units = count_in_parts(edit.journal->kept(p.value(), 0), sizes.gates);
+    if (std::any_of(units.begin(), units.end(), [&](int64_t n) { return n != sizes.hidden; })) {
+      throw errors::uneven_parts(name, "gates", units);
+    }
+  }
+}
+
+template <typename Layer, int64_t kGates>
+void follow_recurrent(Layer& layer, const LayerEdit& edit) {
+  const auto parameters = layer.named_parameters(/*recurse=*/false);
+  Sizes sizes;
+  sizes.gates = kGates;
+  sizes.input = parameters["weight_ih_l0"].size(1);
+  sizes.hidden = parameters["weight_ih_l0"].size(0) / kGates;
+  sizes.directions = layer.options.bidirectional() ? 2 : 1;
+  if (const at::Tensor* projection = parameters.find("weight_hr_l0")) {
+    sizes.projected = projection->size(0);
+  }
+  check_weights(layer, sizes, edit);
+  if (sizes.projected == sizes.hidden) {
+    throw errors::not_possible(edit.path, "a recurrent layer",
+                               "libtorch takes a projection as wide as what it projects for none; "
+                               "both would be " +
+                                   std::to_string(sizes.hidden));
+  }
+  edit.agrees("hidden_size", sizes.hidden);
+  layer.options.input_size(sizes.input).hidden_size(sizes.hidden);
+  layer.options_base.input_size(sizes.input).hidden_size(sizes.hidden);
+  if constexpr (requires { layer.options.proj_size(); }) layer.options.proj_size(sizes.projected);
+  layer.options_base.proj_size(sizes.projected);
+  layer.flatten_parameters();  // one buffer for all again, where cuDNN computes
+}
+
+template <typename Cell, int64_t kGates>
+void follow_cell(Cell& cell, const LayerEdit& edit) {
+  Sizes sizes;
+  sizes.gates = kGates;
+  sizes.input = cell.weight_ih.size(1);
+  sizes.hidden = cell.weight_hh.size(1);
+  check_weights(cell, sizes, edit);
+  edit.agrees("hidden_size", sizes.hidden);
+  cell.options.input_size(sizes.input).hidden_size(sizes.hidden);
+  cell.options_base.input_size(sizes.input).hidden_size(sizes.hidden);
+}
+
+template <typename Layer, int64_t kGates>
+LayerKind recurrent_kind(std::string_view name) {
+  return layer_kind<Layer, follow_recurrent<Layer, kGates>>(name, {"hidden_size"});
+}
+
+template <typename Cell, int64_t kGates>
+LayerKind cell_kind(std::string_view name) {
+  return layer_kind<Cell, follow_cell<Cell, kGates>>(name, {"hidden_size"});
+}
+
+std::vector<LayerKind> recurrent_kinds() {
+  using namespace torch::nn;
+  return {recurrent_kind<LSTMImpl, 4>("LSTM"),  recurrent_kind<GRUImpl, 3>("GRU"),
+          recurrent_kind<RNNImpl, 1>("RNN"),    cell_kind<LSTMCellImpl, 4>("LSTMCell"),
+          cell_kind<GRUCellImpl, 3>("GRUCell"), cell_kind<RNNCellImpl, 1>("RNNCell")};
+}
+
+// MultiheadAttention: embed_dim, num_heads, kdim, vdim.
+//
+// Its forward wants the inputs to be embed_dim wide, takes embed_dim / num_heads for the size of a
+// head, and scales scores by that size. Hence complete heads are removed, with as many inputs:
+// heads * head_dim == embed_dim stays true. What out_proj computes may be of any width.
+
+using Attention = torch::nn::MultiheadAttentionImpl;
+using Rows = std::vector<int64_t>;
+
+UnsupportedError refused(const LayerEdit& edit, std::string_view why) {
+  return errors::not_possible(edit.path, "MultiheadAttention", why);
+}
+
+/// The rows that stay of the projections of queries, keys and values.
+std::array<Rows, 3> projections(const Attention& layer, const LayerEdit& edit) {
+  if (!layer._qkv_same_embed_dim) {
+    return {edit.journal->kept(layer.q_proj_weight, 0).keep,
+            edit.journal->kept(layer.k_proj_weight, 0).keep,
+            edit.journal->kept(layer.v_proj_weight, 0).keep};
+  }
+  std::array<Rows, 3> rows;
+  const int64_t size = layer.options.embed_dim();
+  for (const int64_t row : edit.journal->kept(layer.in_proj_weight, 0).keep) {
+    rows[row / size].push_back(row % size);
+  }
+  return rows;
+}
+
+/// The number of kept heads. @throws UnsupportedError if one is kept partly
+int64_t whole_heads(const Rows& rows, int64_t head_dim, const LayerEdit& edit) {
+  const size_t size = head_dim;
+  for (size_t i = 0; i < rows.size(); i += size) {
+    const size_t last = i + size - 1;
+    if (rows[i] % head_dim == 0 && last < rows.size() && rows[last] == rows[i] + head_dim - 1) {
+      continue;
+    }
+    throw refused(
+        edit,
+        "a head is kept or removed as a whole, since its forward scales by the head size; head " +
+            std::to_string(rows[i] / head_dim) + " would be kept in part");
+  }
+  return static_cast<int64_t>(rows.size()) / head_dim;
+}
+
+void require_biases(const Attention& layer, const LayerEdit& edit, int64_t width) {
+  edit.require("in_proj_bias", layer.in_proj_bias, {3 * width});
+  edit.require("bias_k", layer.bias_k, {1, 1, width});
+  edit.require("bias_v", layer.bias_v, {1, 1, width});
+}
+
+void follow_attention(Attention& layer, const LayerEdit& edit) {
+  const auto [queries, keys, values] = projections(layer, edit);
+  if (queries != keys || queries != values) {
+    throw refused(edit, "queries, keys and values must keep the same heads");
+  }
+  const int64_t heads = whole_heads(queries, layer.head_dim, edit);
+  const int64_t width = heads * layer.head_dim;
+  const bool same = layer._qkv_same_embed_dim;
+  const int64_t embed = same ? layer.in_proj_weight.size(1) : layer.q_proj_weight.size(1);
+  if (embed != width) {
+    throw refused(edit, "its forward wants as many inputs as heads * head_dim; found " +
+                            std::to_string(embed) + " inputs, " + std::to_string(heads) +
+                            " heads of " + std::to_string(layer.head_dim));
+  }
+  if (layer.out_proj->weight.size(1) != width) {
+    throw refused(edit, "out_proj must read what the heads give; found " +
+                            std::to_string(layer.out_proj->weight.size(1)) + " inputs, " +
+                            std::to_string(width) + " values");
+  }
+  const int64_t kdim = same ? embed : layer.k_proj_weight.size(1);
+  const int64_t vdim = same ? embed : layer.v_proj_weight.size(1);
+  require_biases(layer, edit, width);
+  edit.agrees("num_heads", heads);
+  layer.options.embed_dim(embed).num_heads(heads).kdim(kdim).vdim(vdim);
+}
+
+std::vector<LayerKind> attention_kinds() {
+  return {layer_kind<Attention, follow_attention>("MultiheadAttention", {"num_heads"})};
 }
 
 std::vector<LayerKind> all_kinds() {

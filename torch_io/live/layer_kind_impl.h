@@ -44,9 +44,6 @@ struct LayerKind {
 /// Null for the user's own modules and for layers whose options do not contain shapes.
 const LayerKind* kind_of(const torch::nn::Module& layer);
 
-std::vector<LayerKind> recurrent_kinds();
-std::vector<LayerKind> attention_kinds();
-
 /// The number of kept indices in each of `parts` equal parts of the axis.
 std::vector<int64_t> count_in_parts(const AxisKeep& axis, int64_t parts);
 

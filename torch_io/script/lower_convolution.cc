@@ -1,4 +1,5 @@
-// Convolutions and windows: conv2d(x, w, b, …) -> Conv(x, w, b).
+// Convolutions and windows: conv2d(x, w, b, …) -> Conv(x, w, b). Windows as tensors, samples
+// between places, and places in order.
 #include "parsimony/base/ranges.h"
 #include "parsimony/torch_io/script/lowerings_impl.h"
 
@@ -151,6 +152,143 @@ void lower_pixel_shuffle(Call& call) {
   require_batch(call, 2);
   call.give_node("DepthToSpace", {call.tensor(0)},
                  {{"blocksize", call.integer(1)}, {"mode", std::string("CRD")}});
+}
+
+namespace {
+
+constexpr int64_t kMostPlaces = 1 << 20;  // that windows have together
+
+/// Windows over one dimension.
+struct Windows {
+  int64_t count;
+  int64_t length;
+  int64_t stride;
+  int64_t dilation = 1;
+};
+
+Windows windows_over(Call& call, int64_t size, int64_t length, int64_t stride,
+                     int64_t dilation = 1) {
+  call.require(length > 0 && stride > 0 && dilation > 0 && size > 0);
+  call.require(length - 1 <= (size - 1) / dilation);
+  const int64_t reach = dilation * (length - 1) + 1;
+  const int64_t count = (size - reach) / stride + 1;
+  call.require(count <= kMostPlaces / length);
+  return {count, length, stride, dilation};
+}
+
+/// Dimension `axis` becomes two, windows and positions within one, or vice versa. It is pinned,
+/// since the positions are not written anywhere.
+ValueId windows_of(Call& call, ValueId x, int64_t axis, const Windows& of, bool windows_first) {
+  const int64_t rows = windows_first ? of.count : of.length;
+  const int64_t columns = windows_first ? of.length : of.count;
+  std::vector<int64_t> which;
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < columns; ++c) {
+      which.push_back((windows_first ? r : c) * of.stride + (windows_first ? c : r) * of.dilation);
+    }
+  }
+  call.out.pin_axis(x, axis);
+  const ValueId matrix = reshaped(call, call.out.integers(which), {rows, columns});
+  return call.out.emit("Gather", {{x}, {matrix}}, {{"axis", axis}});
+}
+
+/// The k first of an order, and where they stood.
+void ordered(Call& call, int64_t k, int64_t axis, bool largest) {
+  const auto found = call.out.emit_many("TopK", {call.tensor(0), {call.out.integers({k})}}, 2,
+                                        {{"axis", axis}, {"largest", int64_t{largest ? 1 : 0}}});
+  if (call.op == "argsort") return call.give(found[1]);
+  call.give(found[0]);
+  call.give(1, Binding::tensor(found[1]));
+}
+
+}  // namespace
+
+/// unfold(x, dim, size, step): windows where the dimension was, their elements last
+void lower_unfold(Call& call) {
+  const ValueId x = call.tensor(0).value;
+  const Shape shape = call.shape(x);
+  const int64_t axis = call.axis(call.integer(1), shape.size());
+  const Windows windows = windows_over(call, shape[axis], call.integer(2), call.integer(3));
+  const ValueId apart = windows_of(call, x, axis, windows, /*windows_first=*/true);
+  std::vector<int64_t> perm = successive(0, shape.size() + 1);
+  perm.erase(perm.begin() + axis + 1);
+  perm.push_back(axis + 1);
+  call.give(permuted(call, apart, perm));
+}
+
+/// im2col(x[n c h w], kernel, dilation, padding, stride) -> [n (c kernel) windows]
+void lower_im2col(Call& call) {
+  ValueId x = call.tensor(0).value;
+  const Shape shape = call.shape(x);
+  call.require(shape.size() == 4);
+  const std::vector<int64_t> kernel = call.integers(1, 2);
+  const std::vector<int64_t> dilation = call.integers(2, 2);
+  const std::vector<int64_t> padding = call.integers(3, 2);
+  const std::vector<int64_t> stride = call.integers(4, 2);
+  if (padding != std::vector<int64_t>{0, 0}) {
+    const std::vector<int64_t> pads{0, 0, padding[0], padding[1], 0, 0, padding[0], padding[1]};
+    x = call.out.emit("Pad", {{x}, {call.out.integers(pads)}}, {{"mode", std::string("constant")}});
+  }
+  for (size_t d = 0; d < 2; ++d) {  // [n c h w] -> [n c kh oh w] -> [n c kh oh kw ow]
+    call.require(padding[d] >= 0 && padding[d] <= kMostPlaces);
+    const Windows windows =
+        windows_over(call, shape[2 + d] + 2 * padding[d], kernel[d], stride[d], dilation[d]);
+    const auto axis = static_cast<int64_t>(2 + 2 * d);
+    x = windows_of(call, x, axis, windows, /*windows_first=*/false);
+  }
+  const Shape apart = call.shape(x);
+  call.give(reshaped(call, permuted(call, x, {0, 1, 2, 4, 3, 5}), {0, -1, apart[3] * apart[5]}));
+}
+
+/// col2im(x[n (c kernel) windows], size, kernel, dilation, padding, stride) -> [n c size]
+void lower_col2im(Call& call) {
+  call.require(call.rank(call.tensor(0).value) == 3);
+  const std::vector<int64_t> padding = call.integers(4, 2);
+  const ValueId size = call.out.list_of(call.elements(1));
+  const ValueId kernel = call.out.integers(call.integers(2, 2));
+  call.give_node("Col2Im", {call.tensor(0), {size}, {kernel}},
+                 {{"dilations", call.integers(3, 2)},
+                  {"pads", std::vector<int64_t>{padding[0], padding[1], padding[0], padding[1]}},
+                  {"strides", call.integers(5, 2)}});
+}
+
+/// pixel_unshuffle(x[n c (h r) (w r)], r) -> [n (c r r) h w]
+void lower_pixel_unshuffle(Call& call) {
+  const ValueId x = call.tensor(0).value;
+  const Shape shape = call.shape(x);
+  const int64_t r = call.integer(1);
+  call.require(shape.size() == 4 && r > 0 && shape[2] % r == 0 && shape[3] % r == 0);
+  const int64_t h = shape[2] / r;
+  const int64_t w = shape[3] / r;
+  const ValueId apart = permuted(call, reshaped(call, x, {0, 0, h, r, w, r}), {0, 1, 3, 5, 2, 4});
+  call.give(reshaped(call, apart, {0, -1, h, w}));
+}
+
+/// grid_sampler(x, grid, mode, padding, align_corners), grid_sampler_2d likewise
+void lower_grid_sampler(Call& call) {
+  constexpr const char* kModes[] = {"bilinear", "nearest", "bicubic"};
+  constexpr const char* kPaddings[] = {"zeros", "border", "reflection"};
+  const int64_t mode = call.integer(2);
+  const int64_t padding = call.integer(3);
+  call.require(mode >= 0 && mode < 3 && padding >= 0 && padding < 3);
+  call.require(call.rank(call.tensor(0).value) == 4);
+  call.give_node("GridSample", {call.tensor(0), call.tensor(1)},
+                 {{"mode", std::string(kModes[mode])},
+                  {"padding_mode", std::string(kPaddings[padding])},
+                  {"align_corners", int64_t{call.flag(4) ? 1 : 0}}});
+}
+
+/// topk(x, k, dim, largest, sorted) -> (values, indices)
+void lower_topk(Call& call) {
+  const int64_t axis = call.axis(call.integer(2, -1), call.rank(call.tensor(0).value));
+  ordered(call, call.integer(1), axis, call.integer(3, 1) != 0);
+}
+
+/// sort(x, dim, descending) -> (values, indices); argsort(x, dim, descending)
+void lower_sort(Call& call) {
+  const Shape shape = call.shape(call.tensor(0).value);
+  const int64_t axis = call.axis(call.integer(1, -1), shape.size());
+  ordered(call, shape[axis], axis, call.flag(2));
 }
 
 }  // namespace parsimony::torch_io::script

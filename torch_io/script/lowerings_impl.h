@@ -8,7 +8,8 @@ namespace parsimony::torch_io::script {
 
 // lower_convolution.cc
 Lowering lower_conv, lower_convolution, lower_conv_transpose, lower_max_pool, lower_avg_pool,
-    lower_adaptive_pool, lower_upsample, lower_pixel_shuffle;
+    lower_adaptive_pool, lower_upsample, lower_pixel_shuffle, lower_unfold, lower_im2col,
+    lower_col2im, lower_pixel_unshuffle, lower_grid_sampler, lower_topk, lower_sort;
 
 // lower_linear.cc
 Lowering lower_linear, lower_addmm, lower_addmv, lower_matmul, lower_baddbmm, lower_einsum,
@@ -16,18 +17,18 @@ Lowering lower_linear, lower_addmm, lower_addmv, lower_matmul, lower_baddbmm, lo
 
 // lower_normalisation.cc
 Lowering lower_batch_norm, lower_batch_norm_of_statistics, lower_layer_norm, lower_rms_norm,
-    lower_group_norm, lower_native_group_norm, lower_instance_norm, lower_weight_norm;
-
-// lower_activation.cc
-Lowering lower_clamp, lower_hardtanh, lower_relu6, lower_leaky_relu, lower_rrelu, lower_elu,
-    lower_gelu, lower_silu, lower_hard_sigmoid, lower_softplus, lower_log_sigmoid, lower_prelu,
-    lower_glu, lower_shrink, lower_threshold, lower_softmax;
+    lower_group_norm, lower_native_group_norm, lower_instance_norm, lower_weight_norm, lower_reduce,
+    lower_max_min, lower_any, lower_arg, lower_norm, lower_frobenius_norm, lower_linalg_norm,
+    lower_var;
 
 // lower_elementwise.cc
-Lowering lower_unary, lower_real, lower_binary, lower_nan_to_num, lower_logit, lower_hypot,
-    lower_xlogy, lower_atan2, lower_add, lower_rsub, lower_div, lower_floor_divide, lower_rsqrt,
-    lower_square, lower_ne, lower_log_of_base, lower_log1p, lower_expm1, lower_erfc, lower_trunc,
-    lower_lerp, lower_where, lower_masked_fill, lower_addcmul, lower_trilu, lower_cumsum;
+Lowering lower_clamp, lower_hardtanh, lower_relu6, lower_leaky_relu, lower_rrelu, lower_elu,
+    lower_gelu, lower_silu, lower_hard_sigmoid, lower_softplus, lower_log_sigmoid, lower_prelu,
+    lower_glu, lower_shrink, lower_threshold, lower_softmax, lower_unary, lower_real, lower_binary,
+    lower_nan_to_num, lower_logit, lower_hypot, lower_xlogy, lower_atan2, lower_add, lower_rsub,
+    lower_div, lower_floor_divide, lower_rsqrt, lower_square, lower_ne, lower_log_of_base,
+    lower_log1p, lower_expm1, lower_erfc, lower_trunc, lower_lerp, lower_where, lower_masked_fill,
+    lower_addcmul, lower_trilu, lower_cumsum;
 
 // lower_cast.cc
 Lowering lower_same, lower_copy, lower_copy_into, lower_maybe_copy, lower_cast, lower_to,
@@ -52,14 +53,6 @@ Lowering lower_complex_mul, lower_complex_div, lower_complex_add, lower_complex_
 // lower_indexing.cc
 Lowering lower_gather, lower_index, lower_scatter, lower_index_add, lower_index_fill,
     lower_embedding_bag;
-
-// lower_windows.cc
-Lowering lower_unfold, lower_im2col, lower_col2im, lower_pixel_unshuffle, lower_grid_sampler,
-    lower_topk, lower_sort;
-
-// lower_reduction.cc
-Lowering lower_reduce, lower_max_min, lower_any, lower_arg, lower_norm, lower_frobenius_norm,
-    lower_linalg_norm, lower_var;
 
 // lower_recurrent.cc
 Lowering lower_recurrent, lower_cell;

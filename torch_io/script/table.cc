@@ -7,7 +7,6 @@
 #include "parsimony/torch_io/script/lowerings_impl.h"
 
 namespace parsimony::torch_io::script {
-
 namespace {
 
 /// An operator, and its name in ONNX where the function lowers several.
@@ -73,7 +72,7 @@ std::unordered_map<std::string_view, Rule> rules() {
       {lower_native_group_norm, {"native_group_norm"}},
       {lower_instance_norm, {"instance_norm"}},
       {lower_weight_norm, {"_weight_norm"}},
-      // lower_activation.cc
+      // lower_elementwise.cc
       {lower_clamp, {"clamp", "clamp_max", "clamp_min", "clip"}},
       {lower_hardtanh, {"hardtanh"}},
       {lower_relu6, {"relu6"}},
@@ -94,7 +93,6 @@ std::unordered_map<std::string_view, Rule> rules() {
         {"_softmax", "Softmax"},
         {"log_softmax", "LogSoftmax"},
         {"softmax", "Softmax"}}},
-      // lower_elementwise.cc
       {lower_unary,
        {{"abs", "Abs"},
         {"bitwise_not", "Not"},
@@ -224,7 +222,7 @@ std::unordered_map<std::string_view, Rule> rules() {
       {lower_index_add, {"index_add", "index_copy"}},
       {lower_index_fill, {"index_fill"}},
       {lower_embedding_bag, {"_embedding_bag", "_embedding_bag_forward_only", "embedding_bag"}},
-      // lower_windows.cc
+      // lower_convolution.cc
       {lower_unfold, {"unfold"}},
       {lower_im2col, {"im2col"}},
       {lower_col2im, {"col2im"}},
@@ -232,7 +230,7 @@ std::unordered_map<std::string_view, Rule> rules() {
       {lower_grid_sampler, {"grid_sampler", "grid_sampler_2d"}},
       {lower_topk, {"topk"}},
       {lower_sort, {"argsort", "sort"}},
-      // lower_reduction.cc
+      // lower_normalisation.cc
       {lower_reduce,
        {{"amax", "ReduceMax"},
         {"amin", "ReduceMin"},

@@ -8,9 +8,9 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/torch_io/reason.h"
-#include "parsimony/training/loop/class_rows.h"
 #include "parsimony/training/loop/device.h"
 #include "parsimony/training/loop/optimizer.h"
+#include "parsimony/training/loop/target_loss.h"
 
 namespace parsimony::training {
 namespace {

@@ -30,7 +30,6 @@
 #include "parsimony/training/net/file_net_impl.h"
 
 namespace parsimony::training {
-
 namespace {
 
 namespace jit = torch::jit;

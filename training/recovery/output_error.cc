@@ -7,7 +7,7 @@
 
 #include "parsimony/api/network_error.h"
 #include "parsimony/torch_io/executor/graph_module.h"
-#include "parsimony/training/loop/class_rows.h"
+#include "parsimony/training/loop/target_loss.h"
 #include "parsimony/training/recovery/ends.h"
 #include "parsimony/training/statistics/side_by_side.h"
 
