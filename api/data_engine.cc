@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "parsimony/api/data/samples.h"
+#include "parsimony/api/calibration_samples.h"
 #include "parsimony/api/measure.h"
 #include "parsimony/api/recovery/engine_recovery.h"
 #include "parsimony/base/errors.h"

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "parsimony/api/data/arrays.h"
 #include "parsimony/api/open_model.h"
 #include "parsimony/api/prune_file.h"
 #include "parsimony/api/supplies.h"
@@ -23,6 +22,7 @@
 #include "parsimony/cli/outputs.h"
 #include "parsimony/cli/prune_options.h"
 #include "parsimony/cli/terminal.h"
+#include "parsimony/data/arrays.h"
 #include "parsimony/masks/element_mask.h"
 #include "parsimony/masks/memory.h"
 #include "parsimony/report/prune_report.h"

@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/api/data/arrays.h"
 #include "parsimony/api/engines.h"
 #include "parsimony/api/reference.h"
 #include "parsimony/api/torch_component.h"
@@ -12,6 +11,7 @@
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/terminal.h"
+#include "parsimony/data/arrays.h"
 #include "parsimony/engines/onnx_runtime.h"
 #include "parsimony/report/speedup.h"
 #include "parsimony/speedup/plan.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "parsimony/api/data/samples.h"
+#include "parsimony/api/calibration_samples.h"
 #include "parsimony/api/network_error.h"
 #include "parsimony/api/recovery/engine_refit.h"
 #include "parsimony/api/recovery/recover.h"

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "parsimony/api/data/input_data.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/sha256.h"
 #include "parsimony/cli/torch/jobs.h"
+#include "parsimony/data/input_data.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/graph/interface.h"
 #include "parsimony/torch_io/network.h"

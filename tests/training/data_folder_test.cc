@@ -13,10 +13,10 @@
 #include <functional>
 #include <set>
 
-#include "parsimony/api/data/image.h"
-#include "parsimony/api/data/input_data.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
+#include "parsimony/data/image.h"
+#include "parsimony/data/input_data.h"
 #include "tests/graph/builder.h"
 #include "tests/support/arrays.h"
 #include "tests/support/message_of.h"

@@ -9,12 +9,12 @@
 #include <memory>
 #include <optional>
 
-#include "parsimony/api/data/input_data.h"
 #include "parsimony/api/engines.h"
 #include "parsimony/api/measure.h"
 #include "parsimony/api/recovery/engine_refit.h"
 #include "parsimony/api/recovery/row_sums.h"
 #include "parsimony/base/errors.h"
+#include "parsimony/data/input_data.h"
 #include "parsimony/torch_io/executor/linear_rows.h"
 #include "parsimony/torch_io/network.h"
 #include "parsimony/torch_io/tensor.h"

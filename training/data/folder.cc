@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "parsimony/api/data/image.h"
-#include "parsimony/api/data/input_source.h"
-#include "parsimony/api/errors.h"
 #include "parsimony/base/files.h"
+#include "parsimony/data/errors.h"
+#include "parsimony/data/image.h"
+#include "parsimony/data/input_source.h"
 #include "parsimony/training/data/errors.h"
 #include "parsimony/training/data/parallel.h"
 #include "parsimony/training/data/random.h"

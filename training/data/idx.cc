@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <regex>
 
-#include "parsimony/api/errors.h"
 #include "parsimony/base/npy.h"
+#include "parsimony/data/errors.h"
 #include "parsimony/training/data/data_file_impl.h"
 #include "parsimony/training/data/errors.h"
 #include "parsimony/training/data/readers_impl.h"

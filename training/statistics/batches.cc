@@ -8,7 +8,7 @@
 #include <mutex>
 #include <utility>
 
-#include "parsimony/api/data/samples.h"
+#include "parsimony/api/calibration_samples.h"
 #include "parsimony/api/errors.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/speedup/fit_layers.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/api/data/input_data.h"
+#include "parsimony/data/input_data.h"
 #include "parsimony/graph/graph.h"
 #include "parsimony/training/data/dataset.h"
 #include "parsimony/training/loader/loader.h"

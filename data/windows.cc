@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "parsimony/api/data/input_source.h"
-#include "parsimony/api/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/base/parse.h"
+#include "parsimony/data/errors.h"
+#include "parsimony/data/input_source.h"
 
 namespace parsimony {
 namespace {

@@ -3,10 +3,10 @@
 
 #include <cstring>
 
-#include "parsimony/api/data/image.h"
-#include "parsimony/api/data/input_data.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
+#include "parsimony/data/image.h"
+#include "parsimony/data/input_data.h"
 #include "tests/graph/builder.h"
 #include "tests/support/arrays.h"
 #include "tests/support/message_of.h"

@@ -1,4 +1,4 @@
-#include "parsimony/api/data/arrays.h"
+#include "parsimony/data/arrays.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,9 +6,9 @@
 #include <optional>
 #include <utility>
 
-#include "parsimony/api/errors.h"
 #include "parsimony/base/npy.h"
 #include "parsimony/base/parse.h"
+#include "parsimony/data/errors.h"
 #include "parsimony/graph/elements.h"
 #include "parsimony/graph/input_spec.h"
 #include "parsimony/masks/tensor_file.h"

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "parsimony/api/data/input_data.h"
 #include "parsimony/api/prune.h"
+#include "parsimony/data/input_data.h"
 
 namespace parsimony {
 

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <new>
 
-#include "parsimony/api/data/image.h"
-#include "parsimony/api/errors.h"
+#include "parsimony/data/errors.h"
+#include "parsimony/data/image.h"
 
 namespace parsimony {
 namespace {

@@ -1,15 +1,15 @@
-#include "parsimony/api/data/input_data.h"
+#include "parsimony/data/input_data.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
 
-#include "parsimony/api/data/arrays.h"
-#include "parsimony/api/data/input_source.h"
-#include "parsimony/api/errors.h"
 #include "parsimony/base/parse.h"
 #include "parsimony/base/ranges.h"
+#include "parsimony/data/arrays.h"
+#include "parsimony/data/errors.h"
+#include "parsimony/data/input_source.h"
 #include "parsimony/engines/random_inputs.h"
 #include "parsimony/graph/elements.h"
 #include "parsimony/graph/input_spec.h"

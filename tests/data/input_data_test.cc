@@ -1,5 +1,5 @@
 // Samples of inputs by name.
-#include "parsimony/api/data/input_data.h"
+#include "parsimony/data/input_data.h"
 
 #include <gtest/gtest.h>
 

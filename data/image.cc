@@ -1,11 +1,11 @@
-#include "parsimony/api/data/image.h"
+#include "parsimony/data/image.h"
 
 #include <algorithm>
 #include <cmath>
 #include <string_view>
 
-#include "parsimony/api/errors.h"
 #include "parsimony/base/parse.h"
+#include "parsimony/data/errors.h"
 
 namespace parsimony {
 namespace {

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <csetjmp>
 
-#include "parsimony/api/data/image.h"
-#include "parsimony/api/errors.h"
+#include "parsimony/data/errors.h"
+#include "parsimony/data/image.h"
 
 namespace parsimony {
 namespace {

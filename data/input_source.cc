@@ -1,10 +1,10 @@
-#include "parsimony/api/data/input_source.h"
+#include "parsimony/data/input_source.h"
 
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
 
-#include "parsimony/api/errors.h"
+#include "parsimony/data/errors.h"
 
 namespace parsimony {
 

@@ -2,10 +2,10 @@
 #include <cmath>
 #include <random>
 
-#include "parsimony/api/data/image.h"
-#include "parsimony/api/data/input_source.h"
-#include "parsimony/api/errors.h"
 #include "parsimony/base/files.h"
+#include "parsimony/data/errors.h"
+#include "parsimony/data/image.h"
+#include "parsimony/data/input_source.h"
 
 namespace parsimony {
 namespace {

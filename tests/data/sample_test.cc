@@ -1,9 +1,9 @@
 // Arrays from files as inputs of a network.
 #include <gtest/gtest.h>
 
-#include "parsimony/api/data/arrays.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
+#include "parsimony/data/arrays.h"
 #include "parsimony/masks/tensor_file.h"
 #include "tests/graph/builder.h"
 #include "tests/support/arrays.h"

@@ -1,0 +1,37 @@
+#include "parsimony/data/errors.h"
+
+namespace parsimony::errors {
+
+ConfigError bad_arrays(std::string_view found) {
+  return ConfigError(
+      "found ", in_quotes(found),
+      ", wanted npz:FILE, safetensors:FILE or npy:NAME=FILE,…, with an array for each input; for "
+      "calibration also images:DIR, audio:DIR, text:FILE or random:COUNT");
+}
+
+ConfigError array_of_other_shape(std::string_view array, std::string_view found,
+                                 std::string_view wanted) {
+  return ConfigError("array ", in_quotes(array), " has shape ", found, ", the input wants ", wanted,
+                     " (-1 is any size)");
+}
+
+IoError cannot_list(std::string_view folder, std::string_view why) {
+  return IoError("cannot list ", in_quotes(folder), ": ", why);
+}
+
+ConfigError no_files_below(std::string_view folder, std::string_view endings) {
+  return ConfigError(folder, ": found no ", endings, " in or below it");
+}
+
+ModelError damaged_image(std::string_view file, int64_t offset, std::string_view why) {
+  return ModelError(file, ": byte ", offset, ": damaged image: ", why);
+}
+
+ConfigError bad_image_spec(std::string_view word) {
+  return ConfigError("--image ", in_quotes(word),
+                     ": wanted resize=N or HxW, crop=N or HxW, letterbox or letterbox=PAD (without "
+                     "crop and resize=N), rgb, bgr or grey, nchw or nhwc, scale=S, mean=A/B/C, "
+                     "std=A/B/C with one number or one per channel");
+}
+
+}  // namespace parsimony::errors

@@ -1,0 +1,20 @@
+// Error texts of data/.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "parsimony/base/errors.h"
+
+namespace parsimony::errors {
+
+/// Of arrays by input name: --sample and --calibration.
+ConfigError bad_arrays(std::string_view found);
+ConfigError array_of_other_shape(std::string_view array, std::string_view found,
+                                 std::string_view wanted);
+IoError cannot_list(std::string_view folder, std::string_view why);
+ConfigError no_files_below(std::string_view folder, std::string_view endings);
+ModelError damaged_image(std::string_view file, int64_t offset, std::string_view why);
+ConfigError bad_image_spec(std::string_view word);
+
+}  // namespace parsimony::errors
