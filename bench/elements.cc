@@ -23,10 +23,10 @@
 
 #include "parsimony/api/prune.h"
 #include "parsimony/base/files.h"
+#include "parsimony/data/dataset.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
 #include "parsimony/torch_io/executor/graph_module.h"
-#include "parsimony/training/data/dataset.h"
 #include "parsimony/training/statistics/measure.h"
 
 namespace parsimony::bench {
@@ -101,7 +101,7 @@ at::Tensor files(const std::string& folder, int64_t count) {
 }
 
 at::Tensor images(const std::string& spec, int64_t count) {
-  const training::Dataset data = training::read_dataset(spec, {.train_samples = count});
+  const Dataset data = read_dataset(spec, {.train_samples = count});
   Shape dims = data.train.dims;
   dims.insert(dims.begin(), data.train.count());
   const at::Tensor bytes =

@@ -233,11 +233,10 @@ function(parsimony_fuzzers folder)
   add_library(parsimony_fuzzing INTERFACE)
   target_compile_options(parsimony_fuzzing INTERFACE -fsanitize=fuzzer)
   target_link_options(parsimony_fuzzing INTERFACE -fsanitize=fuzzer)
-  # What reads files in the rooms of libtorch: data sets, a TorchScript file before libtorch sees it,
-  # and .pt2 files.
+  # What reads files in the rooms of libtorch: a TorchScript file before libtorch sees it, and .pt2
+  # files.
   set(torch_io "${PROJECT_SOURCE_DIR}/torch_io")
-  file(GLOB readers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/training/data/*.cc"
-    "${torch_io}/exported/*.cc")
+  file(GLOB readers CONFIGURE_DEPENDS "${torch_io}/exported/*.cc")
   list(FILTER readers EXCLUDE REGEX "/(draft|rewrite).cc$")
   add_library(fuzz_readers STATIC ${readers} "${torch_io}/script/archive.cc"
     "${torch_io}/errors.cc" "${torch_io}/tensor.cc" "${torch_io}/newer_operators.cc")
@@ -245,7 +244,7 @@ function(parsimony_fuzzers folder)
   target_compile_options(fuzz_readers PUBLIC "--include=${PROJECT_SOURCE_DIR}/cmake/clang14_vector.h"
     -fno-sanitize=vptr PRIVATE -fsanitize=fuzzer-no-link)
   target_link_libraries(fuzz_readers PUBLIC parsimony::api parsimony::checkpoints ZLIB::ZLIB
-    Threads::Threads torch)
+    torch)
   parsimony_programs(${folder} PREFIX fuzz_
     LINK parsimony_fuzzing fuzz_readers ONNX::onnx ONNX::onnx_proto protobuf::libprotobuf)
 

@@ -34,4 +34,24 @@ ConfigError bad_image_spec(std::string_view word) {
                      "std=A/B/C with one number or one per channel");
 }
 
+ConfigError bad_spec(std::string_view spec, std::string_view wanted) {
+  return ConfigError("data ", in_quotes(spec), ": wanted ", wanted);
+}
+
+ModelError no_samples(std::string_view file) { return ModelError(file, ": holds no sample"); }
+
+ModelError too_long(std::string_view file, int64_t size, int64_t wanted) {
+  return ModelError(file, ": byte ", wanted, ": the data end here, but the file has ", size,
+                    " bytes");
+}
+
+ModelError bad_label(std::string_view file, int64_t offset, int64_t label, int64_t classes) {
+  return ModelError(file, ": byte ", offset, ": label ", label, " is not in 0..", classes - 1);
+}
+
+ModelError counts_differ(std::string_view values, int64_t samples, std::string_view labels,
+                         int64_t label_count) {
+  return ModelError(values, ": ", samples, " samples, but ", label_count, " labels in ", labels);
+}
+
 }  // namespace parsimony::errors

@@ -3,8 +3,8 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <parsimony/configs/config.h>
+#include <parsimony/data/dataset.h>
 #include <parsimony/torch_io/prune.h>
-#include <parsimony/training/data/dataset.h>
 #include <parsimony/training/loader/loader.h>
 #include <parsimony/training/loop/target_loss.h>
 #include <parsimony/training/recovery/recover.h>
@@ -18,9 +18,10 @@
 
 namespace {
 
+using parsimony::Dataset;
 using parsimony::training::Batch;
-using parsimony::training::Dataset;
 using parsimony::training::Loader;
+using parsimony::training::with_scale_of;
 
 /// Mean cross-entropy of the bytes that follow.
 at::Tensor loss_of(examples::Llama& model, const Batch& batch) {
@@ -78,7 +79,7 @@ int main() {
   using namespace parsimony;
   torch::manual_seed(1);
   const Dataset text =
-      training::read_dataset("text:" EXAMPLES_DIR "/../LICENSE,length=64", {.test_share = 0.05});
+      read_dataset("text:" EXAMPLES_DIR "/../LICENSE,length=64", {.test_share = 0.05});
   examples::Llama model(examples::LlamaOptions{.embedding = 96, .depth = 2, .mlp = 256});
   const double untrained = perplexity(model, text);
   train(model, text, 12);

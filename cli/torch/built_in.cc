@@ -91,7 +91,7 @@ ConfigError wrong_inputs(std::string_view model, std::string_view found, std::st
 }
 
 /// What the samples are to the network. @throws as built_in does
-Task task_of(const BuiltIn& network, const training::Dataset& data) {
+Task task_of(const BuiltIn& network, const Dataset& data) {
   const Shape& dims = data.train.dims;
   const auto classes = static_cast<int64_t>(data.classes.size());
   const std::string name(network.name);
@@ -120,7 +120,7 @@ bool is_built_in(const std::string& name) {
                      [&](const BuiltIn& each) { return each.name == name; });
 }
 
-MakeNet built_in(const std::string& name, const training::Dataset& data) {
+MakeNet built_in(const std::string& name, const Dataset& data) {
   const auto found = std::find_if(kBuiltIn.begin(), kBuiltIn.end(),
                                   [&](const BuiltIn& each) { return each.name == name; });
   if (found == kBuiltIn.end()) return nullptr;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/training/data/dataset.h"
+#include "parsimony/data/dataset.h"
 #include "parsimony/training/net/net.h"
 
 namespace parsimony::component {
@@ -18,6 +18,6 @@ bool is_built_in(const std::string& name);
 
 /// For these samples and classes. Null if no network has this name.
 /// @throws ConfigError if the network does not accept such samples
-MakeNet built_in(const std::string& name, const training::Dataset& data);
+MakeNet built_in(const std::string& name, const Dataset& data);
 
 }  // namespace parsimony::component

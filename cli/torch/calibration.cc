@@ -31,13 +31,13 @@ std::optional<int64_t> image_size(const Graph& graph) {
   return (*dims)[2];
 }
 
-training::Dataset dataset_of(const CalibrationData& job, const Graph& graph, bool whole) {
-  training::DatasetOptions options;
+Dataset dataset_of(const CalibrationData& job, const Graph& graph, bool whole) {
+  DatasetOptions options;
   if (!whole) options.train_samples = job.samples;
   if (job.data.starts_with("folder:")) options.size = image_size(graph);
   options.mean = job.mean;
   options.deviation = job.deviation;
-  return training::read_dataset(job.data, options);
+  return read_dataset(job.data, options);
 }
 
 /// @param given  do the data say what this output should be?
@@ -107,7 +107,7 @@ std::string fingerprint_of(const training::Calibration& data) {
 training::Calibration calibration_of_dataset(const CalibrationData& job, const Graph& graph,
                                              bool whole) {
   training::Calibration result = training::calibration_of(
-      std::make_shared<const training::Dataset>(dataset_of(job, graph, whole)), job.samples);
+      std::make_shared<const Dataset>(dataset_of(job, graph, whole)), job.samples);
   result.loss = loss_of(job, graph, [](size_t output) { return output == 0; });
   return result;
 }

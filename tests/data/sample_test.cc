@@ -12,9 +12,9 @@
 namespace parsimony::test {
 namespace {
 
-class Samples : public testing::Test {
+class SampleArrays : public testing::Test {
  protected:
-  Samples() {
+  SampleArrays() {
     net_.output(net_.node("Relu", {net_.input("x", {-1, 3})}, "y"));
     net_.input("ids", {2}, DType::kInt64);
     finish(net_.graph);
@@ -39,7 +39,7 @@ class Samples : public testing::Test {
   Builder net_;
 };
 
-TEST_F(Samples, ArePlacedByNameAndConverted) {
+TEST_F(SampleArrays, ArePlacedByNameAndConverted) {
   const std::string path = write({{"ids", npy<int32_t>("<i4", "(2,)", {7, -1})},
                                   {"x", npy<double>("<f8", "(1, 3)", {0.5, 1, 2})}});
   const TensorList placed = place_sample(read_arrays("npz:" + path), net_.graph);
@@ -51,7 +51,7 @@ TEST_F(Samples, ArePlacedByNameAndConverted) {
   EXPECT_EQ(elements<int64_t>(placed[1]), (std::vector<int64_t>{7, -1}));
 }
 
-TEST_F(Samples, ArePlacedByPositionWithoutNames) {
+TEST_F(SampleArrays, ArePlacedByPositionWithoutNames) {
   const std::string path = write({{"arr_1", npy<int64_t>("<i8", "(2,)", {3, 4})}});
   const TensorList placed = place_sample(read_arrays(path), net_.graph);
   EXPECT_EQ(placed[0].name, "");
@@ -63,14 +63,14 @@ TEST_F(Samples, ArePlacedByPositionWithoutNames) {
   EXPECT_EQ(specs[1].dims, (Shape{2}));
 }
 
-TEST_F(Samples, MayBeSafetensors) {
+TEST_F(SampleArrays, MayBeSafetensors) {
   const std::vector<float> x = {1, 2, 3};
   const std::string path = folder_ / "sample.safetensors";
   write_tensors(path, {{"x", DType::kFloat32, {1, 3}, std::as_bytes(std::span(x))}});
   EXPECT_EQ(elements<float>(place_sample(read_arrays(path), net_.graph)[0]), x);
 }
 
-TEST_F(Samples, SayWhatIsWrong) {
+TEST_F(SampleArrays, SayWhatIsWrong) {
   EXPECT_EQ(
       error_of("sample.txt"),
       "found \"sample.txt\", wanted npz:FILE, safetensors:FILE or npy:NAME=FILE,…, with an array "

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "parsimony/base/errors.h"
-#include "parsimony/training/data/dataset.h"
+#include "parsimony/data/dataset.h"
 #include "tests/fuzz/support/memory.h"
 #include "tests/fuzz/support/scratch.h"
 
@@ -68,13 +68,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Files files;
   const std::string spec =
       lay_out(files, data[0], (data[0] & 0x80) != 0, bytes.substr(0, second), bytes.substr(second));
-  training::DatasetOptions options;
+  DatasetOptions options;
   options.threads = 1;
   options.normalise = (data[0] & 0x40) != 0;
   if ((data[0] & 0x20) != 0) options.size = 8;
   const fuzz::MemoryLimit limit(size);
   try {
-    training::read_dataset(spec, options);
+    read_dataset(spec, options);
   } catch (const Error&) {
     return 0;
   }

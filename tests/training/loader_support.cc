@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "parsimony/training/data/random.h"
+#include "parsimony/base/random.h"
 
 namespace parsimony::training::data_test {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "parsimony/training/data/dataset.h"
+#include "parsimony/data/dataset.h"
 #include "parsimony/training/loader/loader.h"
 
 namespace parsimony::training::data_test {

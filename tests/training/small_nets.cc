@@ -155,8 +155,8 @@ MakeNet small_net(const std::string& kind, const TemporaryFolder& folder) {
   return training::file_net(path);
 }
 
-const training::Dataset& small_data() {
-  static const training::Dataset data = training::read_dataset("shapes:256,64", {.seed = 1});
+const Dataset& small_data() {
+  static const Dataset data = read_dataset("shapes:256,64", {.seed = 1});
   return data;
 }
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "parsimony/training/data/dataset.h"
+#include "parsimony/data/dataset.h"
 #include "parsimony/training/net/net.h"
 #include "tests/support/fixture.h"
 
@@ -34,7 +34,7 @@ void write_onnx(const std::string& path, const std::string& text,
 void move_weights_out(const std::string& path);
 
 /// 256 images to train with and 64 to test with.
-const training::Dataset& small_data();
+const Dataset& small_data();
 
 at::Tensor example();
 

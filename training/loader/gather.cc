@@ -3,7 +3,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "parsimony/training/data/random.h"
+#include "parsimony/base/random.h"
 #include "parsimony/training/loader/gather_impl.h"
 
 namespace parsimony::training {

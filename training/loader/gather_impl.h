@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "parsimony/training/data/dataset.h"
+#include "parsimony/data/dataset.h"
 #include "parsimony/training/loader/loader.h"
 
 namespace parsimony::training {

@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "parsimony/base/errors.h"
-#include "parsimony/training/data/random.h"
+#include "parsimony/base/random.h"
 #include "parsimony/training/loader/device_scaling_impl.h"
 #include "parsimony/training/loader/gather_impl.h"
 #include "parsimony/training/loader/queue_impl.h"

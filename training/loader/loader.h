@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "parsimony/training/data/dataset.h"
+#include "parsimony/data/dataset.h"
 
 namespace parsimony::training {
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "parsimony/training/data/dataset.h"
+#include "parsimony/data/dataset.h"
 #include "parsimony/training/loader/device_scaling_impl.h"
 #include "parsimony/training/loader/gather_impl.h"
 #include "parsimony/training/loader/loader.h"

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "parsimony/configs/recipe.h"
+#include "parsimony/data/dataset.h"
 #include "parsimony/torch_io/sync_batch_norm.h"
-#include "parsimony/training/data/dataset.h"
 #include "parsimony/training/loader/loader.h"
 #include "parsimony/training/loop/fused_step.h"
 #include "parsimony/training/loop/precision.h"

@@ -3,9 +3,9 @@
 
 #include <optional>
 
+#include "parsimony/data/dataset.h"
 #include "parsimony/graph/graph.h"
 #include "parsimony/speedup/small_network.h"
-#include "parsimony/training/data/dataset.h"
 #include "parsimony/training/statistics/batches.h"
 
 namespace parsimony::training {

@@ -4,10 +4,10 @@
 #include <cstdint>
 
 #include "parsimony/api/prune.h"
+#include "parsimony/data/dataset.h"
 #include "parsimony/graph/graph.h"
 #include "parsimony/speedup/plan.h"
 #include "parsimony/speedup/recovery.h"
-#include "parsimony/training/data/dataset.h"
 #include "parsimony/training/statistics/batches.h"
 
 namespace parsimony::training {

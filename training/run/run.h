@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "parsimony/configs/recipe.h"
+#include "parsimony/data/dataset.h"
 #include "parsimony/report/event_file.h"
 #include "parsimony/report/ledger_point.h"
-#include "parsimony/training/data/dataset.h"
 #include "parsimony/training/loop/stage.h"
 #include "parsimony/training/net/net.h"
 #include "parsimony/training/run/between_cuts.h"

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "parsimony/data/dataset.h"
 #include "parsimony/data/input_data.h"
 #include "parsimony/graph/graph.h"
-#include "parsimony/training/data/dataset.h"
 #include "parsimony/training/loader/loader.h"
 #include "parsimony/training/ranks/group.h"
 

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "parsimony/base/parallel.h"
 #include "parsimony/torch_io/machine/threads.h"
-#include "parsimony/training/data/parallel.h"
 
 namespace parsimony::training {
 namespace {

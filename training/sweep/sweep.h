@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "parsimony/configs/recipe.h"
+#include "parsimony/data/dataset.h"
 #include "parsimony/report/ledger.h"
-#include "parsimony/training/data/dataset.h"
 #include "parsimony/training/net/net.h"
 #include "parsimony/training/run/run.h"
 

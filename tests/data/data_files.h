@@ -7,12 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "parsimony/training/data/dataset.h"
-#include "tests/support/fixture.h"
+#include "parsimony/data/dataset.h"
+#include "tests/support/temporary_folder.h"
 
-namespace parsimony::training::data_test {
-
-using parsimony::test::TemporaryFolder;
+namespace parsimony::test {
 
 /// Writes a file, and the folders that it lies in.
 void write(const std::string& path, std::string_view bytes);
@@ -37,4 +35,4 @@ std::string failure_of(const std::string& spec, const DatasetOptions& options = 
   return {};
 }
 
-}  // namespace parsimony::training::data_test
+}  // namespace parsimony::test

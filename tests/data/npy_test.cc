@@ -6,20 +6,13 @@
 #include <set>
 
 #include "parsimony/base/errors.h"
-#include "tests/training/data_support.h"
+#include "tests/data/data_files.h"
+#include "tests/support/arrays.h"
 
-namespace parsimony::training {
+namespace parsimony::test {
 namespace {
 
-using data_test::failure_of;
-using data_test::write;
-
-template <typename Value>
-std::string bytes_of(const std::vector<Value>& values) {
-  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Value)};
-}
-
-std::string npy(const std::string& header, const std::string& data, char version = 1) {
+std::string npy_file(const std::string& header, const std::string& data, char version = 1) {
   std::string bytes = "\x93NUMPY";
   bytes += version;
   bytes += '\0';
@@ -30,8 +23,9 @@ std::string npy(const std::string& header, const std::string& data, char version
 
 std::string array(const std::string& descr, const std::string& shape, const std::string& data,
                   char version = 1) {
-  return npy("{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + ", }   \n",
-             data, version);
+  return npy_file(
+      "{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + ", }   \n", data,
+      version);
 }
 
 class Npy : public testing::Test {
@@ -53,7 +47,7 @@ class Npy : public testing::Test {
 
   std::string spec_() const { return "npy:" + x_ + "," + y_ + "," + x_ + "," + y_; }
 
-  data_test::TemporaryFolder folder_;
+  TemporaryFolder folder_;
   std::string x_;
   std::string y_;
   const std::string labels_ = array("<i8", "(2,)", bytes_of<int64_t>({1, 0}));
@@ -66,19 +60,19 @@ std::vector<float> floats_of(const Samples& samples) {
 }
 
 TEST_F(Npy, ReadsBytesAsTheyAre) {
-  const std::string pixels = data_test::pattern(2 * 3 * 2 * 2);
+  const std::string pixels = pattern(2 * 3 * 2 * 2);
   const Dataset data = read(array("|u1", "(2, 3, 2, 2)", pixels), labels_);
   EXPECT_EQ(data.train.dims, (Shape{3, 2, 2}));
   EXPECT_EQ(data.train.dtype, DType::kUInt8);
   EXPECT_DOUBLE_EQ(data.scale, 1.0 / 255);
-  EXPECT_EQ(data_test::values_of(data.train, 1), pixels.substr(12));
+  EXPECT_EQ(values_of(data.train, 1), pixels.substr(12));
   EXPECT_EQ(data.train.labels, (std::vector<int64_t>{1, 0}));
   EXPECT_EQ(data.test.labels, data.train.labels);
   EXPECT_EQ(data.classes, (std::vector<std::string>{"0", "1"}));
 }
 
 TEST_F(Npy, LabelsOfElementsMayNotCount) {
-  const std::string x = array("|u1", "(2, 3, 2, 2)", data_test::pattern(2 * 3 * 2 * 2));
+  const std::string x = array("|u1", "(2, 3, 2, 2)", pattern(2 * 3 * 2 * 2));
   const std::string y = array("|u1", "(2, 2, 2)", bytes_of<uint8_t>({0, 1, 255, 2, 1, 1, 0, 255}));
   const Dataset data = read(x, y, {.ignore = 255});
   EXPECT_EQ(data.train.label_dims, (Shape{2, 2}));
@@ -116,8 +110,7 @@ TEST_F(Npy, ReadsLabelsOfEveryType) {
 }
 
 TEST_F(Npy, GreyImagesHaveOneChannel) {
-  EXPECT_EQ(read(array("|u1", "(2, 3, 4)", data_test::pattern(24)), labels_).train.dims,
-            (Shape{1, 3, 4}));
+  EXPECT_EQ(read(array("|u1", "(2, 3, 4)", pattern(24)), labels_).train.dims, (Shape{1, 3, 4}));
   EXPECT_EQ(read(array("|u1", "(2,)", "ab"), labels_).train.dims, (Shape{1}));
 }
 
@@ -146,8 +139,8 @@ TEST_F(Npy, SplitsBySeedWhereThereIsNoTestPart) {
 
 TEST_F(Npy, RefusesOtherTypesAndOrders) {
   EXPECT_EQ(complaint<UnsupportedError>(
-                npy("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2), }\n",
-                    bytes_of<float>({1, 2, 3, 4})),
+                npy_file("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2), }\n",
+                         bytes_of<float>({1, 2, 3, 4})),
                 labels_),
             x_ + ": the array is in Fortran order; save numpy.ascontiguousarray(array)");
   EXPECT_EQ(complaint<UnsupportedError>(array(">f4", "(2,)", "12345678"), labels_),
@@ -187,7 +180,7 @@ TEST_F(Npy, NamesFileAndByteOfWhatIsWrong) {
 
 TEST_F(Npy, ChecksTheHeader) {
   const auto why = [&](const std::string& header) {
-    const std::string text = complaint<ModelError>(npy(header, "ab"), labels_);
+    const std::string text = complaint<ModelError>(npy_file(header, "ab"), labels_);
     return text.substr(std::min(text.size(), x_.size() + 2));
   };
   EXPECT_EQ(why("{'descr': '|u1', 'shape': (2,)}"),
@@ -220,4 +213,4 @@ TEST_F(Npy, TestPartMustBeLikeTheOther) {
 }
 
 }  // namespace
-}  // namespace parsimony::training
+}  // namespace parsimony::test

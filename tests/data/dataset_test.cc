@@ -1,18 +1,17 @@
 // Specs, what all data sets share, and the one that is built in.
+#include "parsimony/data/dataset.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 
 #include "parsimony/base/errors.h"
-#include "parsimony/training/data/dataset.h"
-#include "parsimony/training/data/random.h"
-#include "tests/training/data_support.h"
+#include "parsimony/base/random.h"
+#include "tests/data/data_files.h"
 
-namespace parsimony::training {
+namespace parsimony::test {
 namespace {
-
-using data_test::failure_of;
 
 TEST(Spec, UnknownNamesHaveCandidates) {
   EXPECT_EQ(
@@ -82,7 +81,7 @@ TEST(Shapes, AreTenClassesOfColourImages) {
   }
   std::set<std::string> images;
   for (const Samples* part : {&data.train, &data.test}) {
-    for (int64_t i = 0; i < part->count(); ++i) images.insert(data_test::values_of(*part, i));
+    for (int64_t i = 0; i < part->count(); ++i) images.insert(values_of(*part, i));
   }
   EXPECT_EQ(images.size(), 2500U);
 }
@@ -92,19 +91,19 @@ TEST(Dataset, LimitsKeepTheFirst) {
   const Dataset some = read_dataset("shapes:50,20", {.train_samples = 10, .test_samples = 30});
   EXPECT_EQ(some.train.count(), 10);
   EXPECT_EQ(some.test.count(), 20);
-  EXPECT_EQ(data_test::values_of(some.train, 9), data_test::values_of(all.train, 9));
+  EXPECT_EQ(values_of(some.train, 9), values_of(all.train, 9));
   EXPECT_EQ(some.train.values.size(), 10U * 3072);
 }
 
 TEST(Dataset, FingerprintSeesLabelsAndValues) {
-  data_test::TemporaryFolder folder;
+  TemporaryFolder folder;
   const auto fingerprint = [&](char label, char pixel) {
     std::string record(3073, pixel);
     record[0] = label;
     for (int i = 1; i <= 5; ++i) {
-      data_test::write(folder / ("data_batch_" + std::to_string(i) + ".bin"), record);
+      write(folder / ("data_batch_" + std::to_string(i) + ".bin"), record);
     }
-    data_test::write(folder / "test_batch.bin", record);
+    write(folder / "test_batch.bin", record);
     return read_dataset("cifar10:" + folder / "").fingerprint;
   };
   const std::string first = fingerprint(1, 'a');
@@ -116,15 +115,15 @@ TEST(Dataset, FingerprintSeesLabelsAndValues) {
 
 TEST(Dataset, MeasuresMeanAndDeviationWhenAsked) {
   EXPECT_TRUE(read_dataset("shapes:5,5").mean.empty());
-  data_test::TemporaryFolder folder;
+  TemporaryFolder folder;
   // Red is 0 and 255 by turns, green 51, blue 255.
   std::string record(1, '\0');
   for (int i = 0; i < 1024; ++i) record += i % 2 == 0 ? '\xFF' : '\0';
   record += std::string(1024, '\x33') + std::string(1024, '\xFF');
   for (int i = 1; i <= 5; ++i) {
-    data_test::write(folder / ("data_batch_" + std::to_string(i) + ".bin"), record);
+    write(folder / ("data_batch_" + std::to_string(i) + ".bin"), record);
   }
-  data_test::write(folder / "test_batch.bin", record);
+  write(folder / "test_batch.bin", record);
   const Dataset data = read_dataset("cifar10:" + folder / "", {.normalise = true});
   ASSERT_EQ(data.mean.size(), 3U);
   EXPECT_NEAR(data.mean[0], 0.5, 1e-12);
@@ -155,4 +154,4 @@ TEST(Random, StaysInItsRange) {
 }
 
 }  // namespace
-}  // namespace parsimony::training
+}  // namespace parsimony::test

@@ -1,4 +1,4 @@
-#include "parsimony/training/data/parallel.h"
+#include "parsimony/base/parallel.h"
 
 #include <algorithm>
 #include <atomic>
@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace parsimony::training {
+namespace parsimony {
 
 void parallel_for(int64_t count, int threads, const std::function<void(int64_t)>& body) {
   std::atomic<int64_t> next = 0;
@@ -38,4 +38,4 @@ void parallel_for(int64_t count, int threads, const std::function<void(int64_t)>
   if (failure) std::rethrow_exception(failure);
 }
 
-}  // namespace parsimony::training
+}  // namespace parsimony

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/training/data/dataset.h"
+#include "parsimony/data/dataset.h"
 
-namespace parsimony::training {
+namespace parsimony {
 
 Dataset read_cifar10(const std::string& place, const DatasetOptions& options);
 Dataset read_cifar100(const std::string& place, const DatasetOptions& options);
@@ -27,4 +27,4 @@ void keep_first(Samples& samples, std::optional<int64_t> limit);
 /// @throws ConfigError if either part would be empty
 int64_t test_part_of(int64_t count, const DatasetOptions& options, const std::string& spec);
 
-}  // namespace parsimony::training
+}  // namespace parsimony

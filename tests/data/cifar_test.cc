@@ -6,14 +6,10 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
-#include "tests/training/data_support.h"
+#include "tests/data/data_files.h"
 
-namespace parsimony::training {
+namespace parsimony::test {
 namespace {
-
-using data_test::failure_of;
-using data_test::pattern;
-using data_test::write;
 
 constexpr size_t kPixels = 3072;
 
@@ -35,35 +31,35 @@ void write_cifar10(const std::string& folder) {
 }
 
 TEST(Cifar10, ReadsAllBatchesInOrder) {
-  data_test::TemporaryFolder folder;
+  TemporaryFolder folder;
   write_cifar10(folder / "");
   const Dataset data = read_dataset("cifar10:" + folder / "");
   EXPECT_EQ(data.train.labels, (std::vector<int64_t>{1, 2, 3, 3, 4, 5, 4, 5, 6, 7, 5, 6, 7, 8, 9}));
   EXPECT_EQ(data.test.labels, (std::vector<int64_t>{9, 9}));
   EXPECT_EQ(data.train.dims, (Shape{3, 32, 32}));
-  EXPECT_EQ(data_test::values_of(data.train, 4), pattern(kPixels, 31));
-  EXPECT_EQ(data_test::values_of(data.test, 1), pattern(kPixels, 2));
+  EXPECT_EQ(values_of(data.train, 4), pattern(kPixels, 31));
+  EXPECT_EQ(values_of(data.test, 1), pattern(kPixels, 2));
   EXPECT_EQ(data.classes[6], "frog");
 }
 
 TEST(Cifar10, TakesTheArchivesFolderCompressedFilesAndNames) {
-  data_test::TemporaryFolder folder;
+  TemporaryFolder folder;
   write_cifar10(folder / "cifar-10-batches-bin/");
   const std::string inner = folder / "cifar-10-batches-bin/";
   const std::string second = read_file(batch_file(inner, 2));
   std::filesystem::remove(batch_file(inner, 2));
   // Two members, one after the other, are one file.
   write(batch_file(inner, 2) + ".gz",
-        data_test::gzipped(second.substr(0, 1000)) + data_test::gzipped(second.substr(1000)));
+        gzipped(second.substr(0, 1000)) + gzipped(second.substr(1000)));
   write(inner + "batches.meta.txt", "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n\n");
   const Dataset data = read_dataset("cifar10:" + folder / "");
   EXPECT_EQ(data.train.count(), 15);
-  EXPECT_EQ(data_test::values_of(data.train, 2), pattern(kPixels, 21));
+  EXPECT_EQ(values_of(data.train, 2), pattern(kPixels, 21));
   EXPECT_EQ(data.classes[9], "j");
 }
 
 TEST(Cifar10, NamesFileAndByteOfWhatIsWrong) {
-  data_test::TemporaryFolder folder;
+  TemporaryFolder folder;
   const std::string place = folder / "";
   write_cifar10(place);
   const std::string third = batch_file(place, 3);
@@ -84,14 +80,14 @@ TEST(Cifar10, NamesFileAndByteOfWhatIsWrong) {
 }
 
 TEST(Cifar100, ReadsFineLabels) {
-  data_test::TemporaryFolder folder;
+  TemporaryFolder folder;
   write(folder / "train.bin", "\x13\x63" + pattern(kPixels, 1) + "\x01\x05" + pattern(kPixels, 2));
   write(folder / "test.bin", "\x02\x07" + pattern(kPixels, 3));
   const Dataset data = read_dataset("cifar100:" + folder / "");
   EXPECT_EQ(data.train.labels, (std::vector<int64_t>{99, 5}));
   EXPECT_EQ(data.test.labels, (std::vector<int64_t>{7}));
   EXPECT_EQ(data.classes.size(), 100U);
-  EXPECT_EQ(data_test::values_of(data.train, 1), pattern(kPixels, 2));
+  EXPECT_EQ(values_of(data.train, 1), pattern(kPixels, 2));
 
   write(folder / "test.bin", "\x02\x64" + pattern(kPixels, 3));
   EXPECT_EQ(failure_of<ModelError>("cifar100:" + folder / ""),
@@ -103,7 +99,7 @@ TEST(Cifar10, ReadsRealImages) {
   const std::string source =
       std::string(shared != nullptr ? shared : "") + "/data/cifar10-train-first4000.bin.gz";
   if (shared == nullptr || !std::filesystem::exists(source)) GTEST_SKIP() << "no real data";
-  data_test::TemporaryFolder folder;
+  TemporaryFolder folder;
   write_cifar10(folder / "");
   std::filesystem::remove(batch_file(folder / "", 1));
   std::filesystem::copy_file(source, batch_file(folder / "", 1) + ".gz");
@@ -114,4 +110,4 @@ TEST(Cifar10, ReadsRealImages) {
 }
 
 }  // namespace
-}  // namespace parsimony::training
+}  // namespace parsimony::test

@@ -3,13 +3,13 @@
 #include <cmath>
 #include <cstring>
 
-#include "parsimony/training/data/data_file_impl.h"
-#include "parsimony/training/data/errors.h"
-#include "parsimony/training/data/npy_array_impl.h"
-#include "parsimony/training/data/random.h"
-#include "parsimony/training/data/readers_impl.h"
+#include "parsimony/base/random.h"
+#include "parsimony/data/data_file_impl.h"
+#include "parsimony/data/errors.h"
+#include "parsimony/data/npy_array_impl.h"
+#include "parsimony/data/readers_impl.h"
 
-namespace parsimony::training {
+namespace parsimony {
 namespace {
 
 constexpr int64_t kMaxClasses = 65'536;
@@ -39,7 +39,8 @@ void convert(const NpyArray& array, Samples& samples) {
     std::memcpy(&value, from, sizeof(From));
     const auto converted = static_cast<float>(value);
     if (!std::isfinite(converted)) {
-      throw errors::not_finite(array.file.path, from - array.file.bytes.data());
+      throw ModelError(array.file.path, ": byte ", from - array.file.bytes.data(),
+                       ": a value that is not finite");
     }
     std::memcpy(to, &converted, sizeof(float));
     from += sizeof(From);
@@ -154,4 +155,4 @@ Dataset read_npy(const std::string& place, const DatasetOptions& options) {
   return data;
 }
 
-}  // namespace parsimony::training
+}  // namespace parsimony

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace parsimony::training {
+namespace parsimony {
 
 /// A stream of random numbers. Equal keys give equal streams, independent of other streams. Does
 /// not use the standard library's distributions, which differ between implementations.
@@ -57,4 +57,4 @@ inline std::vector<int64_t> permutation(int64_t count, Random random) {
   return order;
 }
 
-}  // namespace parsimony::training
+}  // namespace parsimony

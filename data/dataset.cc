@@ -1,4 +1,4 @@
-#include "parsimony/training/data/dataset.h"
+#include "parsimony/data/dataset.h"
 
 #include <algorithm>
 #include <array>
@@ -7,10 +7,10 @@
 #include <span>
 
 #include "parsimony/base/sha256.h"
-#include "parsimony/training/data/errors.h"
-#include "parsimony/training/data/readers_impl.h"
+#include "parsimony/data/errors.h"
+#include "parsimony/data/readers_impl.h"
 
-namespace parsimony::training {
+namespace parsimony {
 namespace {
 
 struct Reader {
@@ -34,21 +34,23 @@ const Reader& reader_of(std::string_view spec) {
   for (const Reader& reader : kReaders) {
     if (reader.name == name) return reader;
   }
-  throw errors::unknown_dataset(name, dataset_names());
+  const std::vector<std::string> known = dataset_names();
+  throw ConfigError("unknown data set ", in_quotes(name), "; known are ",
+                    listed(known, known.size()), ".", did_you_mean(name, known));
 }
 
 void check(const DatasetOptions& options) {
-  const auto positive = [](std::string_view what, std::optional<int64_t> value) {
-    if (value && *value < 1) {
-      throw errors::bad_data_option(what, std::to_string(*value), "at least 1");
-    }
+  const auto bad = [](std::string_view what, auto value, std::string_view wanted) {
+    return ConfigError("data: ", what, " is ", std::to_string(value), ", wanted ", wanted);
+  };
+  const auto positive = [&](std::string_view what, std::optional<int64_t> value) {
+    if (value && *value < 1) throw bad(what, *value, "at least 1");
   };
   positive("number of training samples", options.train_samples);
   positive("number of test samples", options.test_samples);
   positive("size of images", options.size);
   if (!(options.test_share > 0 && options.test_share < 1)) {
-    throw errors::bad_data_option("share of test samples", std::to_string(options.test_share),
-                                  "more than 0 and less than 1");
+    throw bad("share of test samples", options.test_share, "more than 0 and less than 1");
   }
 }
 
@@ -93,11 +95,15 @@ void normalise(Dataset& data, std::string_view spec, const DatasetOptions& optio
   const bool bytes = data.train.dtype == DType::kUInt8 && !data.tokens;
   data.scale = bytes ? 1.0 / 255 : 1;
   if (!options.normalise && options.mean.empty()) return;
-  if (data.tokens) throw errors::tokens_have_no_scale(spec);
+  if (data.tokens) {
+    throw ConfigError("data ", in_quotes(spec), ": tokens are indices, which have no mean: leave ",
+                      in_quotes("normalise"), ", mean and std out");
+  }
   if (options.mean.empty()) return bytes ? measure<uint8_t>(data) : measure<float>(data);
   const int64_t channels = data.train.dims.empty() ? 1 : data.train.dims.front();
   if (std::ssize(options.mean) != channels) {
-    throw errors::wrong_means(spec, options.mean.size(), channels);
+    throw ConfigError("mean and std have ", options.mean.size(), " numbers, the samples of ",
+                      in_quotes(spec), " have ", channels, " channels");
   }
   data.mean = options.mean;
   data.deviation = options.deviation;
@@ -109,7 +115,9 @@ void check_parts(const Dataset& data, std::string_view spec) {
   };
   const std::string train = kind(data.train);
   const std::string test = kind(data.test);
-  if (train != test) throw errors::parts_differ(spec, train, test);
+  if (train == test) return;
+  throw ModelError("data ", in_quotes(spec), ": samples to test with are ", test,
+                   ", those to train with ", train);
 }
 
 }  // namespace
@@ -134,9 +142,9 @@ void keep_first(Samples& samples, std::optional<int64_t> limit) {
 
 int64_t test_part_of(int64_t count, const DatasetOptions& options, const std::string& spec) {
   const int64_t test = std::llround(static_cast<double>(count) * options.test_share);
-  if (test < 1) throw errors::split_too_small(spec, count, "test");
-  if (test >= count) throw errors::split_too_small(spec, count, "train");
-  return test;
+  if (test >= 1 && test < count) return test;
+  throw ConfigError("data ", in_quotes(spec), ": a split of ", count, " samples leaves none to ",
+                    test < 1 ? "test" : "train", " with; give a test set or another share");
 }
 
 std::vector<std::string> dataset_names() {
@@ -168,4 +176,4 @@ Dataset read_dataset(std::string_view spec, const DatasetOptions& options) {
   return data;
 }
 
-}  // namespace parsimony::training
+}  // namespace parsimony

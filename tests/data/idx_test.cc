@@ -7,14 +7,10 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
-#include "tests/training/data_support.h"
+#include "tests/data/data_files.h"
 
-namespace parsimony::training {
+namespace parsimony::test {
 namespace {
-
-using data_test::failure_of;
-using data_test::pattern;
-using data_test::write;
 
 std::string number(uint32_t value) {
   std::string bytes;
@@ -35,7 +31,7 @@ std::string labels(const std::string& values) {
 void write_mnist(const std::string& folder, const std::string& prefix = "",
                  const std::string& test = "t10k", bool zip = false) {
   const auto put = [&](const std::string& name, const std::string& bytes) {
-    write(folder + prefix + name + (zip ? ".gz" : ""), zip ? data_test::gzipped(bytes) : bytes);
+    write(folder + prefix + name + (zip ? ".gz" : ""), zip ? gzipped(bytes) : bytes);
   };
   put("train-images-idx3-ubyte", images(3, 4, 5, 1));
   put("train-labels-idx1-ubyte", labels("\x01\x09\x03"));
@@ -44,21 +40,21 @@ void write_mnist(const std::string& folder, const std::string& prefix = "",
 }
 
 TEST(Idx, ReadsPlainFiles) {
-  data_test::TemporaryFolder folder;
+  TemporaryFolder folder;
   write_mnist(folder / "");
   const Dataset data = read_dataset("mnist:" + folder / "");
   EXPECT_EQ(data.train.dims, (Shape{1, 4, 5}));
   EXPECT_EQ(data.train.labels, (std::vector<int64_t>{1, 9, 3}));
   EXPECT_EQ(data.test.labels, (std::vector<int64_t>{2, 4}));
-  EXPECT_EQ(data_test::values_of(data.train, 1), pattern(60, 1).substr(20, 20));
-  EXPECT_EQ(data_test::values_of(data.test, 0), pattern(40, 2).substr(0, 20));
+  EXPECT_EQ(values_of(data.train, 1), pattern(60, 1).substr(20, 20));
+  EXPECT_EQ(values_of(data.test, 0), pattern(40, 2).substr(0, 20));
   EXPECT_EQ(data.classes.size(), 10U);
 }
 
 TEST(Idx, ReadsCompressedFilesAndOtherNames) {
-  data_test::TemporaryFolder plain;
-  data_test::TemporaryFolder zipped;
-  data_test::TemporaryFolder dotted;
+  TemporaryFolder plain;
+  TemporaryFolder zipped;
+  TemporaryFolder dotted;
   write_mnist(plain / "");
   write_mnist(zipped / "", "", "t10k", true);
   write_mnist(dotted / "");
@@ -79,20 +75,20 @@ TEST(Idx, ReadsCompressedFilesAndOtherNames) {
 }
 
 TEST(Idx, TurnsEmnistUpright) {
-  data_test::TemporaryFolder folder;
+  TemporaryFolder folder;
   write_mnist(folder / "", "emnist-balanced-", "test", true);
   const Dataset data = read_dataset("mnist:" + folder / "");
   EXPECT_EQ(data.train.dims, (Shape{1, 5, 4}));
   EXPECT_EQ(data.classes.size(), 47U);
   const std::string stored = pattern(60, 1).substr(20, 20);
-  const std::string upright = data_test::values_of(data.train, 1);
+  const std::string upright = values_of(data.train, 1);
   for (size_t y = 0; y < 5; ++y) {
     for (size_t x = 0; x < 4; ++x) EXPECT_EQ(upright[y * 4 + x], stored[x * 5 + y]);
   }
 }
 
 TEST(Idx, ChoosesAmongSeveralByTheBeginningOfTheirNames) {
-  data_test::TemporaryFolder folder;
+  TemporaryFolder folder;
   write_mnist(folder / "", "emnist-balanced-", "test");
   write_mnist(folder / "", "emnist-letters-", "test");
   const std::string why = failure_of<ConfigError>("mnist:" + folder / "");
@@ -105,7 +101,7 @@ TEST(Idx, ChoosesAmongSeveralByTheBeginningOfTheirNames) {
 }
 
 TEST(Idx, SaysWhatIsMissing) {
-  data_test::TemporaryFolder folder;
+  TemporaryFolder folder;
   write_mnist(folder / "");
   std::filesystem::remove(folder / "t10k-labels-idx1-ubyte");
   EXPECT_EQ(failure_of<IoError>("mnist:" + folder / "."),
@@ -127,7 +123,7 @@ class IdxDamage : public testing::Test {
     return why.substr(std::min(place.size(), why.size()));
   }
 
-  data_test::TemporaryFolder folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_F(IdxDamage, NamesFileAndByte) {
@@ -160,13 +156,13 @@ TEST_F(IdxDamage, HoldsLabelsToImages) {
 TEST_F(IdxDamage, OfCompressedData) {
   const std::string name = "train-images-idx3-ubyte.gz";
   std::filesystem::remove(folder_ / "train-images-idx3-ubyte");
-  const std::string good = data_test::gzipped(images(3, 4, 5, 1));
+  const std::string good = gzipped(images(3, 4, 5, 1));
   EXPECT_EQ(complaint(name, good.substr(0, 40)),
             name + ": byte 40: damaged gzip data: the file ends in the middle of it");
   EXPECT_EQ(complaint(name, ""), name + ": byte 0: damaged gzip data: the file is empty");
   EXPECT_EQ(complaint(name, "plain text"),
             name + ": byte 2: damaged gzip data: incorrect header check");
-  EXPECT_NE(complaint(name, data_test::gzipped(std::string(20'000'000, '\0')))
+  EXPECT_NE(complaint(name, gzipped(std::string(20'000'000, '\0')))
                 .find("it unpacks to more than 2 MB and 64 times its size"),
             std::string::npos);
   std::string changed = good;
@@ -193,4 +189,4 @@ TEST(Idx, ReadsRealMnist) {
 }
 
 }  // namespace
-}  // namespace parsimony::training
+}  // namespace parsimony::test

@@ -11,7 +11,7 @@
 #include "parsimony/base/types.h"
 #include "parsimony/configs/loss_spec.h"
 
-namespace parsimony::training {
+namespace parsimony {
 
 /// Consecutive samples of one shape and type, with a label for each, or for each of its elements.
 struct Samples {
@@ -73,4 +73,4 @@ std::vector<std::string> dataset_names();
 /// unsupported type or order
 Dataset read_dataset(std::string_view spec, const DatasetOptions& options = {});
 
-}  // namespace parsimony::training
+}  // namespace parsimony

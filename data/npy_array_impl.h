@@ -5,9 +5,9 @@
 #include <string>
 
 #include "parsimony/base/npy.h"
-#include "parsimony/training/data/data_file_impl.h"
+#include "parsimony/data/data_file_impl.h"
 
-namespace parsimony::training {
+namespace parsimony {
 
 struct NpyArray : NpyHeader {
   DataFile file;
@@ -20,4 +20,4 @@ struct NpyArray : NpyHeader {
 /// order and for elements that are not little-endian
 NpyArray read_npy_array(const std::string& path);
 
-}  // namespace parsimony::training
+}  // namespace parsimony

@@ -3,15 +3,14 @@
 #include <filesystem>
 
 #include "parsimony/base/files.h"
+#include "parsimony/base/parallel.h"
+#include "parsimony/base/random.h"
 #include "parsimony/data/errors.h"
 #include "parsimony/data/image.h"
 #include "parsimony/data/input_source.h"
-#include "parsimony/training/data/errors.h"
-#include "parsimony/training/data/parallel.h"
-#include "parsimony/training/data/random.h"
-#include "parsimony/training/data/readers_impl.h"
+#include "parsimony/data/readers_impl.h"
 
-namespace parsimony::training {
+namespace parsimony {
 namespace {
 
 namespace fs = std::filesystem;
@@ -38,13 +37,16 @@ std::vector<std::string> names_in(const std::string& folder, bool folders) {
 /// Every image below the class folders. `classes` is filled if it is empty, otherwise held to.
 std::vector<Item> items_in(const std::string& folder, std::vector<std::string>& classes) {
   const std::vector<std::string> found = names_in(folder, true);
-  if (found.empty()) throw errors::no_classes(folder);
+  if (found.empty()) {
+    throw ModelError(folder, ": found no folder; wanted one for each class");
+  }
   if (classes.empty()) classes = found;
   std::vector<Item> items;
   for (const std::string& name : found) {
     const auto known = std::lower_bound(classes.begin(), classes.end(), name);
     if (known == classes.end() || *known != name) {
-      throw errors::unknown_class(folder, name, classes);
+      throw ModelError(folder, ": class ", in_quotes(name), " is not among those to train with.",
+                       did_you_mean(name, classes));
     }
     const std::string class_folder = folder + "/" + name;
     const size_t before = items.size();
@@ -52,7 +54,9 @@ std::vector<Item> items_in(const std::string& folder, std::vector<std::string>& 
       if (ends_like(file, kImageEndings))
         items.push_back({class_folder + "/" + file, known - classes.begin()});
     }
-    if (items.size() == before) throw errors::no_images(class_folder);
+    if (items.size() == before) {
+      throw ModelError(class_folder, ": found no .jpg, .jpeg or .png");
+    }
   }
   return items;
 }
@@ -96,7 +100,8 @@ Samples decode(const std::vector<Item>& items, const Item& first, const DatasetO
     }
     const Shape found = {3, image.height, image.width};
     if (found != samples.dims) {
-      throw errors::sizes_differ(items[index].path, found, first.path, samples.dims);
+      throw ModelError(items[index].path, ": the image is ", to_string(found), ", but ", first.path,
+                       " is ", to_string(samples.dims), "; give a size, and they are resized");
     }
     to_planar(image, out);
   });
@@ -138,4 +143,4 @@ Dataset read_folder(const std::string& place, const DatasetOptions& options) {
   return data;
 }
 
-}  // namespace parsimony::training
+}  // namespace parsimony

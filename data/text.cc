@@ -4,11 +4,11 @@
 
 #include "parsimony/base/npy.h"
 #include "parsimony/base/parse.h"
-#include "parsimony/training/data/data_file_impl.h"
-#include "parsimony/training/data/errors.h"
-#include "parsimony/training/data/readers_impl.h"
+#include "parsimony/data/data_file_impl.h"
+#include "parsimony/data/errors.h"
+#include "parsimony/data/readers_impl.h"
 
-namespace parsimony::training {
+namespace parsimony {
 namespace {
 
 constexpr int64_t kLength = 128;
@@ -64,4 +64,4 @@ Dataset read_text(const std::string& place, const DatasetOptions& options) {
   return data;
 }
 
-}  // namespace parsimony::training
+}  // namespace parsimony

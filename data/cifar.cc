@@ -3,11 +3,11 @@
 // Source: Krizhevsky, https://www.cs.toronto.edu/~kriz/cifar.html
 #include <filesystem>
 
-#include "parsimony/training/data/data_file_impl.h"
-#include "parsimony/training/data/errors.h"
-#include "parsimony/training/data/readers_impl.h"
+#include "parsimony/data/data_file_impl.h"
+#include "parsimony/data/errors.h"
+#include "parsimony/data/readers_impl.h"
 
-namespace parsimony::training {
+namespace parsimony {
 namespace {
 
 constexpr int64_t kImageSide = 32;
@@ -33,7 +33,9 @@ void append(Samples& samples, const std::string& path, const Layout& layout) {
   const int64_t record = layout.record();
   if (file.size() == 0) throw errors::no_samples(file.path);
   if (file.size() % record != 0) {
-    throw errors::partial_record(file.path, file.size(), record);
+    const int64_t last = file.size() - file.size() % record;
+    throw ModelError(file.path, ": byte ", last, ": the record that begins here has ",
+                     file.size() - last, " bytes, wanted ", record);
   }
   samples.values.reserve(samples.values.size() + file.bytes.size());
   for (int64_t at = 0; at < file.size(); at += record) {
@@ -88,4 +90,4 @@ Dataset read_cifar100(const std::string& place, const DatasetOptions&) {
   return data;
 }
 
-}  // namespace parsimony::training
+}  // namespace parsimony

@@ -1,7 +1,7 @@
-#include "parsimony/training/data/errors.h"
-#include "parsimony/training/data/npy_array_impl.h"
+#include "parsimony/data/errors.h"
+#include "parsimony/data/npy_array_impl.h"
 
-namespace parsimony::training {
+namespace parsimony {
 
 NpyArray read_npy_array(const std::string& path) {
   DataFile file = read_data_file(path);
@@ -10,4 +10,4 @@ NpyArray read_npy_array(const std::string& path) {
   return {std::move(header), std::move(file)};
 }
 
-}  // namespace parsimony::training
+}  // namespace parsimony

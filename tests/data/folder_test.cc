@@ -17,17 +17,14 @@
 #include "parsimony/base/files.h"
 #include "parsimony/data/image.h"
 #include "parsimony/data/input_data.h"
+#include "tests/data/data_files.h"
 #include "tests/graph/builder.h"
 #include "tests/support/arrays.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/training/data_support.h"
 
-namespace parsimony::training {
+namespace parsimony::test {
 namespace {
-
-using data_test::failure_of;
-using data_test::write;
 
 /// [height, width, channels] by a function of y, x and c.
 using Painter = std::function<int(int64_t y, int64_t x, int64_t c)>;
@@ -96,7 +93,7 @@ std::string jpeg(int64_t height, int64_t width, int components, const Painter& p
 }
 
 int value(const Samples& samples, int64_t index, size_t at) {
-  return static_cast<uint8_t>(data_test::values_of(samples, index)[at]);
+  return static_cast<uint8_t>(values_of(samples, index)[at]);
 }
 
 std::vector<int> resized(const std::string& bytes, int64_t size) {
@@ -110,7 +107,7 @@ std::vector<int> resized(const std::string& bytes, int64_t size) {
 }
 
 TEST(Folder, ReadsBothPartsWithTheirClasses) {
-  data_test::TemporaryFolder folder;
+  TemporaryFolder folder;
   write(folder / "train/cat/a.png", one_colour(4, 5, 10));
   write(folder / "train/cat/b.PNG", one_colour(4, 5, 11));
   write(folder / "train/ant/a.jpeg", jpeg(4, 5, 3, [](auto...) { return 20; }));
@@ -131,7 +128,7 @@ TEST(Folder, ReadsBothPartsWithTheirClasses) {
 }
 
 TEST(Folder, SplitsClassFoldersBySeed) {
-  data_test::TemporaryFolder folder;
+  TemporaryFolder folder;
   for (int i = 0; i < 20; ++i) {
     const std::string name = (i % 2 == 0 ? "even/" : "odd/") + std::to_string(i) + ".png";
     write(folder / name, one_colour(2, 2, i));
@@ -158,7 +155,7 @@ TEST(Folder, SplitsClassFoldersBySeed) {
 }
 
 TEST(Folder, ResizesWhenAsked) {
-  data_test::TemporaryFolder folder;
+  TemporaryFolder folder;
   write(folder / "train/a/1.png", one_colour(30, 50, 90));
   write(folder / "train/b/1.png", one_colour(9, 7, 91));
   write(folder / "val/a/1.png", one_colour(100, 20, 92));
@@ -169,14 +166,14 @@ TEST(Folder, ResizesWhenAsked) {
   EXPECT_EQ(data.train.dims, (Shape{3, 16, 16}));
   for (int64_t i = 0; i < 2; ++i) {
     const auto label = static_cast<int>(data.train.labels[i]);
-    const std::string all = data_test::values_of(data.train, i);
+    const std::string all = values_of(data.train, i);
     EXPECT_EQ(all, std::string(all.size(), static_cast<char>(90 + label)));
   }
   EXPECT_EQ(value(data.test, 0, 100), 92);
 }
 
 TEST(Folder, SaysWhatIsWrong) {
-  data_test::TemporaryFolder folder;
+  TemporaryFolder folder;
   const std::string place = folder / "data";
   const std::string spec = "folder:" + place;
   EXPECT_EQ(failure_of<IoError>(spec), "cannot list \"" + place + "\": No such file or directory");
@@ -203,11 +200,11 @@ class Damage : public testing::Test {
     return why.substr(std::min(why.size(), path.size() + 2));
   }
 
-  data_test::TemporaryFolder folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_F(Damage, OfPngs) {
-  const std::string good = png(20, 20, PNG_FORMAT_RGB, data_test::pattern(1200).data());
+  const std::string good = png(20, 20, PNG_FORMAT_RGB, pattern(1200).data());
   ASSERT_GT(good.size(), 1200U);
   EXPECT_EQ(complaint(good.substr(0, 300)),
             "byte 300: damaged image: the file ends in the middle of it");
@@ -222,7 +219,7 @@ TEST_F(Damage, OfPngs) {
 
 /// A header costs nothing to write.
 TEST_F(Damage, SaysMorePixelsThanAFileCanHave) {
-  std::string large = png(20, 20, PNG_FORMAT_RGB, data_test::pattern(1200).data());
+  std::string large = png(20, 20, PNG_FORMAT_RGB, pattern(1200).data());
   const std::string side("\x00\x00\x40\x00", 4);  // 16,384
   large.replace(16, 8, side + side);
   const uLong sum = crc32(0, reinterpret_cast<const Bytef*>(large.data()) + 12, 17);
@@ -233,7 +230,7 @@ TEST_F(Damage, SaysMorePixelsThanAFileCanHave) {
 }
 
 TEST_F(Damage, OfJpegs) {
-  const std::string noise = data_test::pattern(4800);
+  const std::string noise = pattern(4800);
   const std::string good =
       jpeg(40, 40, 3, [&](int64_t y, int64_t x, int64_t c) { return noise[(y * 40 + x) * 3 + c]; });
   ASSERT_GT(good.size(), 2000U);
@@ -304,15 +301,15 @@ TEST(Image, ResizingKeepsARamp) {
 
 /// What a network with an input of these dims gets of one picture.
 std::vector<float> prepared(const std::string& png, const Shape& dims, const std::string& spec) {
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   std::filesystem::create_directory(folder / "deep");
   write_file(folder / "deep/x.png", png);
-  test::Builder net;
+  Builder net;
   net.output(net.node("Relu", {net.input("x", dims)}, "y"));
   finish(net.graph);
   const InputData data("images:" + (folder / ""), net.graph, {}, spec);
   EXPECT_EQ(data.samples(), 1);
-  return test::elements<float>(data.inputs(0, 1)[0]);
+  return elements<float>(data.inputs(0, 1)[0]);
 }
 
 /// Two rows and four columns: 10 · row + column in red, 50 in green, 100 in blue.
@@ -337,7 +334,7 @@ TEST(Pictures, AreWhatTheNetworkTakes) {
 
 TEST(Pictures, SayWhatIsMissing) {
   const auto message = [](const Shape& dims, const std::string& spec) {
-    return test::message_of([&] { prepared(small_picture(), dims, spec); });
+    return message_of([&] { prepared(small_picture(), dims, spec); });
   };
   EXPECT_EQ(message({1, 3, -1, -1}, ""),
             "images: input \"x\" [1, 3, -1, -1] leaves the size open (-1): give it with --image "
@@ -349,4 +346,4 @@ TEST(Pictures, SayWhatIsMissing) {
 }
 
 }  // namespace
-}  // namespace parsimony::training
+}  // namespace parsimony::test

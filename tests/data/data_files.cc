@@ -1,13 +1,13 @@
-#include "tests/training/data_support.h"
+#include "tests/data/data_files.h"
 
 #include <zlib.h>
 
 #include <filesystem>
 
 #include "parsimony/base/files.h"
-#include "parsimony/training/data/random.h"
+#include "parsimony/base/random.h"
 
-namespace parsimony::training::data_test {
+namespace parsimony::test {
 
 void write(const std::string& path, std::string_view bytes) {
   std::filesystem::create_directories(std::filesystem::path(path).parent_path());
@@ -42,4 +42,4 @@ std::string values_of(const Samples& samples, int64_t index) {
   return {begin + static_cast<size_t>(index) * stride, stride};
 }
 
-}  // namespace parsimony::training::data_test
+}  // namespace parsimony::test

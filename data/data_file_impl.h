@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace parsimony::training {
+namespace parsimony {
 
 struct DataFile {
   std::string path;
@@ -36,4 +36,4 @@ std::optional<std::string> plain_or_gzip(const std::string& path);
 /// The lines of a text file that are not empty; nothing if there is no such file.
 std::vector<std::string> lines_of(const std::string& path);
 
-}  // namespace parsimony::training
+}  // namespace parsimony

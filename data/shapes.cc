@@ -5,12 +5,12 @@
 #include <charconv>
 #include <cstdlib>
 
-#include "parsimony/training/data/errors.h"
-#include "parsimony/training/data/parallel.h"
-#include "parsimony/training/data/random.h"
-#include "parsimony/training/data/readers_impl.h"
+#include "parsimony/base/parallel.h"
+#include "parsimony/base/random.h"
+#include "parsimony/data/errors.h"
+#include "parsimony/data/readers_impl.h"
 
-namespace parsimony::training {
+namespace parsimony {
 namespace {
 
 constexpr int32_t kSide = 32;
@@ -275,4 +275,4 @@ Dataset draw_shapes(const std::string& counts, const DatasetOptions& options) {
   return data;
 }
 
-}  // namespace parsimony::training
+}  // namespace parsimony

@@ -2,13 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "parsimony/base/errors.h"
-#include "tests/training/data_support.h"
+#include "tests/data/data_files.h"
 
-namespace parsimony::training {
+namespace parsimony::test {
 namespace {
-
-using data_test::failure_of;
-using data_test::write;
 
 class TextFile : public testing::Test {
  protected:
@@ -17,7 +14,7 @@ class TextFile : public testing::Test {
     return "text:" + path_ + options;
   }
 
-  data_test::TemporaryFolder folder_;
+  TemporaryFolder folder_;
   std::string path_ = folder_ / "verse, first.txt";
 };
 
@@ -63,4 +60,4 @@ TEST_F(TextFile, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace parsimony::training
+}  // namespace parsimony::test

@@ -7,10 +7,10 @@
 #include <sstream>
 
 #include "parsimony/base/files.h"
-#include "parsimony/training/data/data_file_impl.h"
-#include "parsimony/training/data/errors.h"
+#include "parsimony/data/data_file_impl.h"
+#include "parsimony/data/errors.h"
 
-namespace parsimony::training {
+namespace parsimony {
 namespace {
 
 constexpr int kGzipOnly = 16 + MAX_WBITS;
@@ -18,6 +18,10 @@ constexpr size_t kChunk = size_t{1} << 20;
 
 /// A byte becomes 1,032 at most; data sets become 2 to 20.
 constexpr size_t most_unpacked(size_t packed) { return (size_t{2} << 20) + 64 * packed; }
+
+ModelError damaged_gzip(std::string_view file, int64_t offset, std::string_view why) {
+  return ModelError(file, ": byte ", offset, ": damaged gzip data: ", why);
+}
 
 /// Files may be several gzip members, one after the other.
 std::string inflated(const std::string& path, std::string& packed) {
@@ -27,7 +31,7 @@ std::string inflated(const std::string& path, std::string& packed) {
   std::string out;
   size_t at = 0;
   const auto damaged = [&](std::string_view why) {
-    return errors::damaged_gzip(path, static_cast<int64_t>(at), why);
+    return damaged_gzip(path, static_cast<int64_t>(at), why);
   };
   int status = Z_STREAM_END;
   while (at < packed.size() || status != Z_STREAM_END) {
@@ -58,7 +62,7 @@ std::string inflated(const std::string& path, std::string& packed) {
 DataFile read_data_file(const std::string& path) {
   DataFile file{path, read_file(path)};
   if (path.ends_with(".gz")) {
-    if (file.bytes.empty()) throw errors::damaged_gzip(path, 0, "the file is empty");
+    if (file.bytes.empty()) throw damaged_gzip(path, 0, "the file is empty");
     file.bytes = inflated(path, file.bytes);
   }
   return file;
@@ -84,4 +88,4 @@ std::vector<std::string> lines_of(const std::string& path) {
   return lines;
 }
 
-}  // namespace parsimony::training
+}  // namespace parsimony

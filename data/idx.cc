@@ -7,18 +7,17 @@
 #include <regex>
 
 #include "parsimony/base/npy.h"
+#include "parsimony/data/data_file_impl.h"
 #include "parsimony/data/errors.h"
-#include "parsimony/training/data/data_file_impl.h"
-#include "parsimony/training/data/errors.h"
-#include "parsimony/training/data/readers_impl.h"
+#include "parsimony/data/readers_impl.h"
 
-namespace parsimony::training {
+namespace parsimony {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint32_t kImages = 0x00000803;  // unsigned bytes, three dimensions
-constexpr uint32_t kLabels = 0x00000801;
+constexpr uint32_t kImageMagic = 0x00000803;  // unsigned bytes, three dimensions
+constexpr uint32_t kLabelMagic = 0x00000801;
 constexpr uint32_t kMaxSide = 1 << 14;
 
 struct Variant {
@@ -78,10 +77,14 @@ std::string find_file(const IdxFiles& place, const std::string& part, const std:
     return name.ends_with(".gz") &&
            std::binary_search(found.begin(), found.end(), name.substr(0, name.size() - 3));
   });
-  if (found.size() > 1) throw errors::several_files(place.folder, found);
+  if (found.size() > 1) {
+    throw ConfigError(place.folder, ": found ", listed(found, found.size()),
+                      "; which is meant? Add the beginning of their names to the folder: ",
+                      place.folder, "/emnist-letters");
+  }
   if (found.empty()) {
     const std::string begin = place.prefix.empty() ? "" : place.prefix + "…";
-    throw errors::no_such_files(place.folder, begin + part + "-" + kind + "-" + layout + "[.gz]");
+    throw IoError(place.folder, ": found no ", begin, part, "-", kind, "-", layout, "[.gz]");
   }
   return place.folder + "/" + found.front();
 }
@@ -92,13 +95,18 @@ uint32_t big_endian(const DataFile& file, int64_t offset) {
   return value;
 }
 
+ModelError bad_bytes(const DataFile& file, int64_t offset, std::string_view found,
+                     std::string_view wanted) {
+  return ModelError(file.path, ": byte ", offset, ": found ", found, ", wanted ", wanted);
+}
+
 /// Checks the file against its header. @returns the sizes
 std::vector<int64_t> sizes_of(const DataFile& file, uint32_t magic, std::string_view what) {
   const int64_t dimensions = magic & 0xFF;
   const int64_t header = 4 + 4 * dimensions;
   if (file.size() < header) throw errors::ends_early(file.path, file.size(), header, "the sizes");
   if (const uint32_t found = big_endian(file, 0); found != magic) {
-    throw errors::bad_bytes(file.path, 0, std::to_string(found), std::to_string(magic));
+    throw bad_bytes(file, 0, std::to_string(found), std::to_string(magic));
   }
   std::vector<int64_t> sizes;
   int64_t wanted = 1;
@@ -107,8 +115,8 @@ std::vector<int64_t> sizes_of(const DataFile& file, uint32_t magic, std::string_
     const uint32_t size = big_endian(file, offset);
     if (size == 0) throw errors::no_samples(file.path);
     if (i > 0 && size > kMaxSide) {
-      throw errors::bad_bytes(file.path, offset, "size " + std::to_string(size),
-                              "at most " + std::to_string(kMaxSide));
+      throw bad_bytes(file, offset, "size " + std::to_string(size),
+                      "at most " + std::to_string(kMaxSide));
     }
     sizes.push_back(size);
     wanted *= size;
@@ -138,8 +146,8 @@ Samples read_part(const IdxFiles& place, const std::string& part) {
   const DataFile images = read_data_file(find_file(place, part, "images", "idx3-ubyte"));
   const DataFile labels = read_data_file(find_file(place, part, "labels", "idx1-ubyte"));
   const Variant variant = variant_of(images.path);
-  const std::vector<int64_t> sizes = sizes_of(images, kImages, "its images");
-  const int64_t count = sizes_of(labels, kLabels, "its labels")[0];
+  const std::vector<int64_t> sizes = sizes_of(images, kImageMagic, "its images");
+  const int64_t count = sizes_of(labels, kLabelMagic, "its labels")[0];
   if (sizes[0] != count) throw errors::counts_differ(images.path, sizes[0], labels.path, count);
 
   Samples samples;
@@ -170,4 +178,4 @@ Dataset read_idx(const std::string& place, const DatasetOptions&) {
   return data;
 }
 
-}  // namespace parsimony::training
+}  // namespace parsimony
