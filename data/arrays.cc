@@ -27,12 +27,14 @@ ConfigError no_input_for_array(std::string_view array, std::string_view dims,
 
 constexpr std::string_view kArray = ".npy";
 
+/// As NumPy names them.
+constexpr std::pair<std::string_view, DType> kTypes[] = {
+    {"f2", DType::kFloat16}, {"f4", DType::kFloat32}, {"f8", DType::kFloat64},
+    {"i1", DType::kInt8},    {"i2", DType::kInt16},   {"i4", DType::kInt32},
+    {"i8", DType::kInt64},   {"u1", DType::kUInt8},   {"u2", DType::kUInt16},
+    {"u4", DType::kUInt32},  {"u8", DType::kUInt64},  {"b1", DType::kBool}};
+
 DType type_of(std::string_view descr, std::string_view file) {
-  constexpr std::pair<std::string_view, DType> kTypes[] = {
-      {"f2", DType::kFloat16}, {"f4", DType::kFloat32}, {"f8", DType::kFloat64},
-      {"i1", DType::kInt8},    {"i2", DType::kInt16},   {"i4", DType::kInt32},
-      {"i8", DType::kInt64},   {"u1", DType::kUInt8},   {"u2", DType::kUInt16},
-      {"u4", DType::kUInt32},  {"u8", DType::kUInt64},  {"b1", DType::kBool}};
   for (const auto& [name, type] : kTypes) {
     if (name == descr) return type;
   }
@@ -41,7 +43,8 @@ DType type_of(std::string_view descr, std::string_view file) {
 
 ArrayView view_of(std::string_view npy, std::string name, std::string file) {
   const NpyHeader header = parse_npy(npy, file);
-  ArrayView array{std::move(name), type_of(header.descr, file), header.dims, {}, std::move(file)};
+  ArrayView array{std::move(name), type_of(header.descr, file), header.dims, {}, std::move(file),
+                  header.data};
   const int64_t bytes = element_count(array.dims) * size_of(array.dtype);
   const auto there = static_cast<int64_t>(npy.size()) - header.data;
   if (there < bytes) {
@@ -82,6 +85,15 @@ TensorBytes ArrayView::rows(int64_t first, int64_t count) const {
   return part;
 }
 
+std::string_view descr_of(DType type) {
+  const auto named = std::ranges::find(kTypes, type, [](const auto& one) { return one.second; });
+  return named == std::end(kTypes) ? name_of(type) : named->first;
+}
+
+ArrayView array_in(const DataFile& file, std::string name) {
+  return view_of(file.bytes(), std::move(name), file.path());
+}
+
 TensorBytes ArrayView::all() const { return {name, dtype, dims, {bytes.begin(), bytes.end()}}; }
 
 ArrayFiles::ArrayFiles(const std::string& source) {
@@ -101,12 +113,10 @@ bool ArrayFiles::is_source(std::string_view source) {
   return source.starts_with("npy:") && source.find('=') != std::string_view::npos;
 }
 
-std::string_view ArrayFiles::map(const std::string& path) {
-  return files_.emplace_back(path).bytes();
-}
+const DataFile& ArrayFiles::open(const std::string& path) { return files_.emplace_back(path); }
 
 void ArrayFiles::read_npz(const std::string& path) {
-  const ZipReader& zip = zips_.emplace_back(map(path), path);
+  const ZipReader& zip = zips_.emplace_back(open(path).bytes(), path);
   for (const ZipEntry& entry : zip.entries()) {
     std::string name = entry.name;
     if (name.ends_with(kArray)) name.resize(name.size() - kArray.size());
@@ -119,12 +129,12 @@ void ArrayFiles::read_npy(const std::string& list) {
     const size_t sign = item.find('=');
     if (sign == 0 || sign == std::string::npos) throw errors::bad_arrays("npy:" + list);
     const std::string path(item.substr(sign + 1));
-    arrays_.push_back(view_of(map(path), std::string(item.substr(0, sign)), path));
+    arrays_.push_back(array_in(open(path), std::string(item.substr(0, sign))));
   }
 }
 
 void ArrayFiles::read_safetensors(const std::string& path) {
-  for (const FileTensor& tensor : parse_tensors(map(path), path)) {
+  for (const FileTensor& tensor : parse_tensors(open(path).bytes(), path)) {
     arrays_.push_back(
         {tensor.name, tensor.dtype, tensor.dims, tensor.data, path + ": " + tensor.name});
   }

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "parsimony/base/errors.h"
-#include "parsimony/base/files.h"
 #include "parsimony/base/types.h"
 #include "parsimony/checkpoints/zip.h"
+#include "parsimony/data/data_file.h"
 #include "parsimony/engines/network.h"
 #include "parsimony/graph/graph.h"
 #include "parsimony/graph/input_spec.h"
@@ -24,11 +24,19 @@ struct ArrayView {
   Shape dims;
   std::span<const std::byte> bytes;  ///< little-endian, in C order
   std::string file;                  ///< "x.npz: a.npy", for messages
+  int64_t begin = 0;                 ///< byte of it at which they begin
 
   /// Along the first axis. The bounds must hold.
   TensorBytes rows(int64_t first, int64_t count) const;
   TensorBytes all() const;
 };
+
+/// The array of a file.npy. @throws ModelError for what is none, or lacks elements;
+/// UnsupportedError for Fortran order, other byte orders and other types
+ArrayView array_in(const DataFile& file, std::string name);
+
+/// The type as NumPy names it: "f4".
+std::string_view descr_of(DType type);
 
 /// The arrays of "npz:FILE" (of numpy.savez), "safetensors:FILE" or "npy:NAME=FILE,…", in order.
 /// The prefix may be left out where the file's name ends like that.
@@ -43,12 +51,12 @@ class ArrayFiles {
   static bool is_source(std::string_view source);
 
  private:
-  std::string_view map(const std::string& path);
+  const DataFile& open(const std::string& path);
   void read_npz(const std::string& path);
   void read_npy(const std::string& list);
   void read_safetensors(const std::string& path);
 
-  std::deque<MappedFile> files_;
+  std::deque<DataFile> files_;
   std::deque<ZipReader> zips_;
   std::vector<ArrayView> arrays_;
 };

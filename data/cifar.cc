@@ -3,7 +3,7 @@
 // Source: Krizhevsky, https://www.cs.toronto.edu/~kriz/cifar.html
 #include <filesystem>
 
-#include "parsimony/data/data_file_impl.h"
+#include "parsimony/data/data_file.h"
 #include "parsimony/data/errors.h"
 #include "parsimony/data/readers_impl.h"
 
@@ -29,20 +29,20 @@ std::string folder_of(const std::string& place, const std::string& unpacked) {
 
 void append(Samples& samples, const std::string& path, const Layout& layout) {
   // Neither: the plain name, for the message.
-  const DataFile file = read_data_file(plain_or_gzip(path).value_or(path));
+  const DataFile file(plain_or_gzip(path).value_or(path));
   const int64_t record = layout.record();
-  if (file.size() == 0) throw errors::no_samples(file.path);
+  if (file.size() == 0) throw errors::no_samples(file.path());
   if (file.size() % record != 0) {
     const int64_t last = file.size() - file.size() % record;
-    throw ModelError(file.path, ": byte ", last, ": the record that begins here has ",
+    throw ModelError(file.path(), ": byte ", last, ": the record that begins here has ",
                      file.size() - last, " bytes, wanted ", record);
   }
-  samples.values.reserve(samples.values.size() + file.bytes.size());
+  samples.values.reserve(samples.values.size() + file.bytes().size());
   for (int64_t at = 0; at < file.size(); at += record) {
     const int64_t label_at = at + layout.label_bytes - 1;
     const int64_t label = file.byte(label_at);
     if (label >= layout.classes) {
-      throw errors::bad_label(file.path, label_at, label, layout.classes);
+      throw errors::bad_label(file.path(), label_at, label, layout.classes);
     }
     samples.labels.push_back(label);
     const auto pixels = file.part(label_at + 1, kPixels);

@@ -5,9 +5,9 @@
 #include "parsimony/base/files.h"
 #include "parsimony/base/parallel.h"
 #include "parsimony/base/random.h"
+#include "parsimony/data/data_file.h"
 #include "parsimony/data/errors.h"
 #include "parsimony/data/image.h"
-#include "parsimony/data/input_source.h"
 #include "parsimony/data/readers_impl.h"
 
 namespace parsimony {
@@ -19,20 +19,6 @@ struct Item {
   std::string path;
   int64_t label = 0;
 };
-
-/// Names in a folder by alphabet, without hidden ones.
-std::vector<std::string> names_in(const std::string& folder, bool folders) {
-  std::error_code failed;
-  std::vector<std::string> names;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, failed)) {
-    std::error_code ignored;
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with('.') && entry.is_directory(ignored) == folders) names.push_back(name);
-  }
-  if (failed) throw errors::cannot_list(folder, failed.message());
-  std::sort(names.begin(), names.end());
-  return names;
-}
 
 /// Every image below the class folders. `classes` is filled if it is empty, otherwise held to.
 std::vector<Item> items_in(const std::string& folder, std::vector<std::string>& classes) {

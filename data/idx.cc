@@ -7,7 +7,7 @@
 #include <regex>
 
 #include "parsimony/base/npy.h"
-#include "parsimony/data/data_file_impl.h"
+#include "parsimony/data/data_file.h"
 #include "parsimony/data/errors.h"
 #include "parsimony/data/readers_impl.h"
 
@@ -97,14 +97,14 @@ uint32_t big_endian(const DataFile& file, int64_t offset) {
 
 ModelError bad_bytes(const DataFile& file, int64_t offset, std::string_view found,
                      std::string_view wanted) {
-  return ModelError(file.path, ": byte ", offset, ": found ", found, ", wanted ", wanted);
+  return ModelError(file.path(), ": byte ", offset, ": found ", found, ", wanted ", wanted);
 }
 
 /// Checks the file against its header. @returns the sizes
 std::vector<int64_t> sizes_of(const DataFile& file, uint32_t magic, std::string_view what) {
   const int64_t dimensions = magic & 0xFF;
   const int64_t header = 4 + 4 * dimensions;
-  if (file.size() < header) throw errors::ends_early(file.path, file.size(), header, "the sizes");
+  if (file.size() < header) throw errors::ends_early(file.path(), file.size(), header, "the sizes");
   if (const uint32_t found = big_endian(file, 0); found != magic) {
     throw bad_bytes(file, 0, std::to_string(found), std::to_string(magic));
   }
@@ -113,7 +113,7 @@ std::vector<int64_t> sizes_of(const DataFile& file, uint32_t magic, std::string_
   for (int64_t i = 0; i < dimensions; ++i) {
     const int64_t offset = 4 + 4 * i;
     const uint32_t size = big_endian(file, offset);
-    if (size == 0) throw errors::no_samples(file.path);
+    if (size == 0) throw errors::no_samples(file.path());
     if (i > 0 && size > kMaxSide) {
       throw bad_bytes(file, offset, "size " + std::to_string(size),
                       "at most " + std::to_string(kMaxSide));
@@ -122,8 +122,8 @@ std::vector<int64_t> sizes_of(const DataFile& file, uint32_t magic, std::string_
     wanted *= size;
   }
   wanted += header;
-  if (file.size() < wanted) throw errors::ends_early(file.path, file.size(), wanted, what);
-  if (file.size() > wanted) throw errors::too_long(file.path, file.size(), wanted);
+  if (file.size() < wanted) throw errors::ends_early(file.path(), file.size(), wanted, what);
+  if (file.size() > wanted) throw errors::too_long(file.path(), file.size(), wanted);
   return sizes;
 }
 
@@ -143,12 +143,12 @@ void transpose_each(Samples& samples) {
 }
 
 Samples read_part(const IdxFiles& place, const std::string& part) {
-  const DataFile images = read_data_file(find_file(place, part, "images", "idx3-ubyte"));
-  const DataFile labels = read_data_file(find_file(place, part, "labels", "idx1-ubyte"));
-  const Variant variant = variant_of(images.path);
+  const DataFile images(find_file(place, part, "images", "idx3-ubyte"));
+  const DataFile labels(find_file(place, part, "labels", "idx1-ubyte"));
+  const Variant variant = variant_of(images.path());
   const std::vector<int64_t> sizes = sizes_of(images, kImageMagic, "its images");
   const int64_t count = sizes_of(labels, kLabelMagic, "its labels")[0];
-  if (sizes[0] != count) throw errors::counts_differ(images.path, sizes[0], labels.path, count);
+  if (sizes[0] != count) throw errors::counts_differ(images.path(), sizes[0], labels.path(), count);
 
   Samples samples;
   samples.dims = {1, sizes[1], sizes[2]};
@@ -158,7 +158,7 @@ Samples read_part(const IdxFiles& place, const std::string& part) {
   for (int64_t at = 8; at < labels.size(); ++at) {
     const int64_t label = labels.byte(at) - variant.first_label;
     if (label < 0 || label >= variant.classes) {
-      throw errors::bad_label(labels.path, at, label, variant.classes);
+      throw errors::bad_label(labels.path(), at, label, variant.classes);
     }
     samples.labels.push_back(label);
   }

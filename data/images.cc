@@ -3,6 +3,7 @@
 #include <random>
 
 #include "parsimony/base/files.h"
+#include "parsimony/data/data_file.h"
 #include "parsimony/data/errors.h"
 #include "parsimony/data/image.h"
 #include "parsimony/data/input_source.h"

@@ -3,10 +3,8 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "parsimony/engines/network.h"
 #include "parsimony/graph/graph.h"
@@ -36,13 +34,5 @@ std::unique_ptr<InputSource> open_audio(const std::string& path, const Value& in
 /// A file's bytes as numbers 0..255: windows as long as the last axis of the input, one after the
 /// other. @throws ConfigError if the length is open, or the file is shorter; IoError
 std::unique_ptr<InputSource> open_text(const std::string& path, const Value& input);
-
-/// Does the name end like one of these, in any case? They are in lower case.
-bool ends_like(std::string_view name, std::span<const std::string_view> endings);
-
-/// The file at `path`, or all regular files below that folder whose names end like that, in any
-/// case, sorted; hidden ones are left out. @throws IoError
-std::vector<std::string> files_at(const std::string& path,
-                                  std::span<const std::string_view> endings);
 
 }  // namespace parsimony

@@ -1,12 +1,22 @@
 // Arrays of samples and of labels.
+#include "parsimony/base/npy.h"
+
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include "parsimony/base/parse.h"
 #include "parsimony/base/random.h"
-#include "parsimony/data/data_file_impl.h"
+#include "parsimony/data/arrays.h"
+#include "parsimony/data/data_file.h"
 #include "parsimony/data/errors.h"
-#include "parsimony/data/npy_array_impl.h"
 #include "parsimony/data/readers_impl.h"
 
 namespace parsimony {
@@ -14,70 +24,85 @@ namespace {
 
 constexpr int64_t kMaxClasses = 65'536;
 
-/// Checks that the elements are all there. @returns bytes of one
-int64_t element_size(const NpyArray& array, std::string_view allowed) {
-  const std::string& path = array.file.path;
-  if ((' ' + std::string(allowed) + ' ').find(' ' + array.descr + ' ') == std::string::npos) {
-    throw errors::bad_element(path, array.descr, "one of " + std::string(allowed));
+/// An element type as NumPy names it.
+using Named = std::pair<std::string_view, DType>;
+constexpr auto kSampleTypes = std::to_array<Named>({{"u1", DType::kUInt8},
+                                                    {"f4", DType::kFloat32},
+                                                    {"f8", DType::kFloat64},
+                                                    {"i4", DType::kInt32},
+                                                    {"i8", DType::kInt64}});
+constexpr auto kLabelTypes =
+    std::to_array<Named>({{"u1", DType::kUInt8}, {"i4", DType::kInt32}, {"i8", DType::kInt64}});
+
+void check_type(const ArrayView& array, std::span<const Named> allowed) {
+  std::string wanted = "one of";
+  for (const auto& [name, type] : allowed) {
+    if (type == array.dtype) return;
+    wanted += " " + std::string(name);
   }
-  const int64_t size = array.descr[1] - '0';
-  const int64_t wanted = array.data + element_count(array.dims) * size;
-  if (array.file.size() < wanted) {
-    throw errors::ends_early(path, array.file.size(), wanted,
-                             "an array of " + to_string(array.dims));
-  }
-  if (array.file.size() > wanted) throw errors::too_long(path, array.file.size(), wanted);
-  return size;
+  throw errors::bad_element(array.file, descr_of(array.dtype), wanted);
+}
+
+int64_t samples_in(const ArrayView& array) {
+  if (array.dims.empty() || element_count(array.dims) == 0) throw errors::no_samples(array.file);
+  return array.dims.front();
+}
+
+template <typename Number>
+Number element(const ArrayView& array, int64_t i) {
+  Number number;
+  std::memcpy(&number, array.bytes.data() + i * int64_t{sizeof(Number)}, sizeof(Number));
+  return number;
 }
 
 template <typename From>
-void convert(const NpyArray& array, Samples& samples) {
-  const char* from = array.file.bytes.data() + array.data;
+void convert(const ArrayView& array, Samples& samples) {
   std::byte* to = samples.values.data();
-  for (int64_t i = element_count(array.dims); i > 0; --i) {
-    From value;
-    std::memcpy(&value, from, sizeof(From));
-    const auto converted = static_cast<float>(value);
+  const int64_t count = element_count(array.dims);
+  for (int64_t i = 0; i < count; ++i, to += sizeof(float)) {
+    const auto converted = static_cast<float>(element<From>(array, i));
     if (!std::isfinite(converted)) {
-      throw ModelError(array.file.path, ": byte ", from - array.file.bytes.data(),
+      throw ModelError(array.file, ": byte ", array.begin + i * int64_t{sizeof(From)},
                        ": a value that is not finite");
     }
     std::memcpy(to, &converted, sizeof(float));
-    from += sizeof(From);
-    to += sizeof(float);
   }
 }
 
-Samples values_of(const NpyArray& array) {
-  element_size(array, "u1 f4 f8 i4 i8");
+Samples values_of(const ArrayView& array) {
+  check_type(array, kSampleTypes);
   Samples samples;
   samples.dims.assign(array.dims.begin() + 1, array.dims.end());
   if (samples.dims.empty()) samples.dims = {1};
   if (samples.dims.size() == 2) samples.dims.insert(samples.dims.begin(), 1);  // grey images
-  if (array.descr == "u1") {
-    const auto bytes = array.file.part(array.data, array.file.size() - array.data);
-    samples.values.assign(bytes.begin(), bytes.end());
+  if (array.dtype == DType::kUInt8) {
+    samples.values.assign(array.bytes.begin(), array.bytes.end());
     return samples;
   }
   samples.dtype = DType::kFloat32;
   samples.values.resize(element_count(array.dims) * sizeof(float));
-  if (array.descr == "f4") convert<float>(array, samples);
-  if (array.descr == "f8") convert<double>(array, samples);
-  if (array.descr == "i4") convert<int32_t>(array, samples);
-  if (array.descr == "i8") convert<int64_t>(array, samples);
+  if (array.dtype == DType::kFloat32) convert<float>(array, samples);
+  if (array.dtype == DType::kFloat64) convert<double>(array, samples);
+  if (array.dtype == DType::kInt32) convert<int32_t>(array, samples);
+  if (array.dtype == DType::kInt64) convert<int64_t>(array, samples);
   return samples;
 }
 
-std::vector<int64_t> labels_of(const NpyArray& array, std::optional<int64_t> ignore) {
-  const int64_t size = element_size(array, "u1 i4 i8");
+int64_t label_at(const ArrayView& array, int64_t i) {
+  if (array.dtype == DType::kUInt8) return element<uint8_t>(array, i);
+  return array.dtype == DType::kInt32 ? element<int32_t>(array, i) : element<int64_t>(array, i);
+}
+
+std::vector<int64_t> labels_of(const ArrayView& array, std::optional<int64_t> ignore) {
+  check_type(array, kLabelTypes);
   std::vector<int64_t> labels;
   const int64_t count = element_count(array.dims);
-  for (int64_t i = 0, at = array.data; i < count; ++i, at += size) {
-    int64_t label = array.file.little_endian(at, size);
-    if (array.descr == "i4") label = static_cast<int32_t>(label);
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t label = label_at(array, i);
     if (label == ignore) label = kNoLabel;
     if (label != kNoLabel && (label < 0 || label >= kMaxClasses)) {
-      throw errors::bad_label(array.file.path, at, label, kMaxClasses);
+      throw errors::bad_label(array.file, array.begin + i * size_of(array.dtype), label,
+                              kMaxClasses);
     }
     labels.push_back(label);
   }
@@ -85,20 +110,33 @@ std::vector<int64_t> labels_of(const NpyArray& array, std::optional<int64_t> ign
 }
 
 /// [n], also written [n, 1], has a label for each sample; [n, ..dims] one for each element.
-Shape label_dims_of(const NpyArray& array) {
-  if (element_count(array.dims) == array.count()) return {};
+Shape label_dims_of(const ArrayView& array) {
+  if (element_count(array.dims) == array.dims.front()) return {};
   return {array.dims.begin() + 1, array.dims.end()};
 }
 
-Samples read_pair(const std::string& values, const std::string& labels,
-                  std::optional<int64_t> ignore) {
-  const NpyArray x = read_npy_array(values);
-  const NpyArray y = read_npy_array(labels);
-  if (x.count() != y.count()) throw errors::counts_differ(values, x.count(), labels, y.count());
+Samples labelled(const ArrayView& x, const ArrayView& y, std::optional<int64_t> ignore) {
+  const int64_t count = samples_in(x);
+  const int64_t labels = samples_in(y);
+  if (count != labels) throw errors::counts_differ(x.file, count, y.file, labels);
   Samples samples = values_of(x);
   samples.labels = labels_of(y, ignore);
   samples.label_dims = label_dims_of(y);
   return samples;
+}
+
+/// The file has nothing else.
+ArrayView only_array_in(const DataFile& file) {
+  ArrayView array = array_in(file, "");
+  const int64_t end = array.begin + std::ssize(array.bytes);
+  if (end < file.size()) throw errors::too_long(file.path(), file.size(), end);
+  return array;
+}
+
+Samples read_pair(std::string_view values, std::string_view labels, std::optional<int64_t> ignore) {
+  const DataFile x{std::string(values)};
+  const DataFile y{std::string(labels)};
+  return labelled(only_array_in(x), only_array_in(y), ignore);
 }
 
 Samples chosen(const Samples& from, const std::vector<int64_t>& order, int64_t begin, int64_t end) {
@@ -115,43 +153,41 @@ Samples chosen(const Samples& from, const std::vector<int64_t>& order, int64_t b
   return samples;
 }
 
-std::vector<std::string> paths_of(const std::string& place) {
-  std::vector<std::string> paths(1);
-  for (const char c : place) {
-    if (c == ',') {
-      paths.emplace_back();
-    } else {
-      paths.back() += c;
-    }
-  }
-  const bool named = std::none_of(paths.begin(), paths.end(), [](auto& p) { return p.empty(); });
-  if (!named || (paths.size() != 2 && paths.size() != 4)) {
-    throw errors::bad_spec("npy:" + place, "npy:X,Y or npy:X,Y,XTEST,YTEST");
-  }
-  return paths;
+/// Draws the test part from the samples by seed.
+void split_by_seed(const Samples& all, const DatasetOptions& options, const std::string& spec,
+                   Dataset& data) {
+  const int64_t test = test_part_of(all.count(), options, spec);
+  const std::vector<int64_t> order = permutation(all.count(), Random(options.seed));
+  data.train = chosen(all, order, test, all.count());
+  data.test = chosen(all, order, 0, test);
 }
 
-}  // namespace
-
-Dataset read_npy(const std::string& place, const DatasetOptions& options) {
-  const std::vector<std::string> paths = paths_of(place);
-  Dataset data;
-  data.name = "npy";
-  data.train = read_pair(paths[0], paths[1], options.ignore);
-  if (paths.size() == 4) {
-    data.test = read_pair(paths[2], paths[3], options.ignore);
-  } else {
-    const Samples all = std::move(data.train);
-    const int64_t test = test_part_of(all.count(), options, "npy:" + place);
-    const std::vector<int64_t> order = permutation(all.count(), Random(options.seed));
-    data.train = chosen(all, order, test, all.count());
-    data.test = chosen(all, order, 0, test);
-  }
+void number_classes(Dataset& data) {
   int64_t classes = 0;
   for (const Samples* part : {&data.train, &data.test}) {
     for (const int64_t label : part->labels) classes = std::max(classes, label + 1);
   }
   data.classes = numbers_from(0, classes);
+}
+
+}  // namespace
+
+Dataset read_npy(const std::string& place, const DatasetOptions& options) {
+  const std::vector<std::string_view> paths = split(place, ',');
+  const bool named = std::ranges::none_of(paths, &std::string_view::empty);
+  if (!named || (paths.size() != 2 && paths.size() != 4)) {
+    throw errors::bad_spec("npy:" + place, "npy:X,Y or npy:X,Y,XTEST,YTEST");
+  }
+  Dataset data;
+  data.name = "npy";
+  Samples all = read_pair(paths[0], paths[1], options.ignore);
+  if (paths.size() == 4) {
+    data.train = std::move(all);
+    data.test = read_pair(paths[2], paths[3], options.ignore);
+  } else {
+    split_by_seed(all, options, "npy:" + place, data);
+  }
+  number_classes(data);
   return data;
 }
 

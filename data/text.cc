@@ -4,7 +4,7 @@
 
 #include "parsimony/base/npy.h"
 #include "parsimony/base/parse.h"
-#include "parsimony/data/data_file_impl.h"
+#include "parsimony/data/data_file.h"
 #include "parsimony/data/errors.h"
 #include "parsimony/data/readers_impl.h"
 
@@ -49,7 +49,7 @@ Samples windows(const DataFile& file, int64_t length, int64_t begin, int64_t end
 
 Dataset read_text(const std::string& place, const DatasetOptions& options) {
   const TextPlace text(place);
-  const DataFile file = read_data_file(text.path);
+  const DataFile file(text.path);
   const int64_t count = std::max<int64_t>(0, file.size() - 1) / text.length;
   if (count == 0) {
     throw errors::ends_early(text.path, file.size(), text.length + 1, "a window and its labels");

@@ -9,6 +9,7 @@
 
 #include "parsimony/base/files.h"
 #include "parsimony/base/parse.h"
+#include "parsimony/data/data_file.h"
 #include "parsimony/data/errors.h"
 #include "parsimony/data/input_source.h"
 

@@ -1,0 +1,54 @@
+// Files of samples, decompressed if necessary, and the folders that they lie in.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace parsimony {
+
+/// The bytes of a file, mapped into memory; decompressed if its name ends in .gz.
+class DataFile {
+ public:
+  /// @throws IoError; ModelError for damaged gzip data, with the byte of the compressed file
+  explicit DataFile(std::string path);
+
+  const std::string& path() const { return path_; }
+  std::string_view bytes() const { return bytes_; }
+
+  int64_t size() const { return static_cast<int64_t>(bytes_.size()); }
+  std::span<const std::byte> part(int64_t offset, int64_t length) const {
+    return std::as_bytes(std::span(bytes_)).subspan(offset, length);
+  }
+  uint8_t byte(int64_t offset) const { return static_cast<uint8_t>(bytes_[offset]); }
+
+ private:
+  std::string path_;
+  std::shared_ptr<const void> owner_;  ///< of the bytes
+  std::string_view bytes_;
+};
+
+/// `path` if there is such a file, otherwise `path`.gz if there is that one.
+std::optional<std::string> plain_or_gzip(const std::string& path);
+
+/// The lines of a text file that are not empty; nothing if there is no such file.
+std::vector<std::string> lines_of(const std::string& path);
+
+/// Does the name end like one of these, in any case? They are in lower case.
+bool ends_like(std::string_view name, std::span<const std::string_view> endings);
+
+/// The file at `path`, or all regular files below that folder whose names end like that, in any
+/// case, sorted; hidden ones are left out. @throws IoError
+std::vector<std::string> files_at(const std::string& path,
+                                  std::span<const std::string_view> endings);
+
+/// Names of the files in a folder, or of the folders, sorted; hidden ones are left out.
+/// @throws IoError
+std::vector<std::string> names_in(const std::string& folder, bool folders);
+
+}  // namespace parsimony
