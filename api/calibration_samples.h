@@ -5,17 +5,34 @@
 #include <cstdint>
 
 #include "parsimony/api/prune.h"
-#include "parsimony/data/input_data.h"
+#include "parsimony/data/sample_source.h"
 
 namespace parsimony {
 
-/// Which samples calibration does not see: some of those behind the ones that calibrate.
+/// How data with labels are read for a job. @param whole  beyond the samples that calibrate
+inline SampleOptions sample_options(const CalibrationData& job, bool whole = false) {
+  SampleOptions options{job.inputs, job.image, {}};
+  if (!whole) options.labelled.train_samples = job.samples;
+  options.labelled.mean = job.mean;
+  options.labelled.deviation = job.deviation;
+  return options;
+}
+
+/// Which samples calibration does not see: the first of the test part, else some of those behind
+/// the ones that calibrate.
 struct HeldSamples {
   int64_t begin = 0;
   int64_t count = 0;
 
-  HeldSamples(const InputData& data, int64_t calibrating) {
+  HeldSamples(const SampleSource& data, int64_t calibrating) {
     constexpr int64_t kMost = 256;
+    // Labels are noisy: the standard error of an accuracy of 90 % is one point.
+    constexpr int64_t kMostTested = 1024;
+    if (data.test_samples() > 0) {
+      begin = data.samples();
+      count = std::min(data.test_samples(), kMostTested);
+      return;
+    }
     const int64_t run = data.batch(1);
     begin = (calibrating + run - 1) / run * run;  // where a run takes several, it has none of both
     count = std::clamp<int64_t>(data.samples() - begin, 0, kMost);
@@ -25,9 +42,9 @@ struct HeldSamples {
 /// The samples that calibrate, and some of those behind them.
 class CalibrationSamples {
  public:
-  /// @throws as InputData
+  /// @throws as SampleSource
   CalibrationSamples(const CalibrationData& job, const Graph& graph)
-      : data_(job.data, graph, job.inputs, job.image),
+      : data_(job.data, graph, sample_options(job)),
         count_(std::min(job.samples, data_.samples())),
         held_(data_, count_) {}
 
@@ -58,10 +75,10 @@ class CalibrationSamples {
     }
   }
 
-  const InputData& data() const { return data_; }
+  const SampleSource& data() const { return data_; }
 
  private:
-  const InputData data_;
+  const SampleSource data_;
   const int64_t count_;
   const HeldSamples held_;
 };

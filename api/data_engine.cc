@@ -16,8 +16,6 @@ namespace {
 /// What of the data, or of the network, only libtorch handles; empty: nothing.
 std::string only_libtorch(const Graph& graph, const CalibrationData& data) {
   if (graph.format != "onnx") return "running data through a network that is not of ONNX";
-  if (!InputData::is_source(data.data)) return "the data set " + data.data;
-  if (!data.mean.empty()) return "--mean";
   if (!data.states.empty()) return "--states with calibration data";
   if (data.ranks) return "--processes";
   const bool elsewhere = data.device != "cpu" && (data.device != "auto" || has_torch_component());

@@ -17,8 +17,8 @@
 namespace parsimony {
 
 /// On libtorch; where another engine is asked for, or libtorch is missing, on ONNX Runtime. What
-/// that cannot do libtorch does, if it is installed: gradients, data sets with labels, states,
-/// training, and networks that are not of ONNX.
+/// that cannot do libtorch does, if it is installed: gradients, states, training, and networks that
+/// are not of ONNX.
 class DataEngine {
  public:
   /// @throws as name_of() and engine_of()

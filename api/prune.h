@@ -58,7 +58,7 @@ struct CalibrationData {
   std::string image = {};              ///< what is done to pictures: see ImageSpec
   /// Between outputs and targets of the data, see parse_losses(); empty: by the labels, or none.
   std::string loss = {};
-  /// Of inputs that InputData leaves open: those of --input.
+  /// Of inputs that SampleSource leaves open: those of --input.
   std::vector<InputSpec> inputs = {};
   /// As of InterfaceOptions: inputs that have no data take the dense network's last outputs.
   std::vector<std::string> states = {};

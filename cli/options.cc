@@ -8,6 +8,7 @@
 #include "parsimony/base/parse.h"
 #include "parsimony/base/ranges.h"
 #include "parsimony/configs/loss_spec.h"
+#include "parsimony/data/formats.h"
 #include "parsimony/engines/errors.h"
 
 namespace parsimony::cli {
@@ -191,14 +192,13 @@ std::optional<int> parse_threads(const std::string& text) {
 }
 
 void add_calibration_options(CLI::App& command, CalibrationData& job) {
-  const auto add = [&](const char* name, auto& value, const char* type, const char* meaning) {
+  const auto add = [&](const char* name, auto& value, const char* type,
+                       const std::string& meaning) {
     return add_option(command, name, value, type, meaning)
         ->group("Data that runs through the network");
   };
   add("--calibration", job.data, "DATA",
-      "Labelled data: cifar10:DIR, folder:DIR, npy:X,Y, …; or arrays by input name, with labels or "
-      "without: npz:FILE, npy:NAME=FILE,…, safetensors:FILE, images:DIR, audio:DIR, text:FILE, "
-      "random:COUNT");
+      "Data, with labels or without: " + data_forms(/*labelled=*/false));
   add("--samples", job.samples, "N",
       "The first N of its training part (256), or so many random inputs")
       ->check(within({.lowest = 1}));

@@ -10,6 +10,7 @@
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/terminal.h"
 #include "parsimony/configs/fields.h"
+#include "parsimony/data/formats.h"
 #include "parsimony/report/text.h"
 
 namespace parsimony::cli {
@@ -101,11 +102,8 @@ CLI::Option* add_model_option(CLI::App& command, const std::string& name, Recipe
 void add_options(CLI::App& command, TrainingRequest& request, RecipeOptions& options) {
   add_option(command, "--config", options.config, "FILE",
              "The recipe; the options below go before it");
-  add_change<std::string>(
-      command, options, "--data",
-      "cifar10:DIR, cifar100:DIR, mnist:DIR, folder:DIR, npy:X,Y, text:FILE, or "
-      "shapes",
-      [](Recipe& recipe, const std::string& data) { recipe.data = data; })
+  add_change<std::string>(command, options, "--data", data_forms(/*labelled=*/true),
+                          [](Recipe& recipe, const std::string& data) { recipe.data = data; })
       ->type_name("SPEC");
   for (const Field<TrainSettings>& field : train_fields()) {
     if (command.get_option_no_throw(option_of(field.key)) != nullptr) continue;  // has its own

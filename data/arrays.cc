@@ -1,6 +1,7 @@
 #include "parsimony/data/arrays.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <optional>
@@ -8,7 +9,9 @@
 
 #include "parsimony/base/npy.h"
 #include "parsimony/base/parse.h"
+#include "parsimony/base/ranges.h"
 #include "parsimony/data/errors.h"
+#include "parsimony/data/formats_impl.h"
 #include "parsimony/graph/elements.h"
 #include "parsimony/graph/input_spec.h"
 #include "parsimony/masks/tensor_file.h"
@@ -55,14 +58,9 @@ ArrayView view_of(std::string_view npy, std::string name, std::string file) {
   return array;
 }
 
-/// What stands behind "npz:", or all of a file's name that ends in ".npz".
-std::optional<std::string> behind(std::string_view format, std::string_view source) {
-  if (source.starts_with(std::string(format) + ":")) {
-    return std::string(source.substr(format.size() + 1));
-  }
-  const bool ends = source.ends_with("." + std::string(format));
-  return ends && source.find('=') == std::string_view::npos ? std::optional(std::string(source))
-                                                            : std::nullopt;
+ConfigError bad_arrays(std::string_view found) {
+  return ConfigError("found ", in_quotes(found), ", wanted ", array_forms(),
+                     ", with an array for each input");
 }
 
 /// False if the number is not one of the type's.
@@ -97,25 +95,14 @@ ArrayView array_in(const DataFile& file, std::string name) {
 TensorBytes ArrayView::all() const { return {name, dtype, dims, {bytes.begin(), bytes.end()}}; }
 
 ArrayFiles::ArrayFiles(const std::string& source) {
-  if (const auto npz = behind("npz", source)) {
-    read_npz(*npz);
-  } else if (const auto safetensors = behind("safetensors", source)) {
-    read_safetensors(*safetensors);
-  } else if (is_source(source)) {
-    read_npy(source.substr(source.find(':') + 1));
-  } else {
-    throw errors::bad_arrays(source);
-  }
-}
-
-bool ArrayFiles::is_source(std::string_view source) {
-  if (behind("npz", source) || behind("safetensors", source)) return true;
-  return source.starts_with("npy:") && source.find('=') != std::string_view::npos;
+  const std::optional<DataSpec> spec = find_data_spec(source);
+  if (!spec || spec->format->arrays == nullptr || spec->place.empty()) throw bad_arrays(source);
+  (this->*spec->format->arrays)(spec->place);
 }
 
 const DataFile& ArrayFiles::open(const std::string& path) { return files_.emplace_back(path); }
 
-void ArrayFiles::read_npz(const std::string& path) {
+void ArrayFiles::add_npz(const std::string& path) {
   const ZipReader& zip = zips_.emplace_back(open(path).bytes(), path);
   for (const ZipEntry& entry : zip.entries()) {
     std::string name = entry.name;
@@ -124,16 +111,16 @@ void ArrayFiles::read_npz(const std::string& path) {
   }
 }
 
-void ArrayFiles::read_npy(const std::string& list) {
+void ArrayFiles::add_npy(const std::string& list) {
   for (const std::string_view item : split(list, ',')) {
     const size_t sign = item.find('=');
-    if (sign == 0 || sign == std::string::npos) throw errors::bad_arrays("npy:" + list);
+    if (sign == 0 || sign == std::string::npos) throw bad_arrays("npy:" + list);
     const std::string path(item.substr(sign + 1));
     arrays_.push_back(array_in(open(path), std::string(item.substr(0, sign))));
   }
 }
 
-void ArrayFiles::read_safetensors(const std::string& path) {
+void ArrayFiles::add_safetensors(const std::string& path) {
   for (const FileTensor& tensor : parse_tensors(open(path).bytes(), path)) {
     arrays_.push_back(
         {tensor.name, tensor.dtype, tensor.dims, tensor.data, path + ": " + tensor.name});
@@ -175,6 +162,11 @@ TensorBytes converted(TensorBytes array, DType type) {
     }
   }
   return result;
+}
+
+bool names_labels(std::string_view array) {
+  constexpr auto kNames = std::to_array<std::string_view>({"label", "labels", "target", "targets"});
+  return contains(kNames, array);
 }
 
 TensorList read_arrays(const std::string& source) {

@@ -47,14 +47,13 @@ class ArrayFiles {
 
   const std::vector<ArrayView>& arrays() const { return arrays_; }
 
-  /// Is this one of the forms?
-  static bool is_source(std::string_view source);
+  void add_npz(const std::string& path);
+  /// @param list  "NAME=FILE,…"
+  void add_npy(const std::string& list);
+  void add_safetensors(const std::string& path);
 
  private:
   const DataFile& open(const std::string& path);
-  void read_npz(const std::string& path);
-  void read_npy(const std::string& list);
-  void read_safetensors(const std::string& path);
 
   std::deque<DataFile> files_;
   std::deque<ZipReader> zips_;
@@ -69,6 +68,9 @@ ConfigError no_such_input(const Graph& graph, std::string_view array, const Shap
 /// The same numbers as elements of another type. @throws ModelError, naming the element, if one is
 /// no number of the type
 TensorBytes converted(TensorBytes array, DType type);
+
+/// Is an array of this name one of the samples' classes?
+bool names_labels(std::string_view array);
 
 /// All that ArrayFiles(source) has, copied. @throws as ArrayFiles
 TensorList read_arrays(const std::string& source);

@@ -5,7 +5,7 @@
 
 #include "parsimony/data/data_file.h"
 #include "parsimony/data/errors.h"
-#include "parsimony/data/readers_impl.h"
+#include "parsimony/data/formats_impl.h"
 
 namespace parsimony {
 namespace {

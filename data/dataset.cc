@@ -1,43 +1,16 @@
 #include "parsimony/data/dataset.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <span>
 
 #include "parsimony/base/sha256.h"
 #include "parsimony/data/errors.h"
-#include "parsimony/data/readers_impl.h"
+#include "parsimony/data/formats_impl.h"
 
 namespace parsimony {
 namespace {
-
-struct Reader {
-  std::string_view name;
-  Dataset (*read)(const std::string& place, const DatasetOptions& options);
-  std::string_view usage;
-};
-
-constexpr auto kReaders = std::to_array<Reader>({
-    {"cifar10", read_cifar10, "cifar10:DIR"},
-    {"cifar100", read_cifar100, "cifar100:DIR"},
-    {"folder", read_folder, "folder:DIR"},
-    {"mnist", read_idx, "mnist:DIR"},
-    {"npy", read_npy, "npy:X,Y or npy:X,Y,XTEST,YTEST"},
-    {"shapes", draw_shapes, "shapes or shapes:TRAIN,TEST"},
-    {"text", read_text, "text:FILE or text:FILE,length=N"},
-});
-
-const Reader& reader_of(std::string_view spec) {
-  const std::string_view name = spec.substr(0, spec.find(':'));
-  for (const Reader& reader : kReaders) {
-    if (reader.name == name) return reader;
-  }
-  const std::vector<std::string> known = dataset_names();
-  throw ConfigError("unknown data set ", in_quotes(name), "; known are ",
-                    listed(known, known.size()), ".", did_you_mean(name, known));
-}
 
 void check(const DatasetOptions& options) {
   const auto bad = [](std::string_view what, auto value, std::string_view wanted) {
@@ -122,6 +95,15 @@ void check_parts(const Dataset& data, std::string_view spec) {
 
 }  // namespace
 
+ChannelScale::ChannelScale(int64_t channels, double scale, const std::vector<double>& mean,
+                           const std::vector<double>& deviation) {
+  for (size_t c = 0; c < static_cast<size_t>(channels); ++c) {
+    const double divisor = deviation.empty() ? 1 : deviation[c];
+    factors.push_back(static_cast<float>(scale / divisor));
+    offsets.push_back(static_cast<float>(-(mean.empty() ? 0 : mean[c]) / divisor));
+  }
+}
+
 int64_t Samples::count() const {
   return static_cast<int64_t>(labels.size()) / std::max<int64_t>(1, element_count(label_dims));
 }
@@ -147,23 +129,12 @@ int64_t test_part_of(int64_t count, const DatasetOptions& options, const std::st
                     test < 1 ? "test" : "train", " with; give a test set or another share");
 }
 
-std::vector<std::string> dataset_names() {
-  std::vector<std::string> names;
-  for (const Reader& reader : kReaders) names.emplace_back(reader.name);
-  return names;
-}
-
 Dataset read_dataset(std::string_view spec, const DatasetOptions& options) {
-  const Reader& reader = reader_of(spec);
+  const DataSpec what = parse_data_spec(spec, /*labelled=*/true);
   check(options);
-  const size_t colon = spec.find(':');
-  const bool has_place = colon != std::string_view::npos && colon + 1 < spec.size();
-  if (!has_place && (reader.name != "shapes" || colon != std::string_view::npos)) {
-    throw errors::bad_spec(spec, reader.usage);
-  }
-  std::string place(has_place ? spec.substr(colon + 1) : "");
-  while (place.size() > 1 && place.ends_with('/')) place.pop_back();
-  Dataset data = reader.read(place, options);
+  Dataset data = what.format->labelled != nullptr
+                     ? what.format->labelled(what.place, options)
+                     : read_labelled_arrays(std::string(spec), options);
   check_parts(data, spec);
   keep_first(data.train, options.train_samples);
   keep_first(data.test, options.test_samples);

@@ -54,8 +54,15 @@ struct DatasetOptions {
   int threads = 0;                     ///< for decoding and drawing; 0: one per core
 };
 
-/// Data set names with which a spec can begin, in alphabetical order.
-std::vector<std::string> dataset_names();
+/// Inputs are value · factor + offset, of each channel.
+struct ChannelScale {
+  std::vector<float> factors;
+  std::vector<float> offsets;
+
+  /// As of Dataset.
+  ChannelScale(int64_t channels, double scale, const std::vector<double>& mean,
+               const std::vector<double>& deviation);
+};
 
 /// Reads what `spec` names into memory; docs/guide/data.md describes each layout.
 ///
@@ -63,6 +70,7 @@ std::vector<std::string> dataset_names();
 ///     mnist:DIR                    idx layout, also .gz; Fashion-MNIST, KMNIST, EMNIST
 ///     folder:DIR                   DIR/train/CLASS/*.jpg|png, DIR/test/CLASS/…
 ///     npy:X,Y[,XTEST,YTEST]        NumPy arrays
+///     npz:FILE safetensors:FILE npy:NAME=FILE,…   an array of samples, and "labels"
 ///     shapes[:TRAIN,TEST]          drawn here, from the seed alone
 ///     text:FILE[,length=N]         windows of bytes; the label of each byte is the next one
 ///

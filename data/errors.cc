@@ -2,13 +2,6 @@
 
 namespace parsimony::errors {
 
-ConfigError bad_arrays(std::string_view found) {
-  return ConfigError(
-      "found ", in_quotes(found),
-      ", wanted npz:FILE, safetensors:FILE or npy:NAME=FILE,…, with an array for each input; for "
-      "calibration also images:DIR, audio:DIR, text:FILE or random:COUNT");
-}
-
 ConfigError array_of_other_shape(std::string_view array, std::string_view found,
                                  std::string_view wanted) {
   return ConfigError("array ", in_quotes(array), " has shape ", found, ", the input wants ", wanted,

@@ -9,7 +9,6 @@
 namespace parsimony::errors {
 
 /// Of arrays by input name: --sample and --calibration.
-ConfigError bad_arrays(std::string_view found);
 ConfigError array_of_other_shape(std::string_view array, std::string_view found,
                                  std::string_view wanted);
 IoError cannot_list(std::string_view folder, std::string_view why);

@@ -7,8 +7,8 @@
 #include "parsimony/base/random.h"
 #include "parsimony/data/data_file.h"
 #include "parsimony/data/errors.h"
+#include "parsimony/data/formats_impl.h"
 #include "parsimony/data/image.h"
-#include "parsimony/data/readers_impl.h"
 
 namespace parsimony {
 namespace {

@@ -9,7 +9,7 @@
 #include "parsimony/base/npy.h"
 #include "parsimony/data/data_file.h"
 #include "parsimony/data/errors.h"
-#include "parsimony/data/readers_impl.h"
+#include "parsimony/data/formats_impl.h"
 
 namespace parsimony {
 namespace {

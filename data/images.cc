@@ -5,6 +5,7 @@
 #include "parsimony/base/files.h"
 #include "parsimony/data/data_file.h"
 #include "parsimony/data/errors.h"
+#include "parsimony/data/formats_impl.h"
 #include "parsimony/data/image.h"
 #include "parsimony/data/input_source.h"
 
@@ -138,9 +139,9 @@ class Images final : public InputSource {
 
 }  // namespace
 
-std::unique_ptr<InputSource> open_images(const std::string& folder, std::string_view spec,
-                                         const Value& input) {
-  return std::make_unique<Images>(folder, spec, input);
+std::unique_ptr<InputSource> open_images(const std::string& place, const Value& input,
+                                         std::string_view image) {
+  return std::make_unique<Images>(place, image, input);
 }
 
 }  // namespace parsimony

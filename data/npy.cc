@@ -17,7 +17,7 @@
 #include "parsimony/data/arrays.h"
 #include "parsimony/data/data_file.h"
 #include "parsimony/data/errors.h"
-#include "parsimony/data/readers_impl.h"
+#include "parsimony/data/formats_impl.h"
 
 namespace parsimony {
 namespace {
@@ -187,6 +187,26 @@ Dataset read_npy(const std::string& place, const DatasetOptions& options) {
   } else {
     split_by_seed(all, options, "npy:" + place, data);
   }
+  number_classes(data);
+  return data;
+}
+
+Dataset read_labelled_arrays(const std::string& spec, const DatasetOptions& options) {
+  const ArrayFiles files(spec);
+  const ArrayView* samples = nullptr;
+  const ArrayView* labels = nullptr;
+  std::string found;
+  for (const ArrayView& array : files.arrays()) {
+    (names_labels(array.name) ? labels : samples) = &array;
+    found += (found.empty() ? "" : ", ") + in_quotes(array.name);
+  }
+  if (files.arrays().size() != 2 || samples == nullptr || labels == nullptr) {
+    throw ConfigError("data ", in_quotes(spec), ": wanted an array of samples and one of labels, ",
+                      in_quotes("labels"), "; found ", found.empty() ? "none" : found);
+  }
+  Dataset data;
+  data.name = find_data_spec(spec)->format->name;
+  split_by_seed(labelled(*samples, *labels, options.ignore), options, spec, data);
   number_classes(data);
   return data;
 }

@@ -8,7 +8,7 @@
 #include "parsimony/base/parallel.h"
 #include "parsimony/base/random.h"
 #include "parsimony/data/errors.h"
-#include "parsimony/data/readers_impl.h"
+#include "parsimony/data/formats_impl.h"
 
 namespace parsimony {
 namespace {

@@ -1,12 +1,18 @@
 // A file of text: windows of bytes, each labelled with the byte that follows it.
 #include <algorithm>
+#include <memory>
 #include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "parsimony/base/npy.h"
 #include "parsimony/base/parse.h"
 #include "parsimony/data/data_file.h"
 #include "parsimony/data/errors.h"
-#include "parsimony/data/readers_impl.h"
+#include "parsimony/data/formats_impl.h"
+#include "parsimony/data/windows_impl.h"
 
 namespace parsimony {
 namespace {
@@ -14,54 +20,137 @@ namespace {
 constexpr int64_t kLength = 128;
 constexpr int64_t kBytes = 256;
 
-/// "FILE,length=256": the name may contain commas itself.
+/// "FILE,length=256,labels": the name may contain commas itself.
 struct TextPlace {
   std::string path;
-  int64_t length = kLength;
+  std::optional<int64_t> length;
+  bool labels = false;
 
   explicit TextPlace(const std::string& place) : path(place) {
-    constexpr std::string_view kOption = ",length=";
-    const size_t at = place.rfind(kOption);
-    if (at == std::string::npos) return;
-    const auto given = number_of<int64_t>(std::string_view(place).substr(at + kOption.size()));
-    if (given.value_or(0) < 1) {
-      throw errors::bad_spec("text:" + place, "text:FILE,length=N, with N of at least 1");
+    while (take_word(place)) {
     }
-    length = *given;
+  }
+
+ private:
+  bool take_word(const std::string& place) {
+    constexpr std::string_view kOption = "length=";
+    const size_t at = path.rfind(',');
+    if (at == std::string::npos) return false;
+    const std::string_view word = std::string_view(path).substr(at + 1);
+    if (word == "labels") {
+      labels = true;
+    } else if (word.starts_with(kOption)) {
+      length = number_of<int64_t>(word.substr(kOption.size()));
+      if (length.value_or(0) < 1) {
+        throw errors::bad_spec("text:" + place, "text:FILE,length=N, with N of at least 1");
+      }
+    } else {
+      return false;
+    }
     path.resize(at);
+    return true;
   }
 };
 
-/// The windows `begin` … `end` - 1 of `length` bytes, one behind the other.
-Samples windows(const DataFile& file, int64_t length, int64_t begin, int64_t end) {
-  Samples samples;
-  samples.dims = {length};
-  samples.label_dims = {length};
-  const auto part = file.part(begin * length, (end - begin) * length);
-  samples.values.assign(part.begin(), part.end());
-  for (int64_t at = begin * length; at < end * length; ++at) {
-    samples.labels.push_back(file.byte(at + 1));
+/// A file in windows of `length` bytes, one behind the other.
+class TextWindows {
+ public:
+  TextWindows(const std::string& path, int64_t length) : file_(path), length_(length) {}
+
+  int64_t bytes() const { return file_.size(); }
+  int64_t count() const { return bytes() / length_; }
+  /// Those that a byte follows.
+  int64_t labelled() const { return std::max<int64_t>(0, bytes() - 1) / length_; }
+
+  std::span<const std::byte> values(int64_t first, int64_t count) const {
+    return file_.part(first * length_, count * length_);
   }
-  return samples;
-}
+
+  std::vector<int64_t> labels(int64_t first, int64_t count) const {
+    std::vector<int64_t> labels;
+    labels.reserve(count * length_);
+    for (int64_t at = first * length_; at < (first + count) * length_; ++at) {
+      labels.push_back(file_.byte(at + 1));
+    }
+    return labels;
+  }
+
+  Samples samples(int64_t first, int64_t count) const {
+    Samples samples;
+    samples.dims = {length_};
+    samples.label_dims = {length_};
+    const auto part = values(first, count);
+    samples.values.assign(part.begin(), part.end());
+    samples.labels = labels(first, count);
+    return samples;
+  }
+
+ private:
+  DataFile file_;
+  int64_t length_;
+};
+
+class Text final : public InputSource {
+ public:
+  Text(const TextPlace& place, const Value& input)
+      : window_(window_of(place.length ? with_length(input, *place.length) : input, {},
+                          "text:FILE,length=N or --input")),
+        windows_(place.path, window_.back()),
+        labelled_(place.labels) {
+    if (samples() > 0) return;
+    throw too_short(place.path, windows_.bytes(), window_.back() + (labelled_ ? 1 : 0));
+  }
+
+  int64_t samples() const override { return labelled_ ? windows_.labelled() : windows_.count(); }
+
+  TensorBytes rows(int64_t first, int64_t count) const override {
+    TensorBytes result = empty_rows(DType::kUInt8, window_, count);
+    std::ranges::copy(windows_.values(first, count), result.bytes.begin());
+    return result;
+  }
+
+  std::optional<Shape> label_dims() const override {
+    return labelled_ ? std::optional(Shape{window_.back()}) : std::nullopt;
+  }
+  std::vector<int64_t> labels(int64_t first, int64_t count) const override {
+    return windows_.labels(first, count);
+  }
+
+ private:
+  static Value with_length(Value input, int64_t length) {
+    if (!input.declared) input.declared = Shape{-1, -1};
+    if (!input.declared->empty()) input.declared->back() = length;
+    return input;
+  }
+
+  Shape window_;
+  TextWindows windows_;
+  bool labelled_;
+};
 
 }  // namespace
 
 Dataset read_text(const std::string& place, const DatasetOptions& options) {
   const TextPlace text(place);
-  const DataFile file(text.path);
-  const int64_t count = std::max<int64_t>(0, file.size() - 1) / text.length;
+  const int64_t length = text.length.value_or(kLength);
+  const TextWindows windows(text.path, length);
+  const int64_t count = windows.labelled();
   if (count == 0) {
-    throw errors::ends_early(text.path, file.size(), text.length + 1, "a window and its labels");
+    throw errors::ends_early(text.path, windows.bytes(), length + 1, "a window and its labels");
   }
   Dataset data;
   data.name = "text";
   data.tokens = true;
   data.classes = numbers_from(0, kBytes);
   const int64_t test = test_part_of(count, options, "text:" + place);
-  data.train = windows(file, text.length, 0, count - test);
-  data.test = windows(file, text.length, count - test, count);
+  data.train = windows.samples(0, count - test);
+  data.test = windows.samples(count - test, test);
   return data;
+}
+
+std::unique_ptr<InputSource> open_text(const std::string& place, const Value& input,
+                                       std::string_view) {
+  return std::make_unique<Text>(TextPlace(place), input);
 }
 
 }  // namespace parsimony

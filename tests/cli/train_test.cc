@@ -185,8 +185,8 @@ constexpr Fault kTrainFaults[] = {
      "model \"cn\" is neither a file nor built in. Did you mean \"cnn\"? Built in are cnn, "
      "gpt_tiny, llama_tiny, mobilenet_v2, resnet18, resnet20, resnet56, vgg16_bn, vit_tiny."},
     {"train --model cnn --data shape -o o.pt", 2,
-     "unknown data set \"shape\"; known are cifar10, cifar100, folder, mnist, npy, shapes, "
-     "text. Did you mean \"shapes\"?"},
+     "unknown data set \"shape\"; known are cifar10, cifar100, folder, mnist, npy, npz, "
+     "safetensors, shapes, text. Did you mean \"shapes\"?"},
     {"train --model cnn --data cifar10:none -o o.pt", 4,
      "none/data_batch_1.bin: cannot be read: No such file or directory"},
     {"train --model cnn --data shapes --config bad.json -o o.pt", 2,

@@ -14,14 +14,20 @@ namespace parsimony::test {
 namespace {
 
 TEST(Spec, UnknownNamesHaveCandidates) {
-  EXPECT_EQ(
-      failure_of<ConfigError>("cifar:x"),
-      "unknown data set \"cifar\"; known are cifar10, cifar100, folder, mnist, npy, shapes, text. "
-      "Did you mean \"cifar10\" or \"cifar100\"?");
-  EXPECT_EQ(
-      failure_of<ConfigError>("shape"),
-      "unknown data set \"shape\"; known are cifar10, cifar100, folder, mnist, npy, shapes, text. "
-      "Did you mean \"shapes\"?");
+  const std::string known =
+      "known are cifar10, cifar100, folder, mnist, npy, npz, safetensors, shapes, text. ";
+  EXPECT_EQ(failure_of<ConfigError>("cifar:x"),
+            "unknown data set \"cifar\"; " + known + "Did you mean \"cifar10\" or \"cifar100\"?");
+  EXPECT_EQ(failure_of<ConfigError>("shape"),
+            "unknown data set \"shape\"; " + known + "Did you mean \"shapes\"?");
+}
+
+TEST(Spec, WithoutLabelsThereIsNothingToTrainWith) {
+  const std::string why = failure_of<ConfigError>("images:somewhere");
+  EXPECT_TRUE(
+      why.starts_with("data \"images:somewhere\": there are no labels to train with; "
+                      "wanted cifar10:DIR, cifar100:DIR, "))
+      << why;
 }
 
 TEST(Spec, SaysWhatIsWanted) {

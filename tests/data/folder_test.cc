@@ -16,7 +16,7 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/data/image.h"
-#include "parsimony/data/input_data.h"
+#include "parsimony/data/sample_source.h"
 #include "tests/data/data_files.h"
 #include "tests/graph/builder.h"
 #include "tests/support/arrays.h"
@@ -307,7 +307,7 @@ std::vector<float> prepared(const std::string& png, const Shape& dims, const std
   Builder net;
   net.output(net.node("Relu", {net.input("x", dims)}, "y"));
   finish(net.graph);
-  const InputData data("images:" + (folder / ""), net.graph, {}, spec);
+  const SampleSource data("images:" + (folder / ""), net.graph, {.image = spec});
   EXPECT_EQ(data.samples(), 1);
   return elements<float>(data.inputs(0, 1)[0]);
 }

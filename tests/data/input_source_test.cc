@@ -6,7 +6,8 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/data/image.h"
-#include "parsimony/data/input_data.h"
+#include "parsimony/data/sample_source.h"
+#include "tests/data/data_files.h"
 #include "tests/graph/builder.h"
 #include "tests/support/arrays.h"
 #include "tests/support/message_of.h"
@@ -46,8 +47,8 @@ class InputSources : public testing::Test {
     finish(net_.graph);
     return value;
   }
-  InputData open(const std::string& source, std::vector<InputSpec> specs = {}) const {
-    return InputData(source, net_.graph, std::move(specs));
+  SampleSource open(const std::string& source, std::vector<InputSpec> specs = {}) const {
+    return SampleSource(source, net_.graph, {.inputs = std::move(specs)});
   }
 
   TemporaryFolder folder_;
@@ -60,7 +61,7 @@ TEST_F(InputSources, SoundIsCutIntoWindows) {
   write_file(folder_ / "a.wav", wav(1, 8000, {16384, -16384, 8192, 0, 1}));
   write_file(folder_ / "below/b.WAV", wav(2, 8000, {16384, 0, 0, 16384, 8192, 8192}));
   write_file(folder_ / "c.txt", "no sound");
-  const InputData data = open("audio:" + (folder_ / "") + ",rate=8000");
+  const SampleSource data = open("audio:" + (folder_ / "") + ",rate=8000");
   EXPECT_EQ(data.samples(), 3);
   const TensorList inputs = data.inputs(1, 2);
   EXPECT_EQ(inputs[0].dims, (Shape{2, 1, 2}));
@@ -88,12 +89,74 @@ TEST_F(InputSources, SoundThatCannotBeUsedIsNamed) {
 TEST_F(InputSources, TextIsItsBytes) {
   add_input("tokens", {-1, 4}, DType::kInt64);
   write_file(folder_ / "text", "abcdefghij");
-  const InputData data = open("text:" + (folder_ / "text"));
+  const SampleSource data = open("text:" + (folder_ / "text"));
   EXPECT_EQ(data.samples(), 2);
   EXPECT_EQ(elements<int64_t>(data.inputs(1, 1)[0]), (std::vector<int64_t>{'e', 'f', 'g', 'h'}));
   write_file(folder_ / "text", "abc");
   EXPECT_EQ(message_of([&] { open("text:" + (folder_ / "text")); }),
             (folder_ / "text") + ": 3 elements, and one window has 4");
+}
+
+TEST_F(InputSources, TextMayGiveItsLengthAndLabels) {
+  add_input("tokens", {-1, -1}, DType::kInt64);
+  const std::string path = folder_ / "text.gz";
+  write_file(path, gzipped("abcdefghi"));
+  EXPECT_EQ(message_of([&] { open("text:" + path); }),
+            "input \"tokens\" [-1, -1] (-1 is any size) takes no windows [samples, length], or "
+            "their length is open: give it with text:FILE,length=N or --input");
+  const SampleSource bare = open("text:" + path + ",length=3");
+  EXPECT_EQ(bare.samples(), 3);
+  EXPECT_FALSE(bare.labelled());
+  const SampleSource data = open("text:" + path + ",length=3,labels");
+  EXPECT_EQ(data.samples(), 2) << "the last byte has none that follows it";
+  EXPECT_EQ(data.label_dims(), Shape{3});
+  EXPECT_EQ(elements<int64_t>(data.inputs(1, 1)[0]), (std::vector<int64_t>{'d', 'e', 'f'}));
+  EXPECT_EQ(data.labels(1, 1), (std::vector<int64_t>{'e', 'f', 'g'}));
+  EXPECT_EQ(message_of([&] { open("text:" + path + ",length=9,labels"); }),
+            path + ": 9 elements, and one window has 10");
+}
+
+TEST_F(InputSources, TextOfAnotherLengthThanTheInputIsRefused) {
+  add_input("tokens", {-1, 4}, DType::kInt64);
+  const std::string source = "text:" + (folder_ / "text") + ",length=2";
+  write_file(folder_ / "text", "abcdefgh");
+  EXPECT_EQ(message_of([&] { open(source); }),
+            source + " gives shape [1, 2], the input wants [-1, 4] (-1 is any size)");
+}
+
+TEST_F(InputSources, ADataSetIsScaledAndHasLabels) {
+  add_input("x", {-1, 3, 32, 32});
+  SampleOptions options;
+  options.labelled = {.train_samples = 6, .mean = {0.5, 0.25, 0}, .deviation = {1, 2, 4}};
+  const Dataset stored = read_dataset("shapes:20,10", options.labelled);
+  const SampleSource data("shapes:20,10", net_.graph, options);
+  EXPECT_EQ(data.samples(), 6);
+  EXPECT_EQ(data.test_samples(), 10);
+  EXPECT_EQ(data.fingerprint(), stored.fingerprint);
+  EXPECT_TRUE(data.label_dims().empty());
+  EXPECT_EQ(data.labels(4, 2),
+            std::vector(stored.train.labels.begin() + 4, stored.train.labels.end()));
+  EXPECT_EQ(data.labels(6 + 3, 1).front(), stored.test.labels[3]);
+  const TensorList inputs = data.inputs(6 + 3, 1);
+  EXPECT_EQ(inputs[0].dims, (Shape{1, 3, 32, 32}));
+  const std::vector<float> values = elements<float>(inputs[0]);
+  const std::string bytes = values_of(stored.test, 3);
+  for (const size_t i : {0, 1500, 3000}) {
+    const float scaled = static_cast<float>(static_cast<uint8_t>(bytes[i])) / 255;
+    const size_t c = i / 1024;
+    const auto mean = static_cast<float>(options.labelled.mean[c]);
+    EXPECT_NEAR(values[i], (scaled - mean) / static_cast<float>(options.labelled.deviation[c]),
+                1e-6);
+  }
+}
+
+TEST_F(InputSources, UnknownNamesHaveCandidates) {
+  add_input("x", {-1, 3, 32, 32});
+  EXPECT_EQ(
+      message_of([&] { open("image:photos"); }),
+      "unknown data set \"image\"; known are audio, cifar10, cifar100, folder, images, mnist, "
+      "npy, npz, random, safetensors, shapes, text. Did you mean \"images\"?");
+  EXPECT_EQ(message_of([&] { open("random:x"); }), "data \"random:x\": wanted random:COUNT");
 }
 
 TEST_F(InputSources, OtherInputsNeedAValue) {

@@ -198,6 +198,24 @@ TEST_F(Npy, ChecksTheHeader) {
   EXPECT_TRUE(large.starts_with("byte 87: not a NumPy array: ")) << large;
 }
 
+TEST_F(Npy, ArraysByNameAreADataSetToo) {
+  const std::string x = array("|u1", "(10, 3)", pattern(30));
+  const std::string y = array("|u1", "(10,)", std::string(5, '\0') + std::string(5, '\1'));
+  write(x_, x);
+  write(y_, y);
+  const std::string wanted = read_dataset("npy:" + x_ + "," + y_, {.seed = 3}).fingerprint;
+  const std::string path = folder_ / "both.npz";
+  write_npz(path, {{"labels", y}, {"pixels", x}});
+  EXPECT_EQ(read_dataset("npz:" + path, {.seed = 3}).fingerprint, wanted);
+  EXPECT_EQ(read_dataset(path, {.seed = 3}).name, "npz");
+  const std::string named = "npy:pixels=" + x_ + ",labels=" + y_;
+  EXPECT_EQ(read_dataset(named, {.seed = 3}).fingerprint, wanted);
+  write_npz(path, {{"pixels", x}});
+  EXPECT_EQ(failure_of<ConfigError>("npz:" + path),
+            "data \"npz:" + path +
+                "\": wanted an array of samples and one of labels, \"labels\"; found \"pixels\"");
+}
+
 TEST_F(Npy, TestPartMustBeLikeTheOther) {
   write(x_, array("|u1", "(2, 3)", "abcdef"));
   write(y_, labels_);

@@ -73,8 +73,8 @@ TEST_F(SampleArrays, MayBeSafetensors) {
 TEST_F(SampleArrays, SayWhatIsWrong) {
   EXPECT_EQ(
       error_of("sample.txt"),
-      "found \"sample.txt\", wanted npz:FILE, safetensors:FILE or npy:NAME=FILE,…, with an array "
-      "for each input; for calibration also images:DIR, audio:DIR, text:FILE or random:COUNT");
+      "found \"sample.txt\", wanted npy:NAME=FILE,…, npz:FILE or safetensors:FILE, with an array "
+      "for each input");
   EXPECT_EQ(error_of(write({{"z", npy<float>("<f4", "(1,)", {1})}})),
             "array \"z\" [1] is that of no input; the network has \"x\", \"ids\".");
   EXPECT_EQ(error_of(write({{"x", npy<float>("<f4", "(1, 2)", {1, 2})}})),

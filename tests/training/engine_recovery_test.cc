@@ -9,12 +9,13 @@
 #include <memory>
 #include <optional>
 
+#include "parsimony/api/calibration_samples.h"
 #include "parsimony/api/engines.h"
 #include "parsimony/api/measure.h"
 #include "parsimony/api/recovery/engine_refit.h"
 #include "parsimony/api/recovery/row_sums.h"
 #include "parsimony/base/errors.h"
-#include "parsimony/data/input_data.h"
+#include "parsimony/data/sample_source.h"
 #include "parsimony/torch_io/executor/linear_rows.h"
 #include "parsimony/torch_io/network.h"
 #include "parsimony/torch_io/tensor.h"
@@ -105,7 +106,7 @@ TEST_P(OnEngine, MomentsAreThoseOfLibtorch) {
                     Measure::kRank};
   needs.inputs = {"W1", "W2", "W3", "W4"};
   const CalibrationData job{.data = "random:32"};
-  const auto data = std::make_shared<const InputData>(job.data, graph, job.inputs);
+  const auto data = std::make_shared<const SampleSource>(job.data, graph, sample_options(job));
   const Statistics wanted =
       measure(graph, analysis.facts, analysis.coupling, needs, batches_of(data, 32));
   const Statistics found =
@@ -147,7 +148,8 @@ struct PrunedOnEngine {
   Recovered on_libtorch(RecoveryMethod method) const {
     RecoverySettings settings;
     settings.steps = {method};
-    const auto data = std::make_shared<const InputData>(job.data, model.graph(), job.inputs);
+    const auto data =
+        std::make_shared<const SampleSource>(job.data, model.graph(), sample_options(job));
     return recover(model.graph(), pruning.plan, calibration_of(data, 48), settings);
   }
 };

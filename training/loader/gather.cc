@@ -82,12 +82,10 @@ Gatherer::Gatherer(const Samples& samples, const LoaderOptions& options)
     : samples_(samples),
       options_(options),
       channels_(samples.dims.front()),
-      plane_(element_count(samples.dims) / channels_) {
+      plane_(element_count(samples.dims) / channels_),
+      scale_(channels_, options.scale, options.mean, options.deviation) {
   for (size_t c = 0; c < static_cast<size_t>(channels_); ++c) {
     const double mean = options.mean.empty() ? 0 : options.mean[c];
-    const double deviation = options.deviation.empty() ? 1 : options.deviation[c];
-    factors_.push_back(static_cast<float>(options.scale / deviation));
-    offsets_.push_back(static_cast<float>(-mean / deviation));
     fill_.push_back(static_cast<float>(mean / options.scale));
   }
 }
@@ -139,8 +137,8 @@ void Gatherer::convert(int64_t epoch, std::span<const int64_t> indices, Input* o
   for (const int64_t index : indices) {
     const Pixel* from = augmented(epoch, index, scratch.data());
     for (int64_t c = 0; c < channels_; ++c) {
-      const float factor = factors_[c];
-      const float offset = offsets_[c];
+      const float factor = scale_.factors[c];
+      const float offset = scale_.offsets[c];
       const Pixel* plane = from + c * plane_;
       if (options_.channels_last) {
         Input* to = out + c;

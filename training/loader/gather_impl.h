@@ -32,8 +32,8 @@ class Gatherer {
   void gather(int64_t epoch, std::span<const int64_t> indices, Input* out) const;
 
   /// Inputs are value · factor + offset, one of each per channel.
-  const std::vector<float>& factors() const { return factors_; }
-  const std::vector<float>& offsets() const { return offsets_; }
+  const std::vector<float>& factors() const { return scale_.factors; }
+  const std::vector<float>& offsets() const { return scale_.offsets; }
   /// The values that cutout fills a channel with, as samples store them.
   std::vector<float> fill() const;
 
@@ -47,8 +47,7 @@ class Gatherer {
   const LoaderOptions& options_;
   int64_t channels_;
   int64_t plane_;  ///< values of one channel
-  std::vector<float> factors_;
-  std::vector<float> offsets_;
+  ChannelScale scale_;
   std::vector<float> fill_;  ///< the fill value of cutout, per channel, in stored values
 };
 

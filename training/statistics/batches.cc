@@ -51,9 +51,9 @@ Batches test_batches_of(const std::shared_ptr<const Dataset>& data) {
   return [data](int64_t size) { return feed_of(*data, data->test, kMostTested, size); };
 }
 
-Batches batches_of(std::shared_ptr<const InputData> data, int64_t samples, int64_t begin) {
+Batches batches_of(std::shared_ptr<const SampleSource> data, int64_t samples, int64_t begin) {
   return [data = std::move(data), samples, begin](int64_t size) -> Feed {
-    const int64_t end = std::min(begin + samples, data->samples());
+    const int64_t end = std::min(begin + samples, data->samples() + data->test_samples());
     const int64_t step = data->batch(size);
     const bool whole = step != std::min(size, data->samples());  // something fixes the size
     return [data, end, step, whole, first = begin]() mutable -> std::optional<SampleBatch> {
@@ -62,7 +62,11 @@ Batches batches_of(std::shared_ptr<const InputData> data, int64_t samples, int64
       SampleBatch batch;
       batch.count = count;
       batch.inputs = torch_io::to_tensors(data->inputs(first, count));
-      if (data->labelled()) batch.labels = at::tensor(data->labels(first, count));
+      if (data->labelled()) {
+        Shape dims = data->label_dims();
+        dims.insert(dims.begin(), count);
+        batch.labels = at::tensor(data->labels(first, count)).reshape(dims);
+      }
       for (const TensorBytes& target : data->targets(first, count)) {
         batch.targets.push_back(target.dims.empty() ? at::Tensor()
                                                     : torch_io::to_tensors({target}).front());
@@ -172,7 +176,11 @@ Calibration calibration_of(std::shared_ptr<const Dataset> data, int64_t samples)
   return result;
 }
 
-Calibration calibration_of(std::shared_ptr<const InputData> data, int64_t samples) {
+Calibration calibration_of(std::shared_ptr<const SampleSource> data, int64_t samples) {
+  // The loader runs ahead.
+  if (data->dataset() && data->inputs(0, 1).size() == 1) {
+    return calibration_of(data->dataset(), samples);
+  }
   Calibration result;
   result.samples = std::min(samples, data->samples());
   const int64_t first = data->batch(1);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "parsimony/data/dataset.h"
-#include "parsimony/data/input_data.h"
+#include "parsimony/data/sample_source.h"
 #include "parsimony/graph/graph.h"
 #include "parsimony/training/loader/loader.h"
 #include "parsimony/training/ranks/group.h"
@@ -55,8 +55,8 @@ Batches batches_of(const Dataset& data, int64_t samples);
 /// The first 1,024 of the test set; empty if there is none.
 Batches test_batches_of(const std::shared_ptr<const Dataset>& data);
 
-/// `samples` of arrays by input name, from the `first` on.
-Batches batches_of(std::shared_ptr<const InputData> data, int64_t samples, int64_t first = 0);
+/// `samples` from the `first` on.
+Batches batches_of(std::shared_ptr<const SampleSource> data, int64_t samples, int64_t first = 0);
 
 /// Of every `ranks` batches' worth of samples the consecutive ones of this rank: each rank has as
 /// many batches, and together they have what one would have. Samples are left out that are too few
@@ -82,7 +82,7 @@ struct Calibration {
   const RankGroup* ranks = nullptr;
 };
 Calibration calibration_of(std::shared_ptr<const Dataset> data, int64_t samples);
-Calibration calibration_of(std::shared_ptr<const InputData> data, int64_t samples);
+Calibration calibration_of(std::shared_ptr<const SampleSource> data, int64_t samples);
 
 /// The same samples, one in each batch, whose states are those of the dense network.
 Batches fed_back(const Graph& graph, const std::vector<FedBack>& states, Batches batches);

@@ -1,14 +1,14 @@
-#include "parsimony/data/input_data.h"
+#include "parsimony/data/sample_source.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 
 #include "parsimony/base/parse.h"
-#include "parsimony/base/ranges.h"
+#include "parsimony/base/sha256.h"
 #include "parsimony/data/arrays.h"
 #include "parsimony/data/errors.h"
+#include "parsimony/data/formats_impl.h"
 #include "parsimony/data/input_source.h"
 #include "parsimony/engines/random_inputs.h"
 #include "parsimony/graph/elements.h"
@@ -23,12 +23,6 @@ ConfigError arrays_differ(std::string_view source, std::string_view first, int64
                      in_quotes(other), " has ", other_samples);
 }
 
-constexpr std::string_view kRandom = "random:";
-constexpr std::string_view kImages = "images:";
-constexpr std::string_view kAudio = "audio:";
-constexpr std::string_view kText = "text:";
-constexpr auto kLabels = std::to_array<std::string_view>({"label", "labels", "target", "targets"});
-
 void check_finite(const TensorBytes& array, std::string_view file, int64_t first) {
   if (!is_floating(array.dtype)) return;
   const ReadNumber read = reader_of(array.dtype);
@@ -42,15 +36,22 @@ void check_finite(const TensorBytes& array, std::string_view file, int64_t first
   }
 }
 
-int64_t count_of(const std::string& source) {
-  const auto count = number_of<int64_t>(std::string_view(source).substr(kRandom.size()));
-  if (count.value_or(0) < 1) throw errors::bad_arrays(source);
+int64_t count_of(const DataSpec& spec, std::string_view source) {
+  const auto count = number_of<int64_t>(spec.place);
+  if (count.value_or(0) < 1) throw errors::bad_spec(source, spec.format->form);
   return *count;
+}
+
+/// Side of the square pictures that an input takes; nothing where it is open.
+std::optional<int64_t> side_of(const Value& input) {
+  const auto& dims = input.declared;
+  if (!dims || dims->size() != 4 || (*dims)[2] <= 0 || (*dims)[2] != (*dims)[3]) return {};
+  return (*dims)[2];
 }
 
 }  // namespace
 
-struct InputData::State {
+struct SampleSource::State {
   /// How an array is spread over the samples.
   enum class Spread : uint8_t {
     kSamples,  ///< an index of the first axis each
@@ -63,16 +64,25 @@ struct InputData::State {
     Spread spread = Spread::kSame;
   };
 
-  State(std::string from, const Graph& of, std::vector<InputSpec> given, std::string_view image)
-      : source(std::move(from)), graph(of), specs(std::move(given)) {
-    if (source.starts_with(kRandom)) {
-      samples = count_of(source);
-      return;
+  State(std::string from, const Graph& of, SampleOptions options)
+      : source(std::move(from)), graph(of), specs(std::move(options.inputs)) {
+    const DataSpec spec = parse_data_spec(source, /*labelled=*/false);
+    const Format& format = *spec.format;
+    const bool stored = format.arrays == nullptr && format.input == nullptr && !format.drawn;
+    if (!stored && !options.labelled.mean.empty()) {
+      throw ConfigError(
+          "--mean and --std are of images in 0..1; arrays by input name are used as they are");
     }
-    if (is_stream(source)) {
-      open_stream(image);
-      return;
+    if (format.drawn) {
+      samples = count_of(spec, source);
+    } else if (format.arrays != nullptr) {
+      open_arrays();
+    } else {
+      open_stream(spec, options);
     }
+  }
+
+  void open_arrays() {
     files.emplace(source);
     placed.resize(graph.inputs.size());
     targets.resize(graph.outputs.size());
@@ -83,16 +93,14 @@ struct InputData::State {
     count_samples();
   }
 
-  static bool is_stream(std::string_view source) {
-    return source.starts_with(kImages) || source.starts_with(kAudio) || source.starts_with(kText);
-  }
-
   bool has_value(size_t i) const { return i < specs.size() && specs[i].value.has_value(); }
 
   /// For the first input that has no value.
-  void open_stream(std::string_view image) {
+  void open_stream(const DataSpec& spec, SampleOptions& options) {
     while (streamed < graph.inputs.size() && has_value(streamed)) ++streamed;
-    if (streamed == graph.inputs.size()) throw errors::bad_arrays(source);
+    if (streamed == graph.inputs.size()) {
+      throw ConfigError(source, " fills one input, and --input gives all of them values");
+    }
     for (size_t i = streamed + 1; i < graph.inputs.size(); ++i) {
       if (!has_value(i)) {
         throw ConfigError(
@@ -104,10 +112,13 @@ struct InputData::State {
     Value taker = input(streamed);
     const bool given = streamed < specs.size() && !specs[streamed].dims.empty();
     if (given) taker.declared = specs[streamed].dims;
-    const std::string place = source.substr(source.find(':') + 1);
-    stream = source.starts_with(kImages)  ? open_images(place, image, taker)
-             : source.starts_with(kAudio) ? open_audio(place, taker)
-                                          : open_text(place, taker);
+    if (spec.format->input != nullptr) {
+      stream = spec.format->input(spec.place, taker, options.image);
+    } else {
+      if (!options.labelled.size) options.labelled.size = side_of(input(streamed));
+      dataset = std::make_shared<const Dataset>(read_dataset(source, options.labelled));
+      stream = open_dataset(dataset);
+    }
     samples = stream->samples();
     fixed = fixed_batch(streamed);
     const TensorBytes first = stream->rows(0, 1);
@@ -165,7 +176,7 @@ struct InputData::State {
       placed[i] = {&array, *spread};
     } else if (const size_t o = output_of(array.name); o < targets.size() && !array.dims.empty()) {
       targets[o] = &array;
-    } else if (contains(kLabels, array.name) && array.dims.size() == 1) {
+    } else if (names_labels(array.name) && array.dims.size() == 1) {
       classes = &array;
     } else {
       throw no_such_input(graph, array.name, array.dims);
@@ -257,35 +268,41 @@ struct InputData::State {
   std::vector<InputSpec> specs;
   std::optional<ArrayFiles> files;  ///< empty: random numbers, or a stream
   std::unique_ptr<InputSource> stream;
-  size_t streamed = 0;                    ///< the input that the stream fills
-  std::vector<Placed> placed;             ///< by input
-  std::vector<const ArrayView*> targets;  ///< by output; null where there is none
+  std::shared_ptr<const Dataset> dataset;  ///< that the stream is of
+  size_t streamed = 0;                     ///< the input that the stream fills
+  std::vector<Placed> placed;              ///< by input
+  std::vector<const ArrayView*> targets;   ///< by output; null where there is none
   const ArrayView* classes = nullptr;
   std::optional<int64_t> fixed;  ///< samples of a run
   int64_t samples = 0;
 };
 
-bool InputData::is_source(std::string_view source) {
-  return source.starts_with(kRandom) || State::is_stream(source) || ArrayFiles::is_source(source);
+SampleSource::SampleSource(const std::string& spec, const Graph& graph, SampleOptions options)
+    : state_(std::make_unique<State>(spec, graph, std::move(options))) {}
+SampleSource::~SampleSource() = default;
+SampleSource::SampleSource(SampleSource&&) noexcept = default;
+
+int64_t SampleSource::samples() const { return state_->samples; }
+bool SampleSource::has(size_t input) const { return state_->has(input); }
+int64_t SampleSource::test_samples() const {
+  return state_->stream ? state_->stream->test_samples() : 0;
+}
+const std::shared_ptr<const Dataset>& SampleSource::dataset() const { return state_->dataset; }
+
+bool SampleSource::labelled() const {
+  return state_->stream ? state_->stream->label_dims().has_value() : state_->classes != nullptr;
+}
+Shape SampleSource::label_dims() const {
+  return state_->stream ? state_->stream->label_dims().value_or(Shape()) : Shape();
 }
 
-InputData::InputData(const std::string& source, const Graph& graph, std::vector<InputSpec> specs,
-                     std::string_view image)
-    : state_(std::make_unique<State>(source, graph, std::move(specs), image)) {}
-InputData::~InputData() = default;
-InputData::InputData(InputData&&) noexcept = default;
-
-int64_t InputData::samples() const { return state_->samples; }
-bool InputData::has(size_t input) const { return state_->has(input); }
-bool InputData::labelled() const { return state_->classes != nullptr; }
-
-int64_t InputData::batch(int64_t wanted) const {
+int64_t SampleSource::batch(int64_t wanted) const {
   const bool random = !state_->files && !state_->stream;
   const auto fixed = random ? state_->fixed_batch(0) : state_->fixed;
   return fixed.value_or(std::min(wanted, state_->samples));
 }
 
-TensorList InputData::inputs(int64_t first, int64_t count) const {
+TensorList SampleSource::inputs(int64_t first, int64_t count) const {
   const State& state = *state_;
   TensorList values;
   TensorList result;
@@ -300,11 +317,11 @@ TensorList InputData::inputs(int64_t first, int64_t count) const {
   return result;
 }
 
-bool InputData::has_target(size_t output) const {
+bool SampleSource::has_target(size_t output) const {
   return output < state_->targets.size() && state_->targets[output] != nullptr;
 }
 
-TensorList InputData::targets(int64_t first, int64_t count) const {
+TensorList SampleSource::targets(int64_t first, int64_t count) const {
   TensorList result;
   for (const ArrayView* array : state_->targets) {
     if (array == nullptr) {
@@ -317,11 +334,19 @@ TensorList InputData::targets(int64_t first, int64_t count) const {
   return result;
 }
 
-std::vector<int64_t> InputData::labels(int64_t first, int64_t count) const {
+std::vector<int64_t> SampleSource::labels(int64_t first, int64_t count) const {
+  if (state_->stream) return state_->stream->labels(first, count);
   const TensorBytes part = converted(state_->classes->rows(first, count), DType::kInt64);
   std::vector<int64_t> labels(count);
   std::copy_n(part.bytes.data(), part.bytes.size(), reinterpret_cast<std::byte*>(labels.data()));
   return labels;
+}
+
+std::string SampleSource::fingerprint() const {
+  if (state_->dataset) return state_->dataset->fingerprint;
+  Sha256 sum;
+  for (const TensorBytes& input : inputs(0, batch(1))) sum.add(input.bytes);
+  return sum.hex();
 }
 
 }  // namespace parsimony
