@@ -64,8 +64,21 @@ class CalibrationSamples {
   /// is left out where the number is fixed. @param held  of those behind
   template <typename See>
   void for_each(bool held, int64_t wanted, const See& see) const {
-    const int64_t begin = held ? held_.begin : 0;
-    const int64_t end = begin + (held ? held_.count : count_);
+    held ? runs(held_.begin, held_.count, wanted, see) : runs(0, count_, wanted, see);
+  }
+
+  /// The same for all of the test part.
+  template <typename See>
+  void for_each_test(int64_t wanted, const See& see) const {
+    runs(data_.samples(), data_.test_samples(), wanted, see);
+  }
+
+  const SampleSource& data() const { return data_; }
+
+ private:
+  template <typename See>
+  void runs(int64_t begin, int64_t samples, int64_t wanted, const See& see) const {
+    const int64_t end = begin + samples;
     const int64_t size = data_.batch(wanted);
     const bool fixed = data_.batch(1) > 1;
     for (int64_t first = begin; first < end; first += size) {
@@ -75,9 +88,6 @@ class CalibrationSamples {
     }
   }
 
-  const SampleSource& data() const { return data_; }
-
- private:
   const SampleSource data_;
   const int64_t count_;
   const HeldSamples held_;

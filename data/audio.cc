@@ -12,7 +12,7 @@
 #include "parsimony/data/data_file.h"
 #include "parsimony/data/errors.h"
 #include "parsimony/data/formats_impl.h"
-#include "parsimony/data/input_source.h"
+#include "parsimony/data/input_source_impl.h"
 #include "parsimony/data/windows_impl.h"
 
 namespace parsimony {

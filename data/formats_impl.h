@@ -10,7 +10,7 @@
 
 #include "parsimony/data/arrays.h"
 #include "parsimony/data/dataset.h"
-#include "parsimony/data/input_source.h"
+#include "parsimony/data/input_source_impl.h"
 #include "parsimony/graph/graph.h"
 
 namespace parsimony {

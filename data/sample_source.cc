@@ -2,14 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "parsimony/base/parse.h"
 #include "parsimony/base/sha256.h"
 #include "parsimony/data/arrays.h"
 #include "parsimony/data/errors.h"
 #include "parsimony/data/formats_impl.h"
-#include "parsimony/data/input_source.h"
+#include "parsimony/data/input_source_impl.h"
 #include "parsimony/engines/random_inputs.h"
 #include "parsimony/graph/elements.h"
 #include "parsimony/graph/input_spec.h"

@@ -9,8 +9,10 @@
 
 #include "parsimony/api/calibration_samples.h"
 #include "parsimony/api/network_error.h"
+#include "parsimony/api/output_metrics.h"
 #include "parsimony/api/recovery/engine_refit.h"
 #include "parsimony/api/recovery/recover.h"
+#include "parsimony/configs/loss_spec.h"
 
 namespace parsimony {
 namespace {
@@ -28,12 +30,17 @@ class EngineRecovery final : public RecoveryEngine {
   }
 
   int64_t samples() const override { return samples_.count(); }
-  int64_t test_samples() const override { return samples_.held(); }
+  int64_t test_samples() const override { return tests() > 0 ? tests() : samples_.held(); }
+  std::optional<double> dense_accuracy() override { return accuracy_of(dense_part()); }
 
   RecoveryState state_of(const SmallNetwork& small) override {
     const std::unique_ptr<Part> found = part_on(engine_, small.graph());
     RecoveryState state{.error = error_of(*found, false)};
-    if (samples_.held() > 0) state.test_error = error_of(*found, true);
+    if (tests() > 0) {
+      state.accuracy = accuracy_of(*found);
+    } else if (samples_.held() > 0) {
+      state.test_error = error_of(*found, true);
+    }
     return state;
   }
 
@@ -72,13 +79,45 @@ class EngineRecovery final : public RecoveryEngine {
     };
   }
 
+  int64_t tests() const { return samples_.data().test_samples(); }
+
+  Part& dense_part() {
+    if (!dense_part_) dense_part_ = part_on(engine_, dense_);
+    return *dense_part_;
+  }
+
+  /// Of the test part; nothing without one, or where the first output has no classes.
+  std::optional<double> accuracy_of(Part& network) const {
+    if (!settings_.accuracy || tests() == 0) return {};
+    const SampleSource& data = samples_.data();
+    const size_t axes = data.label_dims().size() + 1;
+    const auto classes = std::ssize(data.dataset()->classes);
+    double right = 0;
+    int64_t all = 0;
+    bool fits = true;
+    samples_.for_each_test(batch_, [&](int64_t first, int64_t count) {
+      if (!fits) return;
+      Outputs outputs(1);
+      for (const Held& output : network.run(held(data.inputs(first, count)))) {
+        outputs.front().push_back(bytes_in(output));
+      }
+      const Answers answers = answers_of(outputs, outputs, "", data.labels(first, count));
+      fits = answers.dims.size() == axes &&
+             (axes > 2 ? answers.dims.front() : answers.dims.back()) >= classes;
+      const int64_t labels =
+          std::ssize(answers.labels) - std::ranges::count(answers.labels, kNoLabel);
+      right += find_output_metric("accuracy")->value(answers) * static_cast<double>(labels);
+      all += labels;
+    });
+    return fits && all > 0 ? std::optional(right / static_cast<double>(all)) : std::nullopt;
+  }
+
   /// ‖found − dense‖ / ‖dense‖ over all outputs of all runs.
   double error_of(Part& found, bool of_held) {
-    if (!dense_part_) dense_part_ = part_on(engine_, dense_);
     OutputError error;
     samples_.for_each(of_held, batch_, [&](int64_t first, int64_t count) {
       const std::vector<Held> inputs = held(samples_.data().inputs(first, count));
-      const std::vector<Held> wanted = dense_part_->run(inputs);
+      const std::vector<Held> wanted = dense_part().run(inputs);
       const std::vector<Held> own = found.run(inputs);
       for (size_t o = 0; o < wanted.size(); ++o) error.add(bytes_in(own[o]), bytes_in(wanted[o]));
     });

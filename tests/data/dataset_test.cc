@@ -41,8 +41,7 @@ TEST(Spec, SaysWhatIsWanted) {
         failure_of<ConfigError>(spec),
         "data \"" + std::string(spec) + "\": wanted shapes:TRAIN,TEST, numbers from 1 to 10000000");
   }
-  EXPECT_EQ(failure_of<ConfigError>("shapes:"),
-            "data \"shapes:\": wanted shapes or shapes:TRAIN,TEST");
+  EXPECT_EQ(failure_of<ConfigError>("shapes:"), "data \"shapes:\": wanted shapes[:TRAIN,TEST]");
 }
 
 TEST(Spec, OptionsAreChecked) {

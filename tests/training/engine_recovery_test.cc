@@ -191,6 +191,25 @@ TEST_P(OnEngine, RecoveryIsThatOfLibtorch) {
   }
 }
 
+TEST_P(OnEngine, ADataSetIsThatOfLibtorch) {
+  PrunedOnEngine net;
+  net.job.data = "shapes:48,80";
+  net.job.samples = 48;
+  net.job.mean = {0.5, 0.4, 0.3};
+  net.job.deviation = {0.2, 0.3, 0.4};
+  const Recovered wanted = net.on_libtorch(RecoveryMethod::kBias);
+  const Recovered found = net.on(*engine_, RecoveryMethod::kBias);
+  EXPECT_EQ(found.report.test_samples, 80);
+  EXPECT_EQ(found.report.test_samples, wanted.report.test_samples);
+  ASSERT_TRUE(wanted.report.dense_accuracy);
+  EXPECT_EQ(found.report.dense_accuracy, wanted.report.dense_accuracy);
+  EXPECT_NEAR(found.report.before.error, wanted.report.before.error, 1e-5);
+  const RecoveryState& after = found.report.steps.front().after;
+  EXPECT_NEAR(after.error, wanted.report.steps.front().after.error, 1e-4);
+  EXPECT_EQ(after.accuracy, wanted.report.steps.front().after.accuracy);
+  EXPECT_FALSE(after.test_error);
+}
+
 TEST_P(OnEngine, WhatItDoesNotFitIsListed) {
   TextModel model(R"(net (float[N,3,8,8] x) => (float[N,4,9,9] y)
                      { a = Conv(x, W1, B1)
