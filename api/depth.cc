@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "parsimony/api/shared_analysis_impl.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/parse.h"
 #include "parsimony/graph/blocks.h"
@@ -80,10 +81,12 @@ NodeId renumbered(const IdVector<NodeId, NodeId>& numbers, NodeId node) {
 
 class DepthPlanner {
  public:
-  DepthPlanner(const Graph& graph, const ConfigList& config, const PruneOptions& options)
+  DepthPlanner(const Graph& graph, const ConfigList& config, const PruneOptions& options,
+               SharedAnalyses* shared)
       : graph_(graph),
         config_(config),
         options_(options),
+        shared_(shared),
         settings_(options.settings ? *options.settings : resolve(config, graph)) {
     for (const Request& request : settings_.requests) {
       if (!is_counted(request.budget) || !request.also.empty()) {
@@ -124,7 +127,7 @@ class DepthPlanner {
 
   size_t count() const {
     const size_t free = blocks_.size() - excluded();
-    if (options_.depth->kind == DepthRequest::Kind::kShare) {
+    if (options_.depth->kind == DepthRequest::Kind::kFraction) {
       return std::min<size_t>(free, floor_of(options_.depth->share, std::ssize(blocks_)));
     }
     if (options_.depth->count > static_cast<int64_t>(free)) {
@@ -149,7 +152,7 @@ class DepthPlanner {
     if (blocks_.empty()) return;
     if (options_.progress) options_.progress("blocks");
     const auto begin = std::chrono::steady_clock::now();
-    const std::vector<double> influences = options_.influence(graph_, blocks_);
+    const std::vector<double> influences = measured_influences();
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
     seconds_ = passed.count();
     for (size_t b = 0; b < blocks_.size(); ++b) {
@@ -161,6 +164,12 @@ class DepthPlanner {
     std::ranges::stable_sort(order_, [&](size_t a, size_t b) {
       return report_.blocks[a].influence < report_.blocks[b].influence;
     });
+  }
+
+  std::vector<double> measured_influences() const {
+    if (shared_ == nullptr) return options_.influence(graph_, blocks_);
+    if (!shared_->influences) shared_->influences = options_.influence(graph_, blocks_);
+    return *shared_->influences;
   }
 
   std::vector<PlanBlock> first(size_t count) const {
@@ -211,6 +220,13 @@ class DepthPlanner {
     return met;
   }
 
+  SharedAnalysis* shared_without(const std::vector<PlanBlock>& blocks) const {
+    if (shared_ == nullptr) return nullptr;
+    std::vector<std::string> additions;
+    for (const PlanBlock& block : blocks) additions.push_back(block.add);
+    return &shared_->rest[additions];
+  }
+
   struct Planned {
     DepthPruning result;
     bool blocks_suffice = false;
@@ -226,7 +242,8 @@ class DepthPlanner {
     PruneOptions options = options_;
     options.settings = std::move(less.settings);
     planned.result.graph = std::move(less.graph);
-    planned.result.pruning = plan_pruning(planned.result.graph, config_, options);
+    planned.result.pruning =
+        plan_pruning(planned.result.graph, config_, options, shared_without(blocks));
     planned.result.pruning.plan.blocks = blocks;
     planned.result.pruning.dense = dense_;
     return planned;
@@ -279,6 +296,7 @@ class DepthPlanner {
   const Graph& graph_;
   const ConfigList& config_;
   const PruneOptions& options_;
+  SharedAnalyses* const shared_;  ///< null: none
   const Settings settings_;
   Facts sample_;
   Cost dense_;
@@ -317,7 +335,7 @@ DepthRequest parse_depth(std::string_view text, std::string_view place) {
     throw ConfigError(place, ": found ", in_quotes(text),
                       ", wanted a number of blocks, as 3, a share of them, as 25%, or auto");
   }
-  if (is_share) return {DepthRequest::Kind::kShare, 0, number};
+  if (is_share) return {DepthRequest::Kind::kFraction, 0, number};
   return {DepthRequest::Kind::kCount, static_cast<int64_t>(number), 0};
 }
 
@@ -337,13 +355,18 @@ std::pair<Graph, IdVector<NodeId, NodeId>> without_blocks(const Graph& graph,
   return {std::move(less), std::move(numbers)};
 }
 
-DepthPruning plan_depth(const Graph& graph, const ConfigList& config, const PruneOptions& options) {
+DepthPruning plan_depth(const Graph& graph, const ConfigList& config, const PruneOptions& options,
+                        SharedAnalyses* shared) {
   if (!options.interface.empty()) {
     throw UnsupportedError(
         "--layers runs the small network on the data of the original, whose shapes --states and "
         "--free change");
   }
-  return DepthPlanner(graph, config, options).run();
+  return DepthPlanner(graph, config, options, shared).run();
+}
+
+DepthPruning plan_depth(const Graph& graph, const ConfigList& config, const PruneOptions& options) {
+  return plan_depth(graph, config, options, nullptr);
 }
 
 }  // namespace parsimony

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "parsimony/api/element_updates.h"
+#include "parsimony/api/shared_analysis_impl.h"
 #include "parsimony/api/stopwatch.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
@@ -97,8 +98,13 @@ namespace {
 /// One run of plan_pruning.
 class Planner {
  public:
-  Planner(Graph& graph, const ConfigList& config, const PruneOptions& options)
-      : graph_(graph), config_(config), options_(options), timed_(pruning_.times, options) {}
+  Planner(Graph& graph, const ConfigList& config, const PruneOptions& options,
+          SharedAnalysis* shared)
+      : graph_(graph),
+        config_(config),
+        options_(options),
+        shared_(shared),
+        timed_(pruning_.times, options) {}
 
   Pruning run() {
     settings_ = timed_("config", [&] {
@@ -111,8 +117,10 @@ class Planner {
     add_element_needs(graph_, settings_, needs_);
     require_measurement();
     timed_("weights", [&] {
-      check_weights(graph_);
-      return true;
+      return once(&SharedAnalysis::weights_are_numbers, [&] {
+        check_weights(graph_);
+        return true;
+      });
     });
     check_masks(graph_, options_.masks);
     coupling_options_ = coupling_options(config_, settings_, options_);
@@ -124,17 +132,30 @@ class Planner {
   }
 
  private:
+  /// A part of the analysis; where it is shared, as it was made first.
+  template <typename Part, typename Make>
+  Part once(std::optional<Part> SharedAnalysis::*part, const Make& make) {
+    if (shared_ == nullptr || !coupling_options_.pinned_nodes.empty()) return make();
+    std::optional<Part>& known = shared_->*part;
+    if (!known) known = make();
+    return *known;
+  }
+
   void infer_shapes() {
-    Analysis& analysis = pruning_.analysis;
-    other_sizes_ = timed_("infer", [&] {
+    SharedAnalysis::Shapes shapes = timed_("infer", [&] {
       separate_shared_vectors(graph_);
-      Probed first = infer_with_choice(graph_, options_.inputs);
-      auto second = second_probe(graph_, first);
-      analysis.sample = infer_sample(graph_, first);
-      analysis.probe = std::move(first.probe);
-      analysis.facts = std::move(first.facts);
-      return second;
+      return once(&SharedAnalysis::shapes, [&] {
+        Probed first = infer_with_choice(graph_, options_.inputs);
+        auto second = second_probe(graph_, first);
+        Facts sample = infer_sample(graph_, first);
+        return SharedAnalysis::Shapes{std::move(first), std::move(second), std::move(sample)};
+      });
     });
+    Analysis& analysis = pruning_.analysis;
+    analysis.probe = std::move(shapes.probed.probe);
+    analysis.facts = std::move(shapes.probed.facts);
+    analysis.sample = std::move(shapes.sample);
+    other_sizes_ = std::move(shapes.other_sizes);
     resolve_interface();
   }
 
@@ -159,7 +180,10 @@ class Planner {
     const Facts& facts = pruning_.analysis.facts;
     Coupling& coupling = pruning_.analysis.coupling;
     AxisMasks& masks = pruning_.allocation.masks;
-    coupling = timed_("couple", [&] { return couple(graph_, facts, coupling_options_); });
+    coupling = timed_("couple", [&] {
+      return once(&SharedAnalysis::coupling,
+                  [&] { return couple(graph_, facts, coupling_options_); });
+    });
     measure();
     if (is_targeted()) read_steps();
     const Facts& sample = pruning_.analysis.sample;  // an amount of MACs is one sample's
@@ -245,7 +269,9 @@ class Planner {
     if (needs_.empty()) return;
     const Analysis& analysis = pruning_.analysis;
     statistics_ = timed_("measure", [&] {
-      return options_.measure(graph_, analysis.facts, analysis.coupling, needs_);
+      return once(&SharedAnalysis::statistics, [&] {
+        return options_.measure(graph_, analysis.facts, analysis.coupling, needs_);
+      });
     });
   }
 
@@ -374,6 +400,7 @@ class Planner {
   Graph& graph_;
   const ConfigList& config_;
   const PruneOptions& options_;
+  SharedAnalysis* const shared_;  ///< null: none
   Pruning pruning_;
   Stopwatch timed_;
   Settings settings_;
@@ -388,8 +415,13 @@ class Planner {
 
 }  // namespace
 
+Pruning plan_pruning(Graph& graph, const ConfigList& config, const PruneOptions& options,
+                     SharedAnalysis* shared) {
+  return Planner(graph, config, options, shared).run();
+}
+
 Pruning plan_pruning(Graph& graph, const ConfigList& config, const PruneOptions& options) {
-  return Planner(graph, config, options).run();
+  return plan_pruning(graph, config, options, nullptr);
 }
 
 }  // namespace parsimony

@@ -33,9 +33,9 @@ namespace parsimony {
 /// How many residual blocks to remove.
 struct DepthRequest {
   enum class Kind : uint8_t {
-    kCount,  ///< this many
-    kShare,  ///< floor(share · number of blocks)
-    kAuto,   ///< the number with the smallest error under the configuration's budget
+    kCount,     ///< this many
+    kFraction,  ///< floor(share · number of blocks)
+    kAuto,      ///< the number with the smallest error under the configuration's budget
   };
   Kind kind = Kind::kCount;
   int64_t count = 0;

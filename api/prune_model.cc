@@ -11,6 +11,7 @@
 #include "parsimony/api/errors.h"
 #include "parsimony/api/own_literals.h"
 #include "parsimony/api/reference.h"
+#include "parsimony/api/shared_analysis_impl.h"
 #include "parsimony/api/stopwatch.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
@@ -33,8 +34,13 @@ VerificationError not_proven(std::string_view worst, std::string_view guilty) {
 class ModelPruning {
  public:
   ModelPruning(EditableModel& model, const ConfigList& config, const PruneOptions& options,
-               Engine* engine)
-      : model_(model), config_(config), options_(options), wanted_(options.proof), first_(engine) {}
+               Engine* engine, SharedAnalyses* shared)
+      : model_(model),
+        config_(config),
+        options_(options),
+        wanted_(options.proof),
+        first_(engine),
+        shared_(shared) {}
 
   PruneResult run() {
     const int64_t file_bytes = model_.graph().file_bytes;
@@ -77,12 +83,13 @@ class ModelPruning {
 
   void plan() {
     if (options_.depth) {
-      DepthPruning found = plan_depth(model_.graph(), config_, options_);
+      DepthPruning found = plan_depth(model_.graph(), config_, options_, shared_);
       result_.pruning = std::move(found.pruning);
       result_.shallow = std::move(found.graph);
       result_.depth = std::move(found.report);
     } else {
-      result_.pruning = plan_pruning(model_.graph(), config_, options_);
+      result_.pruning = plan_pruning(model_.graph(), config_, options_,
+                                     shared_ == nullptr ? nullptr : &shared_->whole);
     }
     for (PlanGroup& group : plan_of_it().groups) {
       std::erase_if(group.slices,
@@ -295,9 +302,10 @@ class ModelPruning {
   PruneOptions options_;
   const ProofOptions wanted_;
   Engine* const first_;
-  Engine* engine_ = nullptr;    ///< that proves: the first, or another where it cannot
-  std::exception_ptr refuted_;  ///< what an engine has against the small network
-  std::optional<Proof> held_;   ///< of an engine before another was asked
+  SharedAnalyses* const shared_;  ///< null: none
+  Engine* engine_ = nullptr;      ///< that proves: the first, or another where it cannot
+  std::exception_ptr refuted_;    ///< what an engine has against the small network
+  std::optional<Proof> held_;     ///< of an engine before another was asked
   PruneResult result_;
   std::vector<std::string> left_;  ///< notes on groups at fault
   Stopwatch timed_{result_.pruning.times, options_};
@@ -306,8 +314,13 @@ class ModelPruning {
 }  // namespace
 
 PruneResult prune_model(EditableModel& model, const ConfigList& config, const PruneOptions& options,
+                        Engine* engine, SharedAnalyses* shared) {
+  return ModelPruning(model, config, options, engine, shared).run();
+}
+
+PruneResult prune_model(EditableModel& model, const ConfigList& config, const PruneOptions& options,
                         Engine* engine) {
-  return ModelPruning(model, config, options, engine).run();
+  return prune_model(model, config, options, engine, nullptr);
 }
 
 namespace {

@@ -199,10 +199,12 @@ std::unique_ptr<EditableFile> CheckpointJob::weighted(std::unique_ptr<EditableFi
   return result;
 }
 
-void CheckpointJob::write(const Plan& plan) {
+void CheckpointJob::write(const Plan& plan, const std::string& path) {
   if (!checkpoint_) return;
+  if (is_cut_) checkpoint_ = open_checkpoint(options_.in);
+  is_cut_ = true;
   cut_ = cut_checkpoint(plan, match_, options_.strict, *checkpoint_);
-  checkpoint_->write(options_.out);
+  checkpoint_->write(path);
 }
 
 std::string CheckpointJob::summary() const {

@@ -46,8 +46,10 @@ class CheckpointJob {
   std::unique_ptr<EditableFile> weighted(std::unique_ptr<EditableFile> model,
                                          const std::vector<std::string>& specs);
 
-  /// Writes the cut checkpoint. @throws what cut_checkpoint throws, IoError
-  void write(const Plan& plan);
+  /// Writes the checkpoint, cut, where --checkpoint-out says or to `path`.
+  /// @throws what cut_checkpoint throws, IoError
+  void write(const Plan& plan) { write(plan, options_.out); }
+  void write(const Plan& plan, const std::string& path);
 
   std::string summary() const;                     ///< lines for the terminal
   std::optional<CheckpointReport> report() const;  ///< empty without --checkpoint
@@ -58,6 +60,7 @@ class CheckpointJob {
   std::unique_ptr<Checkpoint> checkpoint_;
   CheckpointMatch match_;
   CheckpointCut cut_;
+  bool is_cut_ = false;  ///< `checkpoint_`
   std::vector<std::string> notes_;
 };
 

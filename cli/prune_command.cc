@@ -8,14 +8,16 @@
 #include <utility>
 #include <vector>
 
+#include "parsimony/api/metric_budget.h"
 #include "parsimony/api/open_model.h"
 #include "parsimony/api/prune_file.h"
 #include "parsimony/api/supplies.h"
 #include "parsimony/api/torch_component.h"
 #include "parsimony/base/files.h"
+#include "parsimony/base/temporary_folder.h"
+#include "parsimony/base/words.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
-#include "parsimony/cli/metric_budget.h"
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/network_page.h"
 #include "parsimony/cli/options.h"
@@ -181,13 +183,12 @@ bool runs_programs(const PruneCommandOptions& options) {
 
 class PruneRun {
  public:
-  /// @param metrics  of the model as it is, where they are known
   PruneRun(const PruneCommandOptions& options, const Session& session,
-           std::vector<MetricRow> metrics)
+           std::optional<MetricBudget> budget)
       : options_(options),
         session_(session),
-        progress_(kStages, !session.quiet && session.verbosity == 0),
-        metrics_(std::move(metrics)) {}
+        budget_(budget),
+        progress_(kStages, !session.quiet && session.verbosity == 0) {}
 
   void run() {
     const auto [outputs, inputs] = files_of(options_);
@@ -198,8 +199,8 @@ class PruneRun {
     const RankPlace place = join_ranks(config, options);
     // Before anything else, so that a command that does not work is no surprise at the end.
     meter_.emplace(options_.metric, options_.model, metric_data(options_, options.calibration));
-    if (metrics_.empty() && place.rank == 0) metrics_ = meter_->before();
-    progress_.begin("read");
+    if (place.rank == 0) metrics_ = meter_->before();
+    if (!budget_) progress_.begin("read");
     std::vector<std::pair<std::string, double>> reading;
     timed(reading, "read", [&] { model_ = open_model(options_.model, options_.inputs); });
     check_outputs_beside(outputs, inputs, *model_, options_.in_place);
@@ -225,7 +226,7 @@ class PruneRun {
     if (options.verify && supplies.engine().executes_graphs() && is_large(model_->graph())) {
       libtorch = loading_torch_component();
     }
-    const PruneResult result = prune_model(*model_, config, options, &supplies.engine());
+    const PruneResult result = pruned(config, options, supplies.engine());
     if (place.rank > 0) return;  // rank 0 has the same
     supplies.save();
     const Graph& graph = result.shallow ? *result.shallow : model_->graph();
@@ -240,6 +241,37 @@ class PruneRun {
   }
 
  private:
+  PruneResult pruned(const ConfigList& config, const PruneOptions& options, Engine& engine) {
+    if (!budget_) return prune_model(*model_, config, options, &engine);
+    MetricRow& metric = metrics_.front();
+    metric.bound = budget_->bound(metric.before, metric.lower_is_better);
+    const TemporaryFolder folder;
+    const std::string path = folder.path() / std::filesystem::path(options_.output).filename();
+    MetricSearch search;
+    search.metric = metric.command;
+    search.bound = *metric.bound;
+    search.lower_is_better = metric.lower_is_better;
+    search.runs = options_.metric.runs;
+    search.measure = [&](const PruneResult& small) {
+      if (writes_model_) {
+        model_->write(path);
+      } else {
+        checkpoint_->write(small.pruning.plan, path);
+      }
+      return meter_->measure(metric, path).value;
+    };
+    if (!session_.quiet) search.tried = [&](const MetricTrial& trial) { log(trial, search); };
+    MetricOutcome outcome = prune_within(*model_, config, options, &engine, search);
+    metric.trials = std::move(outcome.trials);
+    return std::move(outcome.result);
+  }
+
+  static void log(const MetricTrial& trial, const MetricSearch& search) {
+    log_line(formatted("macs=%.10g%%: ", 100 * trial.macs) +
+             (trial.value ? formatted("%.6g", *trial.value) : trial.failure) +
+             formatted(", wanted %.6g", search.bound));
+  }
+
   /// Where this process stands among those that measure and recover together.
   RankPlace join_ranks(const ConfigList& config, PruneOptions& options) const {
     if (!wants_ranks(options_.ranks)) return {};
@@ -343,6 +375,7 @@ class PruneRun {
 
   const PruneCommandOptions& options_;
   const Session& session_;
+  const std::optional<MetricBudget> budget_;
   Progress progress_;
   std::unique_ptr<EditableFile> model_;
   std::optional<CheckpointJob> checkpoint_;
@@ -350,29 +383,38 @@ class PruneRun {
   std::vector<std::string> notes_;  ///< on it
   bool writes_model_ = true;        ///< or a checkpoint in its place
   std::optional<Meter> meter_;
-  std::vector<MetricRow> metrics_;           ///< as far as they are known before pruning
+  std::vector<MetricRow> metrics_;           ///< as far as they are known before the files are
   std::optional<ModelError> failed_metric_;  ///< of the small network
   PruneReport report_;
 };
 
+/// With a search in place of an amount, which names none.
+PruneCommandOptions searching(PruneCommandOptions options) {
+  if (wants_ranks(options.ranks)) {
+    throw errors::usage("prune", "--processes goes without --budget metric");
+  }
+  if (options.metric.commands.size() != 1) {
+    throw ConfigError("--budget metric=…: wanted one --metric, found ",
+                      options.metric.commands.size());
+  }
+  if (!options.config.empty() || options.shorthand.ratio != 0) {
+    throw ConfigError(
+        "--budget metric=… looks for a share of the MACs; give --criterion, --scope and the like "
+        "in place of a --config that says how much, and no --ratio");
+  }
+  options.shorthand.budget = "macs=100%";
+  options.shorthand.force = true;  // the metric says how much
+  return options;
+}
+
 void prune(const PruneCommandOptions& options, const Session& session) {
-  const auto run = [](const PruneCommandOptions& asked, const Session& by,
-                      std::vector<MetricRow> metrics) {
-    PruneRun(asked, by, std::move(metrics)).run();
-  };
   std::vector<NamedFile> written = files_of(options).outputs;
   written.push_back({"--latency-table", options.prune.latency.table});
   std::error_code ignored;  // what does not exist by then cannot be made in the sandbox
   std::filesystem::create_directories(cache_folder(), ignored);  // for latency tables
   enter_sandbox(session.limits, written, runs_programs(options));
-  if (const auto budget = parse_metric_budget(options.shorthand.budget)) {
-    if (wants_ranks(options.ranks)) {
-      throw errors::usage("prune", "--processes goes without --budget metric");
-    }
-    prune_within(*budget, options, session, run);
-  } else {
-    run(options, session, {});
-  }
+  const std::optional<MetricBudget> budget = parse_metric_budget(options.shorthand.budget);
+  PruneRun(budget ? searching(options) : options, session, budget).run();
 }
 
 }  // namespace

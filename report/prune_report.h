@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "parsimony/api/metric_budget.h"
 #include "parsimony/masks/axis_mask.h"
 #include "parsimony/masks/cost.h"
 #include "parsimony/masks/element_mask.h"
@@ -68,14 +69,6 @@ struct ConstantsReport {
   int absorbers = 0;                  ///< channels that are kept to absorb the constants of others
   std::vector<TensorUpdate> updates;  ///< without values
   std::vector<MaskOutcome> masks;     ///< per masked tensor
-};
-
-/// One cut that a budget tried.
-struct MetricTrial {
-  double macs = 1;              ///< the share asked for
-  std::optional<double> value;  ///< of the metric; empty if the cut or the command failed
-  bool within = false;          ///< of the budget
-  std::string failure = {};     ///< why there is no value
 };
 
 /// What a command of the user's says of the network.

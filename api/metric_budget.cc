@@ -1,0 +1,129 @@
+#include "parsimony/api/metric_budget.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "parsimony/api/shared_analysis_impl.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/base/parse.h"
+#include "parsimony/base/words.h"
+
+namespace parsimony {
+namespace {
+
+constexpr std::string_view kKey = "metric=";
+
+/// What the metric allows is allowed, however little is left.
+ConfigList with_macs(ConfigList config, double share) {
+  config.force = true;
+  for (ConfigEntry& entry : config.entries) {
+    entry.request.budget = Budget::kMacs;
+    entry.request.amount.reset();
+    entry.request.ratio = 1 - share;
+  }
+  return config;
+}
+
+PruneOptions unproven(PruneOptions options) {
+  options.verify = false;
+  options.progress = {};
+  return options;
+}
+
+std::string found_by(const MetricTrial& trial) {
+  return trial.value ? formatted("%.6g", *trial.value) : trial.failure;
+}
+
+class Bisection {
+ public:
+  Bisection(EditableModel& model, const ConfigList& config, const PruneOptions& options,
+            Engine* engine, const MetricSearch& search)
+      : model_(model),
+        config_(config),
+        options_(options),
+        engine_(engine),
+        search_(search),
+        file_bytes_(model.graph().file_bytes) {}
+
+  MetricOutcome run() {
+    const PruneOptions once = unproven(options_);
+    double too_little = 0;
+    double enough = 1;
+    for (int i = 0; i < search_.runs; ++i) {
+      const double share = (too_little + enough) / 2;
+      const MetricTrial& trial = trials_.emplace_back(tried(share, once));
+      (trial.within ? enough : too_little) = share;
+      if (search_.tried) search_.tried(trial);
+    }
+    if (enough == 1) throw none_within();
+    return {pruned(enough, options_), std::move(trials_)};
+  }
+
+ private:
+  PruneResult pruned(double share, const PruneOptions& options) {
+    return prune_model(model_, with_macs(config_, share), options, engine_, &shared_);
+  }
+
+  MetricTrial tried(double share, const PruneOptions& options) {
+    MetricTrial trial{.macs = share};
+    try {
+      const double found = search_.measure(pruned(share, options));
+      trial.value = found;
+      trial.within = search_.lower_is_better ? found <= search_.bound : found >= search_.bound;
+    } catch (const ModelError& error) {
+      trial.failure = error.what();
+    }
+    model_.restore();
+    model_.graph().file_bytes = file_bytes_;
+    return trial;
+  }
+
+  ModelError none_within() const {
+    const auto least = std::ranges::max_element(trials_, {}, &MetricTrial::macs);
+    return ModelError("--budget metric=…: no cut is within it: with ",
+                      formatted("%.4g%% of the MACs ", 100 * least->macs), search_.metric,
+                      " gives ", found_by(*least), formatted(", wanted %.6g", search_.bound));
+  }
+
+  EditableModel& model_;
+  const ConfigList& config_;
+  const PruneOptions& options_;
+  Engine* const engine_;
+  const MetricSearch& search_;
+  const int64_t file_bytes_;
+  SharedAnalyses shared_;
+  std::vector<MetricTrial> trials_;
+};
+
+}  // namespace
+
+double MetricBudget::bound(double dense, bool lower_is_better) const {
+  if (unit == Unit::kValue) return amount;
+  const double loss = unit == Unit::kRelative ? amount * std::abs(dense) : amount;
+  return lower_is_better ? dense + loss : dense - loss;
+}
+
+std::optional<MetricBudget> parse_metric_budget(std::string_view budget) {
+  if (!budget.starts_with(kKey)) return {};
+  const std::string_view text = budget.substr(kKey.size());
+  const bool is_share = text.ends_with('%');
+  const std::optional<double> number = share_of(text);
+  const bool is_loss = text.starts_with('-');
+  if (!number || !std::isfinite(*number) || (is_share && !is_loss)) {
+    throw ConfigError("--budget ", in_quotes(budget),
+                      ": wanted metric=-1% (worse by that share of the dense network's), "
+                      "metric=-0.5 (worse by so much) or metric=0.9 (its value)");
+  }
+  using enum MetricBudget::Unit;
+  if (!is_loss) return MetricBudget{*number, kValue};
+  return MetricBudget{-*number, is_share ? kRelative : kPoints};
+}
+
+MetricOutcome prune_within(EditableModel& model, const ConfigList& config,
+                           const PruneOptions& options, Engine* engine,
+                           const MetricSearch& search) {
+  return Bisection(model, config, options, engine, search).run();
+}
+
+}  // namespace parsimony

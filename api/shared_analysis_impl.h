@@ -1,0 +1,47 @@
+// What prunings of one network by different amounts have in common.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "parsimony/api/depth.h"
+#include "parsimony/api/prune_model.h"
+
+namespace parsimony {
+
+/// Of one graph, with no node pinned: a part is made when it is first asked for.
+struct SharedAnalysis {
+  struct Shapes {
+    Probed probed;
+    std::optional<Probed> other_sizes;
+    Facts sample;
+  };
+
+  std::optional<bool> weights_are_numbers;
+  std::optional<Shapes> shapes;
+  std::optional<Coupling> coupling;
+  std::optional<Statistics> statistics;
+};
+
+/// Of a model that is restored after each pruning.
+struct SharedAnalyses {
+  SharedAnalysis whole;
+  std::map<std::vector<std::string>, SharedAnalysis>
+      rest;                                       ///< without the blocks of these additions
+  std::optional<std::vector<double>> influences;  ///< of all blocks
+};
+
+/// plan_pruning() that takes from `shared` what is there and leaves there what it finds; null:
+/// alone.
+Pruning plan_pruning(Graph& graph, const ConfigList& config, const PruneOptions& options,
+                     SharedAnalysis* shared);
+
+/// plan_depth() and prune_model() alike.
+DepthPruning plan_depth(const Graph& graph, const ConfigList& config, const PruneOptions& options,
+                        SharedAnalyses* shared);
+PruneResult prune_model(EditableModel& model, const ConfigList& config, const PruneOptions& options,
+                        Engine* engine, SharedAnalyses* shared);
+
+}  // namespace parsimony
