@@ -89,7 +89,8 @@ ErrorData DataEngine::samples(const Graph& graph, const CalibrationData& data, b
 }
 
 Recovered DataEngine::recover(const Graph& original, const Plan& plan,
-                              const RecoverySettings& settings, const CalibrationData& data) const {
+                              const RecoverySettings& settings, const CalibrationData& data,
+                              const Say& say) const {
   std::string why = only_libtorch(original, data);
   if (!data.loss.empty()) why = "--loss";
   if (!plan.ends.empty()) why = "recovery of a network whose inputs or outputs are cut";
@@ -97,8 +98,10 @@ Recovered DataEngine::recover(const Graph& original, const Plan& plan,
     if (!is_closed_form(method)) why = "--recover " + std::string(name_of(method));
   }
   return either(
-      why, [&](Engine& engine) { return recover_on(engine, original, plan, settings, data); },
-      [&](TorchComponent& libtorch) { return libtorch.recover(original, plan, settings, data); });
+      why, [&](Engine& engine) { return recover_on(engine, original, plan, settings, data, say); },
+      [&](TorchComponent& libtorch) {
+        return libtorch.recover(original, plan, settings, data, say);
+      });
 }
 
 namespace {

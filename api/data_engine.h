@@ -34,7 +34,7 @@ class DataEngine {
                      const Needs& needs, const CalibrationData& data) const;
   ErrorData samples(const Graph& graph, const CalibrationData& data, bool unseen) const;
   Recovered recover(const Graph& original, const Plan& plan, const RecoverySettings& settings,
-                    const CalibrationData& data) const;
+                    const CalibrationData& data, const Say& say = {}) const;
 
  private:
   template <typename OnOnnxRuntime, typename OnTorch>

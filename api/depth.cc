@@ -81,28 +81,28 @@ NodeId renumbered(const IdVector<NodeId, NodeId>& numbers, NodeId node) {
 
 class DepthPlanner {
  public:
-  DepthPlanner(const Graph& graph, const ConfigList& config, const PruneOptions& options,
+  DepthPlanner(const Graph& graph, const PruneRequest& request, const PruneServices& services,
                SharedAnalyses* shared)
       : graph_(graph),
-        config_(config),
-        options_(options),
+        request_(request),
+        services_(services),
         shared_(shared),
-        settings_(options.settings ? *options.settings : resolve(config, graph)) {
-    for (const Request& request : settings_.requests) {
-      if (!is_counted(request.budget) || !request.also.empty()) {
+        settings_(resolve(request.config, graph)) {
+    for (const Request& asked : settings_.requests) {
+      if (!is_counted(asked.budget) || !asked.also.empty()) {
         throw UnsupportedError(
             "--layers with a budget of milliseconds, of bytes or of several amounts: what blocks "
             "leave is counted in one of MACs and parameters; give --budget macs=… or params=…");
       }
     }
-    const Probed probed = infer_with_choice(graph, options.inputs);
+    const Probed probed = infer_with_choice(graph, request.inputs);
     sample_ = infer_sample(graph, probed);
     dense_ = cost_of(graph, sample_);
     blocks_ = residual_blocks(graph, probed.facts);
   }
 
   DepthPruning run() {
-    const bool choose = options_.depth->kind == DepthRequest::Kind::kAuto;
+    const bool choose = request_.depth->kind == DepthRequest::Kind::kAuto;
     if (choose && !asks_for_amount()) {
       throw ConfigError(
           "--layers auto: how many blocks are best depends on what may remain; say it with "
@@ -127,13 +127,13 @@ class DepthPlanner {
 
   size_t count() const {
     const size_t free = blocks_.size() - excluded();
-    if (options_.depth->kind == DepthRequest::Kind::kFraction) {
-      return std::min<size_t>(free, floor_of(options_.depth->share, std::ssize(blocks_)));
+    if (request_.depth->kind == DepthRequest::Kind::kFraction) {
+      return std::min<size_t>(free, floor_of(request_.depth->share, std::ssize(blocks_)));
     }
-    if (options_.depth->count > static_cast<int64_t>(free)) {
-      throw too_few_blocks(options_.depth->count, blocks_.size(), excluded());
+    if (request_.depth->count > static_cast<int64_t>(free)) {
+      throw too_few_blocks(request_.depth->count, blocks_.size(), excluded());
     }
-    return options_.depth->count;
+    return request_.depth->count;
   }
 
   void describe_blocks() {
@@ -150,7 +150,7 @@ class DepthPlanner {
   /// The removable blocks, by ascending influence.
   void rank() {
     if (blocks_.empty()) return;
-    if (options_.progress) options_.progress("blocks");
+    if (services_.progress) services_.progress("blocks");
     const auto begin = std::chrono::steady_clock::now();
     const std::vector<double> influences = measured_influences();
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
@@ -167,8 +167,8 @@ class DepthPlanner {
   }
 
   std::vector<double> measured_influences() const {
-    if (shared_ == nullptr) return options_.influence(graph_, blocks_);
-    if (!shared_->influences) shared_->influences = options_.influence(graph_, blocks_);
+    if (shared_ == nullptr) return services_.influence(graph_, blocks_);
+    if (!shared_->influences) shared_->influences = services_.influence(graph_, blocks_);
     return *shared_->influences;
   }
 
@@ -235,15 +235,13 @@ class DepthPlanner {
   Planned planned(size_t count) const {
     const std::vector<PlanBlock> blocks = first(count);
     Reduced less = reduced(blocks);
-    const Probed probed = infer_with_choice(less.graph, options_.inputs);
+    const Probed probed = infer_with_choice(less.graph, request_.inputs);
     Planned planned;
     planned.blocks_suffice =
         spend(cost_of(less.graph, infer_sample(less.graph, probed)), less.settings);
-    PruneOptions options = options_;
-    options.settings = std::move(less.settings);
     planned.result.graph = std::move(less.graph);
-    planned.result.pruning =
-        plan_pruning(planned.result.graph, config_, options, shared_without(blocks));
+    planned.result.pruning = plan_pruning(planned.result.graph, request_, services_,
+                                          shared_without(blocks), &less.settings);
     planned.result.pruning.plan.blocks = blocks;
     planned.result.pruning.dense = dense_;
     return planned;
@@ -260,13 +258,13 @@ class DepthPlanner {
     std::optional<Planned> chosen;
     size_t at = 0;
     for (size_t k = 0; k <= order_.size(); ++k) {
-      if (options_.progress) options_.progress(std::to_string(k) + " blocks less");
+      if (services_.progress) services_.progress(std::to_string(k) + " blocks less");
       Planned next = planned(k);
       DepthCandidate candidate;
       candidate.removed = static_cast<int>(k);
       candidate.cost = next.result.pruning.small;
       candidate.met = meets(candidate.cost);
-      candidate.error = options_.error(next.result.pruning.plan);
+      candidate.error = services_.error(next.result.pruning.plan);
       const bool last = next.blocks_suffice;
       if (!chosen || better(candidate, report_.candidates[at])) {
         chosen = std::move(next);
@@ -294,8 +292,8 @@ class DepthPlanner {
   }
 
   const Graph& graph_;
-  const ConfigList& config_;
-  const PruneOptions& options_;
+  const PruneRequest& request_;
+  const PruneServices& services_;
   SharedAnalyses* const shared_;  ///< null: none
   const Settings settings_;
   Facts sample_;
@@ -355,18 +353,19 @@ std::pair<Graph, IdVector<NodeId, NodeId>> without_blocks(const Graph& graph,
   return {std::move(less), std::move(numbers)};
 }
 
-DepthPruning plan_depth(const Graph& graph, const ConfigList& config, const PruneOptions& options,
-                        SharedAnalyses* shared) {
-  if (!options.interface.empty()) {
+DepthPruning plan_depth(const Graph& graph, const PruneRequest& request,
+                        const PruneServices& services, SharedAnalyses* shared) {
+  if (!request.interface.empty()) {
     throw UnsupportedError(
         "--layers runs the small network on the data of the original, whose shapes --states and "
         "--free change");
   }
-  return DepthPlanner(graph, config, options, shared).run();
+  return DepthPlanner(graph, request, services, shared).run();
 }
 
-DepthPruning plan_depth(const Graph& graph, const ConfigList& config, const PruneOptions& options) {
-  return plan_depth(graph, config, options, nullptr);
+DepthPruning plan_depth(const Graph& graph, const PruneRequest& request,
+                        const PruneServices& services) {
+  return plan_depth(graph, request, services, nullptr);
 }
 
 }  // namespace parsimony

@@ -32,7 +32,7 @@ std::pair<Graph, IdVector<NodeId, NodeId>> without_blocks(const Graph& graph,
                                                           const std::vector<PlanBlock>& blocks);
 
 /// Removes the blocks of least influence, then prunes the rest like plan_pruning; one plan has
-/// both. `options.depth` says how many. Blocks with an excluded layer are kept. Ratios of channels
+/// both. `request.depth` says how many. Blocks with an excluded layer are kept. Ratios of channels
 /// and weights refer to the rest; a budget of parameters or MACs refers to the whole network.
 ///
 /// kAuto plans without 0, 1, … blocks until removing blocks alone meets the budget; of the small
@@ -40,6 +40,7 @@ std::pair<Graph, IdVector<NodeId, NodeId>> without_blocks(const Graph& graph,
 ///
 /// @throws ConfigError if there are too few blocks, or no budget of parameters or MACs for kAuto;
 /// UnsupportedError for latency budgets; otherwise as plan_pruning
-DepthPruning plan_depth(const Graph& graph, const ConfigList& config, const PruneOptions& options);
+DepthPruning plan_depth(const Graph& graph, const PruneRequest& request,
+                        const PruneServices& services);
 
 }  // namespace parsimony

@@ -15,20 +15,14 @@ namespace {
 constexpr std::string_view kKey = "metric=";
 
 /// What the metric allows is allowed, however little is left.
-ConfigList with_macs(ConfigList config, double share) {
-  config.force = true;
-  for (ConfigEntry& entry : config.entries) {
+PruneRequest with_macs(PruneRequest request, double share) {
+  request.config.force = true;
+  for (ConfigEntry& entry : request.config.entries) {
     entry.request.budget = Budget::kMacs;
     entry.request.amount.reset();
     entry.request.ratio = 1 - share;
   }
-  return config;
-}
-
-PruneOptions unproven(PruneOptions options) {
-  options.verify = false;
-  options.progress = {};
-  return options;
+  return request;
 }
 
 std::string found_by(const MetricTrial& trial) {
@@ -37,38 +31,41 @@ std::string found_by(const MetricTrial& trial) {
 
 class Bisection {
  public:
-  Bisection(EditableModel& model, const ConfigList& config, const PruneOptions& options,
-            Engine* engine, const MetricSearch& search)
+  Bisection(EditableModel& model, const PruneRequest& request, const PruneServices& services,
+            const MetricSearch& search)
       : model_(model),
-        config_(config),
-        options_(options),
-        engine_(engine),
+        request_(request),
+        services_(services),
         search_(search),
         file_bytes_(model.graph().file_bytes) {}
 
   MetricOutcome run() {
-    const PruneOptions once = unproven(options_);
     double too_little = 0;
     double enough = 1;
     for (int i = 0; i < search_.runs; ++i) {
       const double share = (too_little + enough) / 2;
-      const MetricTrial& trial = trials_.emplace_back(tried(share, once));
+      const MetricTrial& trial = trials_.emplace_back(tried(share));
       (trial.within ? enough : too_little) = share;
       if (search_.tried) search_.tried(trial);
     }
     if (enough == 1) throw none_within();
-    return {pruned(enough, options_), std::move(trials_)};
+    return {prune_model(model_, with_macs(request_, enough), services_, &shared_),
+            std::move(trials_)};
   }
 
  private:
-  PruneResult pruned(double share, const PruneOptions& options) {
-    return prune_model(model_, with_macs(config_, share), options, engine_, &shared_);
+  PruneResult unproven(double share) {
+    PruneRequest request = with_macs(request_, share);
+    request.verify = false;
+    PruneServices services = services_;
+    services.progress = {};
+    return prune_model(model_, request, services, &shared_);
   }
 
-  MetricTrial tried(double share, const PruneOptions& options) {
+  MetricTrial tried(double share) {
     MetricTrial trial{.macs = share};
     try {
-      const double found = search_.measure(pruned(share, options));
+      const double found = search_.measure(unproven(share));
       trial.value = found;
       trial.within = search_.lower_is_better ? found <= search_.bound : found >= search_.bound;
     } catch (const ModelError& error) {
@@ -87,9 +84,8 @@ class Bisection {
   }
 
   EditableModel& model_;
-  const ConfigList& config_;
-  const PruneOptions& options_;
-  Engine* const engine_;
+  const PruneRequest& request_;
+  const PruneServices& services_;
   const MetricSearch& search_;
   const int64_t file_bytes_;
   SharedAnalyses shared_;
@@ -120,10 +116,9 @@ std::optional<MetricBudget> parse_metric_budget(std::string_view budget) {
   return MetricBudget{-*number, is_share ? kRelative : kPoints};
 }
 
-MetricOutcome prune_within(EditableModel& model, const ConfigList& config,
-                           const PruneOptions& options, Engine* engine,
-                           const MetricSearch& search) {
-  return Bisection(model, config, options, engine, search).run();
+MetricOutcome prune_within(EditableModel& model, const PruneRequest& request,
+                           const PruneServices& services, const MetricSearch& search) {
+  return Bisection(model, request, services, search).run();
 }
 
 }  // namespace parsimony

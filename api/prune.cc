@@ -35,10 +35,10 @@ void note_conflicts(const Coupling& coupling, Pruning& pruning) {
 }
 
 /// Groups that are not pruned may still have channels that zeroed elements made zero.
-void exclude_groups(const PruneOptions& options, const Coupling& coupling, AxisMasks& masks) {
+void exclude_groups(const PruneRequest& request, const Coupling& coupling, AxisMasks& masks) {
   for (const GroupId g : coupling.groups.ids()) {
     const Group& group = coupling.groups[g];
-    const bool stays = contains(options.left_groups, group.id) || !may_prune(group, options.mixing);
+    const bool stays = contains(request.left_groups, group.id) || !may_prune(group, request.mixing);
     if (stays) std::ranges::fill(masks.keep[g], uint8_t{1});
   }
 }
@@ -66,28 +66,27 @@ TrainSettings gentle_training() {
   return settings;
 }
 
-Analysis analyse(Graph& graph, const PruneOptions& options) {
+Analysis analyse(Graph& graph, const PruneRequest& request) {
   separate_shared_vectors(graph);
   Analysis analysis;
-  Probed probed = infer_with_choice(graph, options.inputs);
+  Probed probed = infer_with_choice(graph, request.inputs);
   analysis.sample = infer_sample(graph, probed);
   analysis.probe = std::move(probed.probe);
   analysis.facts = std::move(probed.facts);
   CouplingOptions coupling;
-  coupling.granularity = options.granularity;
-  coupling.interface = resolve(options.interface, graph, analysis.facts);
+  coupling.granularity = request.granularity;
+  coupling.interface = resolve(request.interface, graph, analysis.facts);
   analysis.coupling = couple(graph, analysis.facts, coupling);
   return analysis;
 }
 
-CouplingOptions coupling_options(const ConfigList& config, const Settings& settings,
-                                 const PruneOptions& options) {
+CouplingOptions coupling_options(const PruneRequest& request, const Settings& settings) {
   CouplingOptions result;
-  result.granularity = config.granularity.value_or(options.granularity);
+  result.granularity = request.config.granularity.value_or(request.granularity);
   for (const NodeId n : settings.layers.ids()) {
-    const int request = settings.layers[n].request;
-    if (request == kNone) continue;
-    const auto& own = settings.requests[request].granularity;
+    const int index = settings.layers[n].request;
+    if (index == kNone) continue;
+    const auto& own = settings.requests[index].granularity;
     if (own) result.of_layers.emplace_back(n, *own);
   }
   return result;
@@ -98,22 +97,23 @@ namespace {
 /// One run of plan_pruning.
 class Planner {
  public:
-  Planner(Graph& graph, const ConfigList& config, const PruneOptions& options,
+  Planner(Graph& graph, const PruneRequest& request, const PruneServices& services,
           SharedAnalysis* shared)
       : graph_(graph),
-        config_(config),
-        options_(options),
+        request_(request),
+        services_(services),
         shared_(shared),
-        timed_(pruning_.times, options) {}
+        timed_(pruning_.times, services) {}
 
-  Pruning run() {
+  /// @param settings  in place of the configuration; null: those that it says
+  Pruning run(const Settings* settings) {
     settings_ = timed_("config", [&] {
-      return options_.settings ? *options_.settings : resolve(config_, graph_);
+      return settings != nullptr ? *settings : resolve(request_.config, graph_);
     });
-    settings_.mixing = options_.mixing;
+    settings_.mixing = request_.mixing;
     pruning_.notes = graph_.notes;
     pruning_.notes.insert(pruning_.notes.end(), settings_.notes.begin(), settings_.notes.end());
-    if (!options_.score) needs_ = needs_of(settings_);  // it scores channels, not elements
+    if (!services_.score) needs_ = needs_of(settings_);  // it scores channels, not elements
     add_element_needs(graph_, settings_, needs_);
     require_measurement();
     timed_("weights", [&] {
@@ -122,8 +122,8 @@ class Planner {
         return true;
       });
     });
-    check_masks(graph_, options_.masks);
-    coupling_options_ = coupling_options(config_, settings_, options_);
+    check_masks(graph_, request_.masks);
+    coupling_options_ = coupling_options(request_, settings_);
     infer_shapes();
     while (!attempt()) {
     }
@@ -145,7 +145,7 @@ class Planner {
     SharedAnalysis::Shapes shapes = timed_("infer", [&] {
       separate_shared_vectors(graph_);
       return once(&SharedAnalysis::shapes, [&] {
-        Probed first = infer_with_choice(graph_, options_.inputs);
+        Probed first = infer_with_choice(graph_, request_.inputs);
         auto second = second_probe(graph_, first);
         Facts sample = infer_sample(graph_, first);
         return SharedAnalysis::Shapes{std::move(first), std::move(second), std::move(sample)};
@@ -161,7 +161,7 @@ class Planner {
 
   void resolve_interface() {
     const Facts& facts = pruning_.analysis.facts;
-    const InterfaceOptions& wanted = options_.interface;
+    const InterfaceOptions& wanted = request_.interface;
     coupling_options_.interface = resolve(wanted, graph_, facts);
     for (const StatePair& state : coupling_options_.interface.states) {
       states_.push_back({graph_.value(state.output).name, graph_.value(state.input).name});
@@ -188,18 +188,18 @@ class Planner {
     if (is_targeted()) read_steps();
     const Facts& sample = pruning_.analysis.sample;  // an amount of MACs is one sample's
     pruning_.allocation = timed_("score", [&] {
-      return allocate(graph_, sample, coupling, settings_, criterion(), options_.choose,
+      return allocate(graph_, sample, coupling, settings_, criterion(), services_.choose,
                       importance());
     });
     if (asks_for_latency(settings_)) {
       pruning_.latency = timed_("measure", [&] { return spend(); });
     }
-    const bool exact = options_.constants == Constants::kExact;
-    exclude_groups(options_, coupling, masks);
+    const bool exact = request_.constants == Constants::kExact;
+    exclude_groups(request_, coupling, masks);
     if (is_targeted() && !pruning_.latency) {
       pruning_.rounding = timed_("measure", [&] { return judge_rounding(); });
     }
-    const ElementOptions elements{needs_.empty() ? nullptr : &statistics_, options_.mixing, !exact};
+    const ElementOptions elements{needs_.empty() ? nullptr : &statistics_, request_.mixing, !exact};
     elements_ = timed_("score",
                        [&] { return zero_elements(graph_, coupling, settings_, elements, masks); });
     if (exact && !elements_.only_zeros()) {
@@ -207,7 +207,7 @@ class Planner {
           "\"sparsegpt\" changes the elements that stay, but exact constants are those of masked "
           "weights: use constants drop");
     }
-    if (exact && options_.rescale) {
+    if (exact && request_.rescale) {
       throw UnsupportedError(
           "--rescale changes numbers that --constants exact computes with; use one of them");
     }
@@ -216,7 +216,7 @@ class Planner {
     pruning_.plan = std::move(made.plan);
     pruning_.plan.states = states_;
     pruning_.scales = frozen_scales(graph_, facts, coupling, masks, pruning_.plan);
-    if (options_.rescale) rescale(graph_, pruning_.scales, pruning_.plan);
+    if (request_.rescale) rescale(graph_, pruning_.scales, pruning_.plan);
     if (made.refused.empty()) made.refused = timed_("check", [&] { return check(); });
     for (const NodeId node : made.refused) refuse(node);
     return made.refused.empty();
@@ -229,37 +229,37 @@ class Planner {
 
   /// Widths that a table that the user names shows to be quick.
   void read_steps() {
-    if (options_.tables == nullptr || options_.latency.table.empty()) return;
+    if (services_.tables == nullptr || request_.latency.table.empty()) return;
     Probe probe = pruning_.analysis.probe;
-    probe.first = options_.latency.batch;
+    probe.first = request_.latency.batch;
     const Coupling& coupling = pruning_.analysis.coupling;
     const auto subgraphs = subgraphs_of(graph_, infer(graph_, probe), coupling);
-    settings_.multiples = multiples_of(coupling, subgraphs, *options_.tables);
+    settings_.multiples = multiples_of(coupling, subgraphs, *services_.tables);
     const auto known = std::ranges::count_if(settings_.multiples, [](int m) { return m > 0; });
     const std::string note = "widths of " + std::to_string(known) + " of " +
                              counted(std::ssize(coupling.groups), "group") +
-                             " are rounded to the steps of the times in " + options_.latency.table;
+                             " are rounded to the steps of the times in " + request_.latency.table;
     if (!contains(pruning_.notes, note)) pruning_.notes.push_back(note);
   }
 
   CriterionOptions criterion() const {
-    return {options_.seed, needs_.empty() ? nullptr : &statistics_, options_.score};
+    return {request_.seed, needs_.empty() ? nullptr : &statistics_, services_.score};
   }
 
   /// Importance measured on outputs; empty if networks cannot be run.
   ImportanceCurves importance() const {
-    if (!options_.r_squared || !options_.interface.empty()) return {};
+    if (!services_.r_squared || !request_.interface.empty()) return {};
     return [this, meter = std::optional<ImportanceMeter>()](std::span<const GroupId> groups,
                                                             const Candidate& candidate) mutable {
       const Analysis& analysis = pruning_.analysis;
       const Coupled network{graph_, analysis.probe, analysis.facts, analysis.coupling};
-      if (!meter) meter.emplace(network, options_.r_squared);
+      if (!meter) meter.emplace(network, services_.r_squared);
       return meter->curve(groups, candidate);
     };
   }
 
   void require_measurement() const {
-    if (needs_.empty() || options_.measure) return;
+    if (needs_.empty() || services_.measure) return;
     if (needs_.channels.contains(Measure::kMovement)) throw errors::needs_training("movement");
     throw errors::needs_data(*needs_.criteria.begin());
   }
@@ -270,7 +270,7 @@ class Planner {
     const Analysis& analysis = pruning_.analysis;
     statistics_ = timed_("measure", [&] {
       return once(&SharedAnalysis::statistics, [&] {
-        return options_.measure(graph_, analysis.facts, analysis.coupling, needs_);
+        return services_.measure(graph_, analysis.facts, analysis.coupling, needs_);
       });
     });
   }
@@ -285,8 +285,8 @@ class Planner {
     }
     const Analysis& analysis = pruning_.analysis;
     Allocation without = allocate(graph_, analysis.sample, analysis.coupling, exact, criterion(),
-                                  options_.choose, importance());
-    exclude_groups(options_, analysis.coupling, without.masks);
+                                  services_.choose, importance());
+    exclude_groups(request_, analysis.coupling, without.masks);
     outcome.score = score_kept(pruning_.allocation);
     outcome.score_without = score_kept(without);
     outcome.macs_without =
@@ -294,9 +294,9 @@ class Planner {
     const Coupled network{graph_, analysis.probe, analysis.facts, analysis.coupling};
     const auto other = cut(network, without.masks);
     const auto rounded = cut(network, pruning_.allocation.masks);
-    if (options_.latency.meter == nullptr || !other || !rounded) return outcome;
+    if (services_.meter == nullptr || !other || !rounded) return outcome;
     try {
-      const auto pair = options_.latency.meter->networks(other->graph(), rounded->graph());
+      const auto pair = services_.meter->networks(other->graph(), rounded->graph());
       if (pair) outcome.time = pair->share;
     } catch (const Error& error) {  // the engine cannot run it, or a device does not answer
       pruning_.notes.push_back("what rounding brings in time was not measured: " +
@@ -321,20 +321,22 @@ class Planner {
   LatencyOutcome spend() {
     const Analysis& analysis = pruning_.analysis;
     LatencyTables own;
-    return spend_latency({graph_, analysis.probe, analysis.sample, analysis.coupling, settings_,
-                          criterion(), options_.r_squared},
-                         options_.latency, options_.tables == nullptr ? own : *options_.tables,
+    const LatencyTask task{graph_,          analysis.probe, analysis.sample,     analysis.coupling,
+                           settings_,       criterion(),    services_.r_squared, services_.meter,
+                           services_.timing};
+    return spend_latency(task, request_.latency,
+                         services_.tables == nullptr ? own : *services_.tables,
                          pruning_.allocation);
   }
 
   /// The channels of the selection, and of given masks, that can be removed exactly.
   AxisMasks fold_constants(const AxisMasks& selected) {
     const Analysis& analysis = pruning_.analysis;
-    std::vector<ElementMask> masks = options_.masks;
+    std::vector<ElementMask> masks = request_.masks;
     merge_masks(masks, elements_.masks());
     merge_masks(masks, producer_masks(graph_, analysis.coupling, selected));
     folding_.emplace(graph_, analysis.facts, analysis.probe, analysis.coupling, std::move(masks),
-                     options_.observe);
+                     services_.observe);
     return folding_->channels();
   }
 
@@ -381,13 +383,13 @@ class Planner {
       pruning_.notes.push_back(std::to_string(elements_.zero_channels) +
                                " channels became zero and are removed");
     }
-    for (const InputSpec& spec : options_.inputs) pruning_.plan.inputs.push_back(to_text(spec));
+    for (const InputSpec& spec : request_.inputs) pruning_.plan.inputs.push_back(to_text(spec));
     pruning_.plan.unpruned_dims = unpruned_dims(graph_, analysis.coupling);
     const CostModel cost(graph_, analysis.sample, analysis.coupling);
     pruning_.dense = cost.dense();
     pruning_.small = cost.under(pruning_.allocation.masks);
     note_conflicts(analysis.coupling, pruning_);
-    note_outcomes(analysis.coupling, options_.mixing, pruning_.notes);
+    note_outcomes(analysis.coupling, request_.mixing, pruning_.notes);
   }
 
   void complete_constants() {
@@ -398,8 +400,8 @@ class Planner {
   }
 
   Graph& graph_;
-  const ConfigList& config_;
-  const PruneOptions& options_;
+  const PruneRequest& request_;
+  const PruneServices& services_;
   SharedAnalysis* const shared_;  ///< null: none
   Pruning pruning_;
   Stopwatch timed_;
@@ -415,13 +417,13 @@ class Planner {
 
 }  // namespace
 
-Pruning plan_pruning(Graph& graph, const ConfigList& config, const PruneOptions& options,
-                     SharedAnalysis* shared) {
-  return Planner(graph, config, options, shared).run();
+Pruning plan_pruning(Graph& graph, const PruneRequest& request, const PruneServices& services,
+                     SharedAnalysis* shared, const Settings* settings) {
+  return Planner(graph, request, services, shared).run(settings);
 }
 
-Pruning plan_pruning(Graph& graph, const ConfigList& config, const PruneOptions& options) {
-  return plan_pruning(graph, config, options, nullptr);
+Pruning plan_pruning(Graph& graph, const PruneRequest& request, const PruneServices& services) {
+  return plan_pruning(graph, request, services, nullptr);
 }
 
 }  // namespace parsimony

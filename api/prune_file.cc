@@ -4,25 +4,24 @@
 #include <iterator>
 #include <utility>
 
+#include "parsimony/api/engine_services.h"
 #include "parsimony/api/open_model.h"
-#include "parsimony/api/supplies.h"
 #include "parsimony/base/ranges.h"
 #include "parsimony/pruners/network_limits.h"
 
 namespace parsimony {
 
 PruneResult prune_file(const std::string& input, const std::string& output,
-                       const ConfigList& config, const PruneOptions& options) {
-  const auto model = open_model(input, options.inputs);
-  PruneOptions own = options;
-  Supplies supplies(own, config, model->graph());
-  PruneResult result = prune_model(*model, config, own, &supplies.engine());
-  supplies.save();
-  result.pruning.plan.sha256 = model->sha256();
+                       const PruneRequest& request, const PruneServices& services) {
+  const auto model = open_model(input, request.inputs);
+  EngineServices served(request, model->graph(), services);
+  PruneResult result = prune_model(*model, request, served);
+  served.save();
+  result.plan.sha256 = model->sha256();
   const int64_t before = bytes_with_data(*model);
   const int64_t after = model->write(output);
-  std::ranges::copy(above_file_budget(config, before, after),
-                    std::back_inserter(result.pruning.notes));
+  std::ranges::copy(above_file_budget(request.config, before, after),
+                    std::back_inserter(result.notes));
   return result;
 }
 

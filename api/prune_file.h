@@ -18,12 +18,12 @@ namespace parsimony {
 /// `proof.not_run` says why there is no proof.
 ///
 ///     auto result = parsimony::prune_file("resnet.onnx", "small.onnx", {.ratio = 0.5});
-///     result.pruning.plan.save("small.plan.json");
+///     result.plan.save("small.plan.json");
 ///
 /// @throws VerificationError naming the group, without writing anything; ConfigError, IoError,
 /// ModelError, UnsupportedError
 PruneResult prune_file(const std::string& input, const std::string& output,
-                       const ConfigList& config, const PruneOptions& options = {});
+                       const PruneRequest& request, const PruneServices& services = {});
 
 /// What is above a budget of the file's bytes, in words. A plan can count weights and what was
 /// beside them, but not what alignment and the names of copies will take.
@@ -31,8 +31,8 @@ std::vector<std::string> above_file_budget(const ConfigList& config, int64_t bef
 
 /// The same with the command line's shorthand: one ratio, one criterion.
 inline PruneResult prune_file(const std::string& input, const std::string& output,
-                              const Shorthand& what, const PruneOptions& options = {}) {
-  return prune_file(input, output, from_shorthand(what), options);
+                              const Shorthand& what) {
+  return prune_file(input, output, from_shorthand(what));
 }
 
 }  // namespace parsimony

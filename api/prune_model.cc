@@ -33,32 +33,34 @@ VerificationError not_proven(std::string_view worst, std::string_view guilty) {
 
 class ModelPruning {
  public:
-  ModelPruning(EditableModel& model, const ConfigList& config, const PruneOptions& options,
-               Engine* engine, SharedAnalyses* shared)
+  ModelPruning(EditableModel& model, const PruneRequest& request, const PruneServices& services,
+               SharedAnalyses* shared)
       : model_(model),
-        config_(config),
-        options_(options),
-        wanted_(options.proof),
-        first_(engine),
+        request_(request),
+        services_(services),
+        wanted_(request.proof),
         shared_(shared) {}
 
   PruneResult run() {
     const int64_t file_bytes = model_.graph().file_bytes;
     while (!attempt()) model_.graph().file_bytes = file_bytes;
 
-    std::vector<std::string>& notes = result_.pruning.notes;
-    notes.insert(notes.end(), left_.begin(), left_.end());
+    if (!result_.depth) result_.graph = model_.graph();
+    result_.notes.insert(result_.notes.end(), left_.begin(), left_.end());
     return std::move(result_);
   }
 
  private:
-  Plan& plan_of_it() { return result_.pruning.plan; }
+  Plan& plan_of_it() { return result_.plan; }
+
+  /// What is planned for: without the removed blocks.
+  const Graph& planned_graph() { return result_.depth ? result_.graph : model_.graph(); }
 
   void use(Engine* engine) {
     engine_ = engine;
     if (engine == nullptr) return;
-    options_.proof = fitted_to(*engine, model_.graph(), wanted_);
-    const bool coarse = options_.proof.tolerance > wanted_.tolerance;
+    request_.proof = fitted_to(*engine, model_.graph(), wanted_);
+    const bool coarse = request_.proof.tolerance > wanted_.tolerance;
     // One that runs files would be given a copy of all weights.
     const bool unsuited = coarse || (!engine->executes_graphs() && !is_small());
     if (unsuited && engine->otherwise() != nullptr) use(engine->otherwise());
@@ -69,7 +71,7 @@ class ModelPruning {
     result_.proof = {};
     refuted_ = nullptr;
     held_.reset();
-    use(first_);
+    use(services_.engine);
     plan();
     if (plan_of_it().empty()) {
       result_.proof.not_run = "nothing was pruned";
@@ -82,14 +84,15 @@ class ModelPruning {
   }
 
   void plan() {
-    if (options_.depth) {
-      DepthPruning found = plan_depth(model_.graph(), config_, options_, shared_);
-      result_.pruning = std::move(found.pruning);
-      result_.shallow = std::move(found.graph);
+    Pruning& pruning = result_;
+    if (request_.depth) {
+      DepthPruning found = plan_depth(model_.graph(), request_, services_, shared_);
+      pruning = std::move(found.pruning);
+      result_.graph = std::move(found.graph);
       result_.depth = std::move(found.report);
     } else {
-      result_.pruning = plan_pruning(model_.graph(), config_, options_,
-                                     shared_ == nullptr ? nullptr : &shared_->whole);
+      pruning = plan_pruning(model_.graph(), request_, services_,
+                             shared_ == nullptr ? nullptr : &shared_->whole);
     }
     for (PlanGroup& group : plan_of_it().groups) {
       std::erase_if(group.slices,
@@ -98,8 +101,8 @@ class ModelPruning {
   }
 
   std::optional<Recovered> recover() {
-    if (!options_.recover) return std::nullopt;
-    return timed_("recover", [&] { return options_.recover(model_.graph(), plan_of_it()); });
+    if (!services_.recover) return std::nullopt;
+    return timed_("recover", [&] { return services_.recover(model_.graph(), plan_of_it()); });
   }
 
   using Pending = std::future<Reference>;
@@ -108,8 +111,8 @@ class ModelPruning {
   /// file, beside what follows. Empty, with the reason in the proof, if it cannot be opened.
   std::optional<Pending> begin_original() {
     std::string& why_not = result_.proof.not_run;
-    if (!options_.verify) why_not = "switched off";
-    if (options_.verify && engine_ == nullptr) why_not = "there is no engine to run it";
+    if (!request_.verify) why_not = "switched off";
+    if (request_.verify && engine_ == nullptr) why_not = "there is no engine to run it";
     while (why_not.empty()) {
       try {
         return timed_("prove", [&] { return running(model_.open_masked(*engine_, plan_of_it())); });
@@ -131,7 +134,7 @@ class ModelPruning {
 
   /// The network is gone when it has run; both are in memory if they are small.
   Pending running(std::unique_ptr<Network> masked) {
-    const Probe& probe = result_.pruning.analysis.probe;
+    const Probe& probe = result_.analysis.probe;
     if (!engine_->executes_graphs() && is_small()) {
       LiteralMemory memory;
       Graph graph = model_.graph();
@@ -139,7 +142,7 @@ class ModelPruning {
       // All is the thread's own: meanwhile the model is edited and the result filled in.
       return std::async(
           std::launch::async,
-          [probe, plan = plan_of_it(), proof = options_.proof, sample = options_.sample,
+          [probe, plan = plan_of_it(), proof = request_.proof, sample = request_.sample,
            graph = std::move(graph), memory = std::move(memory), masked = std::move(masked)] {
             return Reference(graph, probe, plan, *masked, proof, sample);
           });
@@ -147,7 +150,7 @@ class ModelPruning {
     std::promise<Reference> now;
     try {
       now.set_value(
-          Reference(model_.graph(), probe, plan_of_it(), *masked, options_.proof, options_.sample));
+          Reference(model_.graph(), probe, plan_of_it(), *masked, request_.proof, request_.sample));
     } catch (...) {
       now.set_exception(std::current_exception());
     }
@@ -156,14 +159,14 @@ class ModelPruning {
 
   void leave_unproven(const UnsupportedError& error) {
     const bool no_numbers = dynamic_cast<const errors::NoNumbersError*>(&error) != nullptr;
-    if (options_.require_proof || (no_numbers && options_.require_numbers)) throw;
+    if (request_.require_proof || (no_numbers && request_.require_numbers)) throw;
     result_.proof.not_run = error.what();
   }
 
   void edit() {
     timed_("edit", [&] {
-      const Graph& graph = result_.shallow ? *result_.shallow : model_.graph();
-      apply_plan(result_.pruning, graph, model_.editor());
+      const Graph& graph = planned_graph();
+      apply_plan(result_, graph, model_.editor());
       model_.settle();
     });
   }
@@ -238,9 +241,9 @@ class ModelPruning {
     start_again();
     original.allow_for_rounding(proof, *model_.open_masked(*engine_, plan_of_it()));
     if (proof.holds()) return;
-    const Graph& graph = result_.shallow ? *result_.shallow : model_.graph();
-    const std::string doubt = doubt_of(*engine_, graph, result_.pruning.analysis.facts);
-    if (doubt.empty() || !proof.fault.empty() || options_.require_proof) {
+    const Graph& graph = planned_graph();
+    const std::string doubt = doubt_of(*engine_, graph, result_.analysis.facts);
+    if (doubt.empty() || !proof.fault.empty() || request_.require_proof) {
       refuted_ = std::make_exception_ptr(VerificationError(
           "verification failed in ", engine_->name(), ": ", proof.worst_text(),
           ". Nothing was changed or written; --engine libtorch asks libtorch alone."));
@@ -265,16 +268,16 @@ class ModelPruning {
 
   /// @throws VerificationError unless a group can be left
   bool leave(const std::string& worst, const std::optional<GroupAtFault>& group) {
-    const bool again = options_.on_failure == OnFailure::kExclude && group.has_value() &&
-                       !contains(options_.left_groups, group->id);
+    const bool again = request_.on_failure == OnFailure::kExclude && group.has_value() &&
+                       !contains(request_.left_groups, group->id);
     if (!again) throw not_proven(worst, group ? group->text : "");
-    options_.left_groups.push_back(group->id);
+    request_.left_groups.push_back(group->id);
     left_.push_back(group->text + " is left as it is, for with it the proof fails: " + worst);
     return false;
   }
 
   std::optional<GroupAtFault> guilty() {
-    const Pruning& pruning = result_.pruning;
+    const Pruning& pruning = result_;
     // Constants are folded for all groups together.
     if (pruning.plan.constants == Constants::kExact || !engine_->executes_graphs()) {
       return std::nullopt;
@@ -282,7 +285,7 @@ class ModelPruning {
     Graph graph = without_blocks(model_.graph(), pruning.plan.blocks).first;
     separate_shared_vectors(graph);
     return group_at_fault(graph, pruning, [&](const Plan& plan) {
-      return differs(graph, plan, pruning.analysis.probe, options_.proof, *engine_);
+      return differs(graph, plan, pruning.analysis.probe, request_.proof, *engine_);
     });
   }
 
@@ -298,29 +301,28 @@ class ModelPruning {
   }
 
   EditableModel& model_;
-  const ConfigList& config_;
-  PruneOptions options_;
+  PruneRequest request_;
+  const PruneServices& services_;
   const ProofOptions wanted_;
-  Engine* const first_;
   SharedAnalyses* const shared_;  ///< null: none
   Engine* engine_ = nullptr;      ///< that proves: the first, or another where it cannot
   std::exception_ptr refuted_;    ///< what an engine has against the small network
   std::optional<Proof> held_;     ///< of an engine before another was asked
   PruneResult result_;
   std::vector<std::string> left_;  ///< notes on groups at fault
-  Stopwatch timed_{result_.pruning.times, options_};
+  Stopwatch timed_{result_.times, services_};
 };
 
 }  // namespace
 
-PruneResult prune_model(EditableModel& model, const ConfigList& config, const PruneOptions& options,
-                        Engine* engine, SharedAnalyses* shared) {
-  return ModelPruning(model, config, options, engine, shared).run();
+PruneResult prune_model(EditableModel& model, const PruneRequest& request,
+                        const PruneServices& services, SharedAnalyses* shared) {
+  return ModelPruning(model, request, services, shared).run();
 }
 
-PruneResult prune_model(EditableModel& model, const ConfigList& config, const PruneOptions& options,
-                        Engine* engine) {
-  return prune_model(model, config, options, engine, nullptr);
+PruneResult prune_model(EditableModel& model, const PruneRequest& request,
+                        const PruneServices& services) {
+  return prune_model(model, request, services, nullptr);
 }
 
 namespace {

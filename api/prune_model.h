@@ -12,30 +12,32 @@
 
 namespace parsimony {
 
-struct PruneResult {
-  Pruning pruning;
-  std::optional<Graph> shallow;  ///< the graph without the removed blocks; `pruning` refers to it
-  std::optional<DepthReport> depth;
+/// A pruning that was carried out. Whoever prunes gets one: the command, programs, training.
+struct PruneResult : Pruning {
+  /// What analysis and plan refer to: the network as it was read, or without the removed blocks.
+  /// The elements of its weights are gone.
+  Graph graph;
+  std::optional<DepthReport> depth;  ///< of a request for fewer blocks
   Proof proof;
   std::optional<RecoveryReport> recovery;
 };
 
 /// Prunes the model in place; nothing is written. If it throws, the model is unchanged or invalid.
 ///
-/// The masked original and the small network run on `engine` and must agree, if necessary with an
-/// allowance for the original's own rounding; a remaining difference is blamed on a group. Where
-/// the engine cannot run the original masked, needs a larger tolerance or a copy of a gigabyte of
-/// weights, or finds a difference, its Engine::otherwise is asked. Without an engine, or if the
-/// original cannot be run masked, the proof has the reason. Recovery works on the graph alone,
-/// before the edit, and its values are assigned after the proof.
+/// The masked original and the small network run on `services.engine` and must agree, if necessary
+/// with an allowance for the original's own rounding; a remaining difference is blamed on a group.
+/// Where the engine cannot run the original masked, needs a larger tolerance or a copy of a
+/// gigabyte of weights, or finds a difference, its Engine::otherwise is asked. Without an engine,
+/// or if the original cannot be run masked, the proof has the reason. Recovery works on the graph
+/// alone, before the edit, and its values are assigned after the proof.
 ///
 ///     OnnxModel model("resnet.onnx");
-///     PruneResult result = prune_model(model, read_config("l1.json"), {}, &engine);
+///     PruneResult result = prune_model(model, read_config("l1.json"), {.engine = &engine});
 ///     model.write("small.onnx");
 ///
 /// @throws VerificationError naming the group; ConfigError, ModelError, UnsupportedError
-PruneResult prune_model(EditableModel& model, const ConfigList& config, const PruneOptions& options,
-                        Engine* engine);
+PruneResult prune_model(EditableModel& model, const PruneRequest& request,
+                        const PruneServices& services = {});
 
 struct GroupAtFault {
   std::string id;    ///< "g3"

@@ -12,6 +12,8 @@ struct RankSettings {
   bool local_norms = false;     ///< BatchNorm takes the statistics of each rank's samples
   bool half_gradients = false;  ///< are sent as float16
   bool all_verify = false;      ///< every rank proves its network; otherwise only rank 0
+
+  bool operator==(const RankSettings&) const = default;
 };
 
 struct RankPlace {
@@ -27,6 +29,8 @@ struct RankPlace {
   bool several() const { return size > 1; }
   /// Does this rank prove what all of them prune?
   bool verifies() const { return rank == 0 || settings.all_verify; }
+
+  bool operator==(const RankPlace&) const = default;
 };
 
 /// What a launcher says in the environment: RANK, WORLD_SIZE and LOCAL_WORLD_SIZE, as torchrun

@@ -35,13 +35,14 @@ struct SharedAnalyses {
 
 /// plan_pruning() that takes from `shared` what is there and leaves there what it finds; null:
 /// alone.
-Pruning plan_pruning(Graph& graph, const ConfigList& config, const PruneOptions& options,
-                     SharedAnalysis* shared);
+/// @param settings  of the graph's layers, in place of the configuration; null: those that it says
+Pruning plan_pruning(Graph& graph, const PruneRequest& request, const PruneServices& services,
+                     SharedAnalysis* shared, const Settings* settings = nullptr);
 
 /// plan_depth() and prune_model() alike.
-DepthPruning plan_depth(const Graph& graph, const ConfigList& config, const PruneOptions& options,
-                        SharedAnalyses* shared);
-PruneResult prune_model(EditableModel& model, const ConfigList& config, const PruneOptions& options,
-                        Engine* engine, SharedAnalyses* shared);
+DepthPruning plan_depth(const Graph& graph, const PruneRequest& request,
+                        const PruneServices& services, SharedAnalyses* shared);
+PruneResult prune_model(EditableModel& model, const PruneRequest& request,
+                        const PruneServices& services, SharedAnalyses* shared);
 
 }  // namespace parsimony

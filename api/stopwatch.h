@@ -15,13 +15,13 @@ namespace parsimony {
 /// Times consecutive stages and reports their start.
 class Stopwatch {
  public:
-  Stopwatch(std::vector<StageTime>& times, const PruneOptions& options)
-      : times_(times), options_(options) {}
+  Stopwatch(std::vector<StageTime>& times, const PruneServices& services)
+      : times_(times), services_(services) {}
 
   /// Runs `work` and adds its time to the stage.
   template <typename Work>
   auto operator()(std::string_view stage, Work&& work) {
-    if (options_.progress) options_.progress(stage);
+    if (services_.progress) services_.progress(stage);
     const auto begin = std::chrono::steady_clock::now();
     if constexpr (std::is_void_v<decltype(work())>) {
       work();
@@ -46,7 +46,7 @@ class Stopwatch {
   }
 
   std::vector<StageTime>& times_;
-  const PruneOptions& options_;
+  const PruneServices& services_;
 };
 
 }  // namespace parsimony

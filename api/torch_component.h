@@ -73,12 +73,13 @@ class TorchComponent : public Engine {
   /// @throws ConfigError, IoError for the data; ModelError if they do not fit; UnsupportedError for
   /// what cannot be run
   virtual Recovered recover(const Graph& original, const Plan& plan,
-                            const RecoverySettings& settings, const CalibrationData& data) = 0;
+                            const RecoverySettings& settings, const CalibrationData& data,
+                            const Say& say) = 0;
 
   /// The same for a network that was pruned earlier, from `dense`.
   virtual Recovered recover_pruned(const Graph& dense, const Graph& small,
-                                   const RecoverySettings& settings,
-                                   const CalibrationData& data) = 0;
+                                   const RecoverySettings& settings, const CalibrationData& data,
+                                   const Say& say) = 0;
 };
 
 namespace cli {

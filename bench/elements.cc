@@ -193,12 +193,14 @@ void run(const std::string& model, const std::string& spec, int64_t count) {
   std::printf("%-20s %8s %8s %12s %8s\n", "criterion", "zero", "error", "same class", "seconds");
   for (const Row& row : kRows) {
     Graph graph = onnx_io::to_graph(file);
-    PruneOptions options;
-    options.measure = measurement(calibration);
+    PruneRequest request;
+    PruneServices services;
+    services.measure = measurement(calibration);
     Shorthand asked;
     asked.criterion = row.criterion;
     asked.ratio = row.ratio;
-    const Pruning pruning = plan_pruning(graph, from_shorthand(asked), options);
+    request.config = from_shorthand(asked);
+    const Pruning pruning = plan_pruning(graph, request, services);
     double seconds = 0;
     for (const StageTime& time : pruning.times) {
       if (time.stage == "score") seconds += time.seconds;

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "parsimony/api/depth.h"
+#include "parsimony/api/engine_services.h"
 #include "parsimony/api/prune.h"
-#include "parsimony/api/supplies.h"
 #include "parsimony/base/files.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/model.h"
@@ -115,10 +115,10 @@ std::string text_of(const LayerRow& row) {
 
 /// Solves the coupling again with the configuration's options. @throws as resolve() does
 ConfigExplanation explain_config(const Graph& graph, const Analysis& analysis,
-                                 const ConfigList& config, const PruneOptions& options) {
+                                 const PruneRequest& request) {
+  const ConfigList& config = request.config;
   const Settings settings = resolve(config, graph);
-  const Coupling coupling =
-      couple(graph, analysis.facts, coupling_options(config, settings, options));
+  const Coupling coupling = couple(graph, analysis.facts, coupling_options(request, settings));
   const Layers layers(graph);
   IdVector<NodeId, std::vector<std::string>> groups_of(graph.nodes.size());
   for (const Group& group : coupling.groups) {
@@ -197,8 +197,8 @@ struct ExplainOptions {
 };
 
 /// What the coupling depends on.
-PruneOptions coupling_options(const ExplainOptions& options) {
-  PruneOptions result;
+PruneRequest coupling_request(const ExplainOptions& options) {
+  PruneRequest result;
   result.interface = options.prune.prune.interface;
   if (!options.granularity.empty()) {
     result.granularity = parse_granularity(options.granularity, "--granularity");
@@ -207,10 +207,10 @@ PruneOptions coupling_options(const ExplainOptions& options) {
 }
 
 /// What the configuration asks of every layer.
-void print_config(const ExplainOptions& options, const AnalysedModel& model,
-                  const ConfigList& config) {
-  const ConfigExplanation explanation =
-      explain_config(model.graph(), model.analysis, config, coupling_options(options));
+void print_config(const ExplainOptions& options, const AnalysedModel& model, ConfigList config) {
+  PruneRequest request = coupling_request(options);
+  request.config = std::move(config);
+  const ConfigExplanation explanation = explain_config(model.graph(), model.analysis, request);
   print(options.json ? to_json(explanation) : to_text(explanation));
 }
 
@@ -228,15 +228,15 @@ void write_page(const ExplainOptions& options, const AnalysedModel& model, bool 
   if (!asks_for_pruning(options.prune)) {
     return write_network_page(options.html, options.model, model.graph(), model.analysis);
   }
-  const ConfigList config = config_of(options.prune);
-  PruneOptions prune = prune_options_of(options.prune, config);
+  PruneRequest request = prune_request_of(options.prune, config_of(options.prune));
   Graph& graph = model.model->graph();
-  prune.inputs = input_specs(options.inputs, graph);
+  request.inputs = input_specs(options.inputs, graph);
   Progress progress({}, !quiet);
-  prune.progress = [&](std::string_view stage) { progress.begin(std::string(stage)); };
-  Supplies supplies(prune, config, graph);
-  const Pruning pruning = plan_pruning(graph, config, prune);
-  supplies.save();
+  PruneServices shown;
+  shown.progress = [&](std::string_view stage) { progress.begin(std::string(stage)); };
+  EngineServices services(request, graph, shown);
+  const Pruning pruning = plan_pruning(graph, request, services);
+  services.save();
   progress.finish();
   write_network_page(options.html, options.model, graph, pruning.analysis,
                      decision_of(pruning, asked_text(options.prune), false));
@@ -247,10 +247,10 @@ void run(ExplainOptions& options, const Session& session) {
   const std::vector<NamedFile> outputs = {{"--dot", options.dot}, {"--html", options.html}};
   check_outputs(outputs, {{kModel, options.model}, {"--config", config_file}});
   enter_sandbox(session.limits, outputs, options.prune.prune.calibration.device != "cpu");
-  const ConfigList config = config_file.empty() ? ConfigList() : read_config(config_file);
+  ConfigList config = config_file.empty() ? ConfigList() : read_config(config_file);
   options.prune.granularity = options.granularity;
   const AnalysedModel model =
-      read_and_analyse(options.model, options.inputs, coupling_options(options), session.quiet);
+      read_and_analyse(options.model, options.inputs, coupling_request(options), session.quiet);
   check_outputs_beside(outputs, {}, *model.model);
   if (options.blocks) return print_blocks(options, model);
   const Coupling& coupling = model.analysis.coupling;
@@ -260,7 +260,7 @@ void run(ExplainOptions& options, const Session& session) {
   if (!options.dot.empty())
     write_file(options.dot, to_dot(model.graph(), model.analysis.facts, coupling));
   if (!options.html.empty()) write_page(options, model, session.quiet);
-  if (!config_file.empty()) return print_config(options, model, config);
+  if (!config_file.empty()) return print_config(options, model, std::move(config));
   print(options.json ? to_json(explanation) : to_text(explanation, options.filter.all));
 }
 

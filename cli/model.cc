@@ -38,14 +38,14 @@ std::unique_ptr<EditableFile> open_model(const std::string& path,
 }
 
 AnalysedModel read_and_analyse(const std::string& path, const std::vector<std::string>& specs,
-                               PruneOptions options, bool quiet) {
+                               PruneRequest request, bool quiet) {
   Progress progress({"read", "analyse"}, !quiet);
   progress.begin("read");
   AnalysedModel result{open_model(path, specs), {}};
   Graph& graph = result.model->graph();
   progress.begin("analyse");
-  options.inputs = input_specs(specs, graph);
-  result.analysis = analyse(graph, options);
+  request.inputs = input_specs(specs, graph);
+  result.analysis = analyse(graph, request);
   return result;
 }
 

@@ -24,10 +24,10 @@ struct AnalysedModel {
   const Graph& graph() const { return model->graph(); }
 };
 
-/// Reads and analyses, with a progress bar unless `quiet`. `specs` are the options' inputs.
+/// Reads and analyses, with a progress bar unless `quiet`. `specs` are the request's inputs.
 /// @throws IoError, ModelError, UnsupportedError, ConfigError
 AnalysedModel read_and_analyse(const std::string& path, const std::vector<std::string>& specs,
-                               PruneOptions options, bool quiet);
+                               PruneRequest request, bool quiet);
 
 /// Makes the allocator use 2 MB pages if available, unless the environment
 /// (MIMALLOC_LARGE_OS_PAGES) says otherwise. A tensor of 100 MB then takes 50 page faults instead

@@ -3,7 +3,7 @@
 #include <functional>
 #include <utility>
 
-#include "parsimony/api/supplies.h"
+#include "parsimony/api/engine_services.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/parse.h"
 #include "parsimony/base/ranges.h"

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "parsimony/api/engine_services.h"
 #include "parsimony/api/metric_budget.h"
 #include "parsimony/api/open_model.h"
 #include "parsimony/api/prune_file.h"
-#include "parsimony/api/supplies.h"
 #include "parsimony/api/torch_component.h"
 #include "parsimony/base/files.h"
 #include "parsimony/base/temporary_folder.h"
@@ -38,52 +38,10 @@ const std::vector<std::string> kStages = {"read",   "blocks",  "config", "weight
                                           "couple", "measure", "score",  "constants", "plan",
                                           "check",  "recover", "prove",  "edit",      "write"};
 
-LatencyRow latency_row(const LatencyOutcome& outcome, const LatencyProfiler& profiler) {
-  LatencyRow row;
-  row.engine = profiler.engine();
-  row.threads = profiler.threads();
-  row.wanted = outcome.wanted;
-  row.dense = outcome.dense;
-  row.tables = outcome.tables;
-  row.predicted = outcome.predicted;
-  row.measured = outcome.measured;
-  row.subgraphs = outcome.subgraphs;
-  row.fresh = outcome.fresh;
-  row.networks = outcome.rounds;
-  row.command = profiler.command();
-  row.other_machine = profiler.other_machine();
-  row.noise = outcome.noise;
-  row.table_error = outcome.table_error;
-  for (const auto& [key, table] : profiler.tables()) {
-    if (row.oldest == 0 || table.measured < row.oldest) row.oldest = table.measured;
-  }
-  return row;
-}
-
 /// Does ranking its channels take noticeable time?
 bool is_large(const Graph& graph) {
   constexpr int64_t kLarge = int64_t{1} << 28;  // bytes
   return weight_bytes(graph) >= kLarge;
-}
-
-/// Why the plan is empty.
-std::string reason_for_nothing(const Pruning& pruning) {
-  if (pruning.analysis.coupling.groups.empty()) {
-    return "no axis of this network can shrink; `parsimony explain` says why";
-  }
-  for (const auto& keep : pruning.allocation.masks.keep) {
-    if (std::find(keep.begin(), keep.end(), 0) != keep.end()) return "the plan is empty";
-  }
-  if (!pruning.notes.empty()) return "no group is pruned, see the notes";
-  return "what was asked for removes no channel";
-}
-
-ConstantsReport constants_report(const Pruning& pruning) {
-  ConstantsReport report{pruning.absorbers, {}, pruning.masked};
-  for (const TensorUpdate& update : pruning.plan.updates) {
-    report.updates.push_back({update.tensor, update.reason});
-  }
-  return report;
 }
 
 bool any_budget(const ConfigList& config, Budget budget) {
@@ -92,44 +50,6 @@ bool any_budget(const ConfigList& config, Budget budget) {
     return entry.request.budget == budget ||
            std::ranges::find(also, budget, &Limit::budget) != also.end();
   });
-}
-
-/// The result of the pruning, except for the files.
-PruneReport report_of(const PruneResult& result, const Graph& graph) {
-  const Pruning& pruning = result.pruning;
-  const Analysis& analysis = pruning.analysis;
-  PruneReport report;
-  for (const StageTime& time : pruning.times) {
-    report.timings.emplace_back(time.stage, time.seconds);
-  }
-  report.inputs = input_rows(graph, analysis.sample, analysis.probe);
-  report.uncounted = uncounted(graph, analysis.sample);
-  report.before = pruning.dense;
-  report.after = pruning.small;
-  if (!result.shallow) {
-    const ActivationMemory memory(graph, analysis.sample, analysis.coupling);
-    report.memory = MemoryRow{memory.peak(AxisMasks::all_kept(analysis.coupling)),
-                              memory.peak(pruning.allocation.masks)};
-  }
-  if (const auto& rounding = pruning.rounding) {
-    report.rounding = RoundingRow{std::string(name_of(rounding->target)), rounding->score,
-                                  rounding->score_without, rounding->macs_without, rounding->time};
-  }
-  report.depth = result.depth;
-  report.proof = result.proof;
-  report.recovery = result.recovery;
-  report.elements = pruning.elements;
-  if (pruning.plan.constants == Constants::kExact) report.constants = constants_report(pruning);
-  report.groups = outcomes(graph, analysis.coupling, pruning.allocation.masks);
-  for (const CutScale& cut : pruning.scales) {
-    report.scales.push_back(row_of(graph, analysis.coupling, cut, !pruning.plan.scales.empty()));
-  }
-  report.unpruned_dims = pruning.plan.unpruned_dims;
-  report.notes = pruning.notes;
-  if (pruning.plan.empty()) {
-    report.notes.insert(report.notes.begin(), "nothing was pruned: " + reason_for_nothing(pruning));
-  }
-  return report;
 }
 
 /// Masks of the removed channels and the zeroed elements over the original's weights; with exact
@@ -193,12 +113,12 @@ class PruneRun {
   void run() {
     const auto [outputs, inputs] = files_of(options_);
     check_outputs(outputs, inputs, options_.in_place);
-    const ConfigList config = config_of(options_);
+    PruneRequest request = prune_request_of(options_, config_of(options_));
+    const ConfigList& config = request.config;
     check_something_to_measure(config);
-    PruneOptions options = prune_options_of(options_, config);
-    const RankPlace place = join_ranks(config, options);
+    const RankPlace place = join_ranks(request);
     // Before anything else, so that a command that does not work is no surprise at the end.
-    meter_.emplace(options_.metric, options_.model, metric_data(options_, options.calibration));
+    meter_.emplace(options_.metric, options_.model, metric_data(options_, request.calibration));
     if (place.rank == 0) metrics_ = meter_->before();
     if (!budget_) progress_.begin("read");
     std::vector<std::pair<std::string, double>> reading;
@@ -212,37 +132,35 @@ class PruneRun {
     sha256_ = model_->sha256();
     notes_ = model_->notes();
     model_ = checkpoint_->weighted(std::move(model_), options_.inputs);
-    options.inputs = input_specs(options_.inputs, model_->graph());
+    request.inputs = input_specs(options_.inputs, model_->graph());
     if (!options_.sample.empty()) {
-      options.sample = place_sample(read_arrays(options_.sample), model_->graph());
-      options.inputs = with_shapes_of(options.sample, std::move(options.inputs));
+      request.sample = place_sample(read_arrays(options_.sample), model_->graph());
+      request.inputs = with_shapes_of(request.sample, std::move(request.inputs));
     }
-    if (session_.verbosity > 0 && place.rank == 0) {
-      options.recovery.say = log_line;
-    }
-    options.progress = [this](std::string_view stage) { progress_.begin(stage); };
-    Supplies supplies(options, config, model_->graph());
+    PruneServices shown;
+    shown.progress = [this](std::string_view stage) { progress_.begin(stage); };
+    if (session_.verbosity > 0 && place.rank == 0) shown.say = log_line;
+    EngineServices services(request, model_->graph(), std::move(shown));
     std::jthread libtorch;  // loaded in the background for the proof
-    if (options.verify && supplies.engine().executes_graphs() && is_large(model_->graph())) {
+    if (request.verify && services.engine->executes_graphs() && is_large(model_->graph())) {
       libtorch = loading_torch_component();
     }
-    const PruneResult result = pruned(config, options, supplies.engine());
+    const PruneResult result = pruned(request, services);
     if (place.rank > 0) return;  // rank 0 has the same
-    supplies.save();
-    const Graph& graph = result.shallow ? *result.shallow : model_->graph();
-    report_ = report_of(result, graph);
+    services.save();
+    report_ = report_of(result);
     if (report_.memory) report_.memory->wanted = any_budget(config, Budget::kPeakRam);
     report_.timings.insert(report_.timings.begin(), reading.begin(), reading.end());
-    complete(result.pruning, supplies);
-    write(result.pruning, graph, config);
+    complete(result, services);
+    write(result, config);
     progress_.finish();
-    if (!session_.quiet) print_summary(result.pruning.plan);
+    if (!session_.quiet) print_summary(result.plan);
     if (failed_metric_) throw *failed_metric_;
   }
 
  private:
-  PruneResult pruned(const ConfigList& config, const PruneOptions& options, Engine& engine) {
-    if (!budget_) return prune_model(*model_, config, options, &engine);
+  PruneResult pruned(const PruneRequest& request, const PruneServices& services) {
+    if (!budget_) return prune_model(*model_, request, services);
     MetricRow& metric = metrics_.front();
     metric.bound = budget_->bound(metric.before, metric.lower_is_better);
     const TemporaryFolder folder;
@@ -256,12 +174,12 @@ class PruneRun {
       if (writes_model_) {
         model_->write(path);
       } else {
-        checkpoint_->write(small.pruning.plan, path);
+        checkpoint_->write(small.plan, path);
       }
       return meter_->measure(metric, path).value;
     };
     if (!session_.quiet) search.tried = [&](const MetricTrial& trial) { log(trial, search); };
-    MetricOutcome outcome = prune_within(*model_, config, options, &engine, search);
+    MetricOutcome outcome = prune_within(*model_, request, services, search);
     metric.trials = std::move(outcome.trials);
     return std::move(outcome.result);
   }
@@ -273,19 +191,19 @@ class PruneRun {
   }
 
   /// Where this process stands among those that measure and recover together.
-  RankPlace join_ranks(const ConfigList& config, PruneOptions& options) const {
+  RankPlace join_ranks(PruneRequest& request) const {
     if (!wants_ranks(options_.ranks)) return {};
-    if (any_budget(config, Budget::kLatency)) {
+    if (any_budget(request.config, Budget::kLatency)) {
       throw errors::usage("prune", "--processes: each would measure other milliseconds");
     }
-    if (options.calibration.data.empty()) {
+    if (request.calibration.data.empty()) {
       throw errors::usage("prune", "--processes needs --calibration DATA");
     }
     const RankPlace place = ranks_of(options_.ranks, session_);
     if (!place.several()) return place;
-    options.calibration.ranks = place;
-    options.threads = threads_of(options.threads, place);
-    options.verify = options.verify && place.verifies();
+    request.calibration.ranks = place;
+    request.threads = threads_of(request.threads, place);
+    request.verify = request.verify && place.verifies();
     return place;
   }
 
@@ -314,24 +232,24 @@ class PruneRun {
   }
 
   /// Facts known to the command only.
-  void complete(const Pruning& pruning, const Supplies& supplies) {
+  void complete(const PruneResult& result, const EngineServices& services) {
     report_.command = session_.command_line;
     report_.source = {options_.model, {}, size_of_file(options_.model)};
     if (model_->path() == options_.model) report_.source.bytes = bytes_with_data(*model_);
     for (const std::string& note : notes_) report_.notes.push_back(note);
-    if (!options_.prune.verify && !pruning.plan.empty()) {
+    if (!options_.prune.verify && !result.plan.empty()) {
       report_.proof.not_run = "switched off by --no-verify";
     }
-    if (!supplies.without_outputs().empty()) {
+    if (!services.without_outputs().empty()) {
       report_.notes.push_back("the importance of widths is taken from the scores: " +
-                              supplies.without_outputs());
+                              services.without_outputs());
     }
-    if (pruning.latency) report_.latency = latency_row(*pruning.latency, *supplies.profiler());
+    if (result.latency) report_.latency = row_of(*result.latency, *services.profiler());
   }
 
   /// The model first: files that describe it must not exist without it.
-  void write(const Pruning& pruning, const Graph& graph, const ConfigList& config) {
-    Plan plan = pruning.plan;
+  void write(const PruneResult& result, const ConfigList& config) {
+    Plan plan = result.plan;
     plan.sha256 = sha256_;
     report_.source.sha256 = plan.sha256;
     if (!options_.plan.empty()) static_cast<void>(plan.to_json());  // it may refuse
@@ -349,13 +267,13 @@ class PruneRun {
       }
     }
     if (!options_.plan.empty()) plan.save(options_.plan);
-    if (!options_.masks.empty()) write_masks(options_.masks, pruning_masks(graph, pruning));
+    if (!options_.masks.empty()) write_masks(options_.masks, pruning_masks(result.graph, result));
     measure_after();
     report_.checkpoint = checkpoint_->report();
     if (!options_.report.empty()) write_file(options_.report, to_json(report_));
     if (!options_.html.empty()) {
-      write_network_page(options_.html, options_.model, graph, pruning.analysis,
-                         decision_of(pruning, asked_text(options_), true));
+      write_network_page(options_.html, options_.model, result.graph, result.analysis,
+                         decision_of(result, asked_text(options_), true));
     }
   }
 

@@ -144,7 +144,7 @@ void add_engine(CLI::App& command, EngineChoice& engine) {
   add_onnxruntime_options(command, engine.onnxruntime, group);
 }
 
-void add_latency(CLI::App& command, LatencyBudgetOptions& options) {
+void add_latency(CLI::App& command, LatencySettings& options) {
   const char* group = "With a budget of milliseconds";
   add_option(command, "--latency-table", options.table, "FILE",
              "Times of layers, read and added to (a file of the cache); those of another machine "
@@ -344,8 +344,9 @@ MatchSettings::Term match_term(const std::string& text) {
                                   : MatchSettings::Term{.value = text};
 }
 
-PruneOptions prune_options_of(const PruneCommandOptions& options, const ConfigList& config) {
-  PruneOptions result = options.prune;
+PruneRequest prune_request_of(const PruneCommandOptions& options, ConfigList config) {
+  PruneRequest result = options.prune;
+  result.config = std::move(config);
   if (!options.granularity.empty()) {
     result.granularity = parse_granularity(options.granularity, "--granularity");
   }
@@ -354,8 +355,9 @@ PruneOptions prune_options_of(const PruneCommandOptions& options, const ConfigLi
   if (!options.masks_in.empty()) result.masks = read_masks(options.masks_in);
   if (!options.layers.empty()) result.depth = parse_depth(options.layers, "--layers");
   result.threads = parse_threads(options.threads);
-  result.calibration = resolved(result.calibration, config);
-  std::vector<std::string> steps = options.recover.empty() ? config.recover : options.recover;
+  result.calibration = resolved(result.calibration, result.config);
+  std::vector<std::string> steps =
+      options.recover.empty() ? result.config.recover : options.recover;
   if (const Preset* preset = preset_of(options); preset != nullptr && steps.empty()) {
     steps = preset->recover;
     double& minutes = result.recovery.outputs.minutes;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/api/prune.h"
+#include "parsimony/api/prune_request.h"
 #include "parsimony/cli/checkpoint.h"
 #include "parsimony/cli/metric.h"
 #include "parsimony/cli/processes.h"
@@ -20,7 +20,7 @@ struct PruneCommandOptions {
   Shorthand shorthand;
   std::vector<CLI::Option*> shorthand_options;  ///< options that a config file replaces
   std::string preset;                           ///< "quick", "best"; empty: none
-  PruneOptions prune;
+  PruneRequest prune;
   std::string plan;
   std::string report;
   std::string html;
@@ -70,8 +70,8 @@ MetricData metric_data(const PruneCommandOptions& options, CalibrationData calib
 /// "NAME" or "NAME=WEIGHT".
 MatchSettings::Term match_term(const std::string& text);
 
-/// `options.prune`, complete except for the inputs, which need the model's graph.
-/// @throws ConfigError, IoError
-PruneOptions prune_options_of(const PruneCommandOptions& options, const ConfigList& config);
+/// `options.prune` with the configuration, complete except for the inputs, which need the model's
+/// graph. @throws ConfigError, IoError
+PruneRequest prune_request_of(const PruneCommandOptions& options, ConfigList config);
 
 }  // namespace parsimony::cli

@@ -157,10 +157,10 @@ void run_on_arrays(TrainCommandOptions& options, const Session& session) {
   for (const std::string& term : options.match) settings.outputs.terms.push_back(match_term(term));
   const RankPlace place = ranks_of(options.ranks, session);
   if (place.several()) data.ranks = place;
-  if (!session.quiet && place.rank == 0) settings.say = log_line;
+  const Say say = !session.quiet && place.rank == 0 ? Say(log_line) : Say();
   const LazyTorch torch(threads_of(request.threads, place));
   const Recovered result =
-      torch.loaded().recover_pruned(dense->graph(), small->graph(), settings, data);
+      torch.loaded().recover_pruned(dense->graph(), small->graph(), settings, data, say);
   if (place.rank > 0) return;  // rank 0 has the same
   for (const TensorUpdate& update : result.updates) {
     small->editor().assign(update.tensor, update.values);

@@ -31,6 +31,8 @@ struct ConfigEntry {
   std::string aligned_with;  ///< name of the layer with which these are aligned; may be empty
   std::string place;         ///< "configs/cnn.json: config_list[2]", for messages
   bool from_command_line = false;
+
+  bool operator==(const ConfigEntry&) const = default;
 };
 
 enum class PruningSchedule : uint8_t { kOneShot, kLinear, kAgp, kLottery, kAnnealing };
@@ -62,6 +64,8 @@ struct ConfigList {
   std::optional<ScheduleSetting> schedule = {};
   std::optional<CalibrationSetting> calibration = {};
   std::vector<std::string> recover = {};  ///< "bias", "bn", "least-squares", "finetune"; in order
+
+  bool operator==(const ConfigList&) const = default;
 };
 
 /// @throws IoError, ConfigError, UnsupportedError

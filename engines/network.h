@@ -18,6 +18,8 @@ struct TensorBytes {
   DType dtype = DType::kFloat32;
   Shape dims;
   std::vector<std::byte> bytes;
+
+  bool operator==(const TensorBytes&) const = default;
 };
 
 /// The inputs or outputs of one run, in network order.

@@ -86,12 +86,11 @@ int main() {
   print("trained", model, text);
   const double dense = perplexity(model, text);
 
-  PruneOptions options;
   RecoverySettings steps;
   steps.steps = {RecoveryMethod::kLeastSquares, RecoveryMethod::kOutputs};
-  options.recover = training::recovery(text, steps);
   const at::Tensor example = at::zeros({1, 64}, at::kLong);
-  const Pruned pruned = prune(model, example, from_shorthand({.ratio = 0.3}), options);
+  const Pruned pruned = prune(model, example, from_shorthand({.ratio = 0.3}),
+                              {.recover = training::recovery(text, steps)});
   print("pruned", model, text);
   std::printf("%lld -> %lld MACs\n", static_cast<long long>(pruned.dense.macs),
               static_cast<long long>(pruned.small.macs));

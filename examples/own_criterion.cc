@@ -51,9 +51,8 @@ int main() {
   }
   const auto config =
       parsimony::parse_config(R"([{"op_types": ["Conv2d"], "sparse_ratio": 0.25}])", "own");
-  parsimony::PruneOptions options;
-  options.score = spread;
-  const auto pruned = parsimony::prune(model, torch::rand({1, 3, 32, 32}), config, options);
+  const auto pruned =
+      parsimony::prune(model, torch::rand({1, 3, 32, 32}), config, {.score = spread});
 
   const auto& kept = pruned.plan.groups.front().slices.front().keep;
   const bool gone = std::find(kept.begin(), kept.end(), 5) == kept.end();

@@ -25,6 +25,8 @@ struct InputSpec {
   DType dtype = DType::kUnknown;  ///< for formats that do not declare it
   bool open = false;              ///< the shape is not given: as the model declares it
   std::string name = {};          ///< of the input; empty: by position
+
+  bool operator==(const InputSpec&) const = default;
 };
 
 /// Reads "1x3x32x32", "2x8:int64", ":int64=16000" or ":float32=0.5" (scalars with their values),

@@ -21,6 +21,7 @@ struct InterfaceOptions {
   std::vector<std::string> free;    ///< "NAME" or "NAME:axis", of an input or output
 
   bool empty() const { return states.empty() && free.empty(); }
+  bool operator==(const InterfaceOptions&) const = default;
 };
 
 /// An output that is an input of the next run: a cache of keys, the state of an LSTM.

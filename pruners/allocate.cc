@@ -173,7 +173,7 @@ class Spender {
     if (!importance_) {
       throw UnsupportedError(
           "scope \"outputs\" needs something that runs networks and compares their outputs: the "
-          "command prune does; in a program, give PruneOptions::r_squared");
+          "command prune does; in a program, give PruneServices::r_squared");
     }
     for (size_t i = 0; i < pool.candidates.size(); ++i) {
       Candidate& candidate = pool.candidates[i];

@@ -19,7 +19,7 @@ ConfigError needs_data(std::string_view criterion) {
   return ConfigError(
       "criterion ", in_quotes(criterion),
       " needs data that runs through the network, and there is none: give --calibration DATA, for "
-      "example --calibration cifar10:DIR; in a program, PruneOptions::measure");
+      "example --calibration cifar10:DIR; in a program, PruneServices::measure");
 }
 
 }  // namespace parsimony::errors

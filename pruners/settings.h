@@ -76,6 +76,8 @@ struct Request {
   std::string dependency_group = {};  ///< their layers lose the same channels; may be empty
   NodeId aligned_with = kNone;        ///< its layers lose the channels that this layer loses
   int entry = kNone;                  ///< index of the config entry it came from
+
+  bool operator==(const Request&) const = default;
 };
 
 /// One layer's setting. A group is pruned only if all of its layers are kPruned.

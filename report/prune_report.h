@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "parsimony/api/latency/profiler.h"
 #include "parsimony/api/metric_budget.h"
+#include "parsimony/api/prune_model.h"
 #include "parsimony/masks/axis_mask.h"
 #include "parsimony/masks/cost.h"
 #include "parsimony/masks/element_mask.h"
@@ -134,6 +136,15 @@ struct PruneReport {
   std::vector<std::string> notes;
   std::vector<std::pair<std::string, double>> timings;  ///< stage and seconds
 };
+
+/// The view of a result: all but the files, the command and what it measured. Also of a pruning
+/// that wrote no file.
+///
+///     print(to_text(report_of(prune_file("in.onnx", "out.onnx", {.ratio = 0.5}))));
+PruneReport report_of(const PruneResult& result);
+
+/// What measured it, with the age of the times.
+LatencyRow row_of(const LatencyOutcome& outcome, const LatencyProfiler& profiler);
 
 /// The outcome of every group.
 std::vector<GroupOutcome> outcomes(const Graph& graph, const Coupling& coupling,

@@ -16,6 +16,8 @@ struct ProofOptions {
   /// For max|a - b| / max|a|, per output. Raised to four times the original's own rounding error,
   /// which is measured by computing the original in another way.
   double tolerance = 1e-4;
+
+  bool operator==(const ProofOptions&) const = default;
 };
 
 /// One output, or an operand that a node chooses from; the worst over all inputs.

@@ -6,7 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "parsimony/api/prune_model.h"
 #include "parsimony/api/reference.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/torch_io/errors.h"
@@ -104,26 +103,18 @@ class LiveModule final : public EditableModel {
 }  // namespace
 
 Pruned prune(torch::nn::Module& module, const torch_io::Forward& forward,
-             const std::vector<at::Tensor>& example, const ConfigList& config,
-             const PruneOptions& options) {
+             const std::vector<at::Tensor>& example, const PruneRequest& request,
+             const PruneServices& services) {
   LiveModule model(module, forward, example);
-  PruneOptions own = options;
+  PruneRequest own = request;
   own.inputs = model.specs();
-  if (!own.observe) own.observe = torch_io::observe;
-  TorchEngine engine;
   own.require_proof = true;
-  PruneResult result = prune_model(model, config, own, &engine);
-  Plan& plan = result.pruning.plan;
+  PruneServices served = services;
+  TorchEngine engine;
+  if (served.engine == nullptr) served.engine = &engine;
+  if (!served.observe) served.observe = torch_io::observe;
+  Pruned pruned{prune_model(model, own, served), {}};
   model.keep();
-  Pruned pruned{std::move(plan),
-                result.pruning.dense,
-                result.pruning.small,
-                std::move(result.proof),
-                std::move(result.recovery),
-                result.pruning.latency,
-                std::move(result.pruning.notes),
-                std::move(result.pruning.times),
-                {}};
   for (const auto& parameter : module.named_parameters()) {
     pruned.parameters.emplace_back(parameter.key(), parameter.value());
   }

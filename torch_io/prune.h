@@ -4,35 +4,24 @@
 #include <torch/nn/module.h>
 #include <torch/optim/optimizer.h>
 
-#include <optional>
-#include <string>
 #include <vector>
 
-#include "parsimony/api/prune.h"
-#include "parsimony/speedup/proof.h"
+#include "parsimony/api/prune_model.h"
 #include "parsimony/torch_io/live/restore.h"
 #include "parsimony/torch_io/mirror.h"
 #include "parsimony/torch_io/optimizer.h"
 
 namespace parsimony {
 
-/// The result of a pruning.
-struct Pruned {
-  Plan plan;  ///< as applied
-  Cost dense;
-  Cost small;
-  Proof proof;
-  std::optional<RecoveryReport> recovery;
-  std::optional<LatencyOutcome> latency;  ///< of a latency budget
-  std::vector<std::string> notes;
-  std::vector<StageTime> times;
+/// A live module that was pruned.
+struct Pruned : PruneResult {
   /// The module's parameters by name, for `carry_over`.
   std::vector<NamedParameter> parameters;
 };
 
 /// Prunes the module in place: objects and parameters keep their identity and lose channels. All or
 /// nothing: if it throws, the module is unchanged. `forward` runs the module; it is traced once
-/// with `example`, in evaluation mode, whose sizes replace `options.inputs`. Gradients are sliced
+/// with `example`, in evaluation mode, whose sizes replace `request.inputs`. Gradients are sliced
 /// like their parameters. training::measurement() and training::recovery() run data through the
 /// module.
 /// @throws UnsupportedError if the module's own forward contains the old sizes, such as `x.view({n,
@@ -40,8 +29,8 @@ struct Pruned {
 /// @throws VerificationError if the small module does not compute what the masked original does
 /// @throws ConfigError, ModelError
 Pruned prune(torch::nn::Module& module, const torch_io::Forward& forward,
-             const std::vector<at::Tensor>& example, const ConfigList& config,
-             const PruneOptions& options = {});
+             const std::vector<at::Tensor>& example, const PruneRequest& request,
+             const PruneServices& services = {});
 
 /// The same for anything with a `forward(Tensor)`: a module, or a holder of one. `example` gives
 /// the shape and type of the input, `[batch, ...]`.
@@ -50,14 +39,14 @@ Pruned prune(torch::nn::Module& module, const torch_io::Forward& forward,
 ///     parsimony::carry_over(optimizer, pruned);
 ///     pruned.plan.save("small.plan.json");
 template <typename Model>
-Pruned prune(Model& model, const at::Tensor& example, const ConfigList& config,
-             const PruneOptions& options = {}) {
+Pruned prune(Model& model, const at::Tensor& example, const PruneRequest& request,
+             const PruneServices& services = {}) {
   if constexpr (requires { model->forward(example); }) {
     const auto run = [&](const std::vector<at::Tensor>& x) { return model->forward(x.at(0)); };
-    return prune(*model, run, {example}, config, options);
+    return prune(*model, run, {example}, request, services);
   } else {
     const auto run = [&](const std::vector<at::Tensor>& x) { return model.forward(x.at(0)); };
-    return prune(model, run, {example}, config, options);
+    return prune(model, run, {example}, request, services);
   }
 }
 

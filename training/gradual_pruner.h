@@ -32,13 +32,15 @@ class GradualPruner {
     }
   }
 
-  /// Call once per epoch. If a cut is due, prunes the module like parsimony::prune and returns the
-  /// result. @throws as parsimony::prune does; the module is then as it was
+  /// Call once per epoch. If a cut is due, prunes the module like parsimony::prune, with the
+  /// schedule's configuration in that of the request, and returns the result. @throws as
+  /// parsimony::prune does; the module is then as it was
   template <typename Model>
   std::optional<Pruned> after_epoch(Model& model, const at::Tensor& example,
-                                    const PruneOptions& options = {}) {
+                                    PruneRequest request = {}, const PruneServices& services = {}) {
     if (done() || --wait_ > 0) return {};
-    Pruned pruned = prune(model, example, cuts_[next_], options);
+    request.config = cuts_[next_];
+    Pruned pruned = prune(model, example, request, services);
     ++next_;
     wait_ = between_;
     return pruned;

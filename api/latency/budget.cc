@@ -60,8 +60,8 @@ class Aim {
 
 class LatencySpender {
  public:
-  LatencySpender(const LatencyTask& task, const LatencyBudgetOptions& options,
-                 LatencyTables& tables, Allocation& allocation)
+  LatencySpender(const LatencyTask& task, const LatencySettings& options, LatencyTables& tables,
+                 Allocation& allocation)
       : task_(task), options_(options), tables_(tables), allocation_(allocation) {}
 
   LatencyOutcome run() {
@@ -74,14 +74,14 @@ class LatencySpender {
     const std::vector<Subgraph> subgraphs = subgraphs_of(task_.graph, facts, task_.coupling);
     outcome_.subgraphs = static_cast<int>(subgraphs.size());
     TablesMeasured measured =
-        measure_subgraphs(network, subgraphs, *options_.meter, tables_, options_.progress);
+        measure_subgraphs(network, subgraphs, *task_.meter, tables_, task_.progress);
     outcome_.fresh = measured.count;
     if (!measured.errors.empty()) {
       const auto middle = measured.errors.begin() + measured.errors.size() / 2;
       std::ranges::nth_element(measured.errors, middle);
       outcome_.table_error = *middle;
     }
-    if (options_.progress) options_.progress("the whole network");
+    if (task_.progress) task_.progress("the whole network");
     const LatencyModel model(task_.coupling, subgraphs, tables_);
     Quantities quantities(task_.graph, task_.sample, task_.coupling);
     const NetworkLimits limits(quantities, task_.coupling, latency_request(task_.settings)->also);
@@ -133,7 +133,7 @@ class LatencySpender {
     const ImportanceMeter meter(network, task_.r_squared);
     for (WidthCandidate& each : candidates_) {
       const Group& group = task_.coupling.groups[each.groups.front()];
-      if (options_.progress) options_.progress("importance of " + group.id);
+      if (task_.progress) task_.progress("importance of " + group.id);
       std::vector<double> curve = meter.curve(each.groups, each.candidate);
       if (curve.empty()) continue;
       each.layers = 1;
@@ -171,7 +171,7 @@ class LatencySpender {
     }
     std::optional<LatencyMeter::Pair> pair;
     try {
-      pair = options_.meter->networks(task_.graph, small->graph());
+      pair = task_.meter->networks(task_.graph, small->graph());
     } catch (const ModelError& error) {
       if (dense_seconds_.empty()) throw;
       allocation_.conflicts.push_back({kNone, error.what()});
@@ -312,7 +312,7 @@ class LatencySpender {
   }
 
   const LatencyTask& task_;
-  const LatencyBudgetOptions& options_;
+  const LatencySettings& options_;
   LatencyTables& tables_;
   Allocation& allocation_;
   std::optional<double> amount_;  ///< milliseconds
@@ -332,12 +332,12 @@ class LatencySpender {
 
 bool asks_for_latency(const Settings& settings) { return latency_request(settings) != nullptr; }
 
-LatencyOutcome spend_latency(const LatencyTask& task, const LatencyBudgetOptions& options,
+LatencyOutcome spend_latency(const LatencyTask& task, const LatencySettings& options,
                              LatencyTables& tables, Allocation& allocation) {
-  if (options.meter == nullptr) {
+  if (task.meter == nullptr) {
     throw UnsupportedError(
         "a budget of milliseconds needs something that runs the network; give "
-        "PruneOptions::latency a meter");
+        "PruneServices a meter");
   }
   return LatencySpender(task, options, tables, allocation).run();
 }

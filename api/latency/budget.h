@@ -2,26 +2,14 @@
 #pragma once
 
 #include <functional>
-#include <string>
 #include <string_view>
 
 #include "parsimony/api/importance.h"
 #include "parsimony/api/latency/measure.h"
-#include "parsimony/api/latency/meters.h"
+#include "parsimony/api/latency/settings.h"
 #include "parsimony/pruners/allocate.h"
 
 namespace parsimony {
-
-struct LatencyBudgetOptions {
-  LatencyMeter* meter = nullptr;  ///< required for latency budgets
-  // How LatencyProfiler creates one, if none is given.
-  LatencyCommand command = {};  ///< measures whole networks; no line: an engine does
-  std::string table = {};       ///< path of the tables; empty: in the cache
-  int64_t batch = 1;            ///< samples per run, if the network's batch is symbolic
-  double tolerance = 0.05;      ///< relative deviation from the budget that is accepted
-  int rounds = 0;               ///< maximum number of networks to measure; 0: 6, or 10 by a command
-  std::function<void(std::string_view what)> progress = {};
-};
 
 /// The result. Times are in seconds.
 struct LatencyOutcome {
@@ -55,6 +43,8 @@ struct LatencyTask {
   /// If given, the importance of a group's widths is the R² of the outputs when that group alone is
   /// narrowed; otherwise the share of the scores.
   RSquared r_squared = {};
+  LatencyMeter* meter = nullptr;
+  std::function<void(std::string_view what)> progress = {};  ///< called before each measurement
 };
 
 /// Is there a request with a latency budget?
@@ -70,7 +60,7 @@ bool asks_for_latency(const Settings& settings);
 /// other amounts too, no network is tried that exceeds these, and it may be quicker than it had to
 /// be.
 /// @throws UnsupportedError without a meter, or if the network cannot be run
-LatencyOutcome spend_latency(const LatencyTask& task, const LatencyBudgetOptions& options,
+LatencyOutcome spend_latency(const LatencyTask& task, const LatencySettings& options,
                              LatencyTables& tables, Allocation& allocation);
 
 }  // namespace parsimony

@@ -8,20 +8,13 @@
 #include <vector>
 
 #include "parsimony/api/latency/measure.h"
+#include "parsimony/api/latency/settings.h"
 #include "parsimony/base/temporary_folder.h"
 #include "parsimony/engines/engine.h"
 #include "parsimony/engines/timing.h"
 #include "parsimony/graph/input_spec.h"
 
 namespace parsimony {
-
-struct LatencyCommand {
-  std::string line = {};  ///< "ssh board ./time {model}"; its last number is milliseconds
-  int runs = 3;           ///< of a network each time that it is measured
-  double timeout = 60;    ///< seconds after which a run is stopped
-  int retries = 3;        ///< of a run that fails
-  double pause = 1;  ///< seconds before the first retry; each further pause is eight times as long
-};
 
 /// Runs the command on an ONNX file. @returns seconds
 /// @throws ModelError if it fails, takes too long or prints no number above 0 in every attempt

@@ -47,8 +47,8 @@ class TableMeter final : public LatencyMeter {
 
 }  // namespace
 
-LatencyProfiler::LatencyProfiler(const PruneOptions& options) {
-  const LatencyBudgetOptions& wanted = options.latency;
+LatencyProfiler::LatencyProfiler(const PruneRequest& request) {
+  const LatencySettings& wanted = request.latency;
   named_ = !wanted.table.empty();
   command_ = wanted.command.line;
   std::optional<LatencyFile> found;
@@ -66,7 +66,7 @@ LatencyProfiler::LatencyProfiler(const PruneOptions& options) {
     found.reset();
     meter_ = std::make_unique<TableMeter>(path_, other_machine_);
   } else {
-    use_engine(options);
+    use_engine(request);
   }
   if (found) {
     check_origin(*found, file_, path_);
@@ -86,14 +86,14 @@ LatencyProfiler::~LatencyProfiler() {
   }
 }
 
-void LatencyProfiler::use_engine(const PruneOptions& options) {
-  file_.threads = name_of(options.engine) == "libtorch"
-                      ? torch_component().choose_threads(options.threads)
-                      : options.threads.value_or(1);
-  engine_ = timed_engine_of(options.engine, file_.threads);
+void LatencyProfiler::use_engine(const PruneRequest& request) {
+  file_.threads = name_of(request.engine) == "libtorch"
+                      ? torch_component().choose_threads(request.threads)
+                      : request.threads.value_or(1);
+  engine_ = timed_engine_of(request.engine, file_.threads);
   file_.engine = engine_->name() + " " + engine_->version();
   layers_ =
-      std::make_unique<EngineMeter>(*engine_, MeterOptions{options.inputs, options.latency.batch},
+      std::make_unique<EngineMeter>(*engine_, MeterOptions{request.inputs, request.latency.batch},
                                     file_.threads == 1 ? machine::Clock(thread_seconds)
                                                        : machine::Clock(machine::steady_seconds));
   if (named_) return;
@@ -106,11 +106,6 @@ void LatencyProfiler::use_engine(const PruneOptions& options) {
   } catch (const ConfigError&) {
     // The layers will be measured again.
   }
-}
-
-void LatencyProfiler::attach_to(PruneOptions& options) {
-  options.latency.meter = meter_ ? meter_.get() : layers_.get();
-  options.tables = &file_.tables;
 }
 
 void LatencyProfiler::save() {

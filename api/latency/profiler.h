@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "parsimony/api/latency/meters.h"
-#include "parsimony/api/prune.h"
+#include "parsimony/api/prune_request.h"
 #include "parsimony/configs/latency_file.h"
 
 namespace parsimony {
@@ -21,15 +21,15 @@ class LatencyProfiler {
   /// named: then the command measures these too, once each, for that file.
   /// @throws UnsupportedError without the engine; ConfigError if the given file is of another
   /// command, engine or number of threads, or malformed
-  explicit LatencyProfiler(const PruneOptions& options);
+  explicit LatencyProfiler(const PruneRequest& request);
   /// Saves what was measured before a failure.
   ~LatencyProfiler();
   LatencyProfiler(const LatencyProfiler&) = delete;
   LatencyProfiler& operator=(const LatencyProfiler&) = delete;
 
-  /// Attaches meter and tables to the options; plan_pruning may add tables. This must outlive the
-  /// options.
-  void attach_to(PruneOptions& options);
+  LatencyMeter& meter() { return meter_ ? *meter_ : *layers_; }
+  /// plan_pruning() adds to them.
+  LatencyTables& tables() { return file_.tables; }
 
   /// Writes the tables if there are new ones. Failure to write the cache is ignored.
   void save();
@@ -43,7 +43,7 @@ class LatencyProfiler {
   const LatencyTables& tables() const { return file_.tables; }
 
  private:
-  void use_engine(const PruneOptions& options);
+  void use_engine(const PruneRequest& request);
 
   std::string path_;
   bool named_ = false;  ///< by the user

@@ -135,9 +135,10 @@ class EngineRecovery final : public RecoveryEngine {
 }  // namespace
 
 Recovered recover_on(Engine& engine, const Graph& original, const Plan& plan,
-                     const RecoverySettings& settings, const CalibrationData& data) {
+                     const RecoverySettings& settings, const CalibrationData& data,
+                     const Say& say) {
   EngineRecovery recovery(engine, original, settings, data);
-  return recover(recovery, original, plan, settings);
+  return recover(recovery, original, plan, settings, say);
 }
 
 }  // namespace parsimony

@@ -11,6 +11,7 @@ namespace parsimony {
 /// @throws ConfigError, IoError for the data; ModelError if they do not fit; UnsupportedError for
 /// what cannot be run
 Recovered recover_on(Engine& engine, const Graph& original, const Plan& plan,
-                     const RecoverySettings& settings, const CalibrationData& data);
+                     const RecoverySettings& settings, const CalibrationData& data,
+                     const Say& say = {});
 
 }  // namespace parsimony

@@ -15,8 +15,8 @@ namespace {
 class Recovering {
  public:
   Recovering(RecoveryEngine& engine, const Graph& original, const Plan& plan,
-             const RecoverySettings& settings)
-      : engine_(engine), small_(original, plan), settings_(settings) {
+             const RecoverySettings& settings, const Say& say)
+      : engine_(engine), small_(original, plan), settings_(settings), say_(say) {
     for (const PlanZeros& zeros : plan.zeros) fixed_.push_back(zeros.tensor);
     for (const PlanMask& mask : plan.masks) {
       if (has_zeros(mask.tensor)) fixed_.push_back(mask.tensor);
@@ -99,18 +99,19 @@ class Recovering {
   RecoveryState evaluate(const std::string& what) {
     if (!engine_.leads()) return {};
     const RecoveryState state = engine_.state_of(small_);
-    if (!settings_.say) return state;
+    if (!say_) return state;
     std::string text = what + formatted(": output error %.4f", state.error);
     if (state.test_error) text += formatted(", on test data %.4f", *state.test_error);
     if (state.loss) text += formatted(", loss %.4f", *state.loss);
     if (state.accuracy) text += formatted(", accuracy %.2f %%", 100 * *state.accuracy);
-    settings_.say(text);
+    say_(text);
     return state;
   }
 
   RecoveryEngine& engine_;
   SmallNetwork small_;
   const RecoverySettings& settings_;
+  const Say& say_;
   std::vector<std::string> fixed_;
   RecoveryReport report_;
 };
@@ -118,8 +119,8 @@ class Recovering {
 }  // namespace
 
 Recovered recover(RecoveryEngine& engine, const Graph& original, const Plan& plan,
-                  const RecoverySettings& settings) {
-  return Recovering(engine, original, plan, settings).result();
+                  const RecoverySettings& settings, const Say& say) {
+  return Recovering(engine, original, plan, settings, say).result();
 }
 
 }  // namespace parsimony

@@ -36,8 +36,9 @@ class RecoveryEngine {
 };
 
 /// Changes values of what the plan makes of `original`, never its shapes. Nothing is edited; the
-/// returned updates replace those of the plan. @throws as the engine
+/// returned updates replace those of the plan. @param say  called at every step; may be empty
+/// @throws as the engine
 Recovered recover(RecoveryEngine& engine, const Graph& original, const Plan& plan,
-                  const RecoverySettings& settings);
+                  const RecoverySettings& settings, const Say& say = {});
 
 }  // namespace parsimony

@@ -48,14 +48,14 @@ cli::ExportOutcome export_onnx(const cli::ExportJob& job) {
 }
 
 Recovered recover(const Graph& original, const Plan& plan, const RecoverySettings& settings,
-                  const CalibrationData& data) {
+                  const CalibrationData& data, const Say& say) {
   const auto& steps = settings.steps;
   // Fine-tuning sees the whole training part, the other steps its beginning.
   const bool whole =
       std::find(steps.begin(), steps.end(), RecoveryMethod::kFinetune) != steps.end();
   const training::Calibration calibration = calibration_of_ranks(data, original, whole);
   if (calibration.ranks != nullptr) calibration.ranks->agree("the plan", plan.to_json());
-  return training::recover(original, plan, calibration, settings);
+  return training::recover(original, plan, calibration, settings, say);
 }
 
 class Component final : public TorchComponent, public cli::TorchCommands {
@@ -113,14 +113,15 @@ class Component final : public TorchComponent, public cli::TorchCommands {
   }
 
   Recovered recover(const Graph& original, const Plan& plan, const RecoverySettings& settings,
-                    const CalibrationData& data) override {
-    return guarded([&] { return component::recover(original, plan, settings, data); });
+                    const CalibrationData& data, const Say& say) override {
+    return guarded([&] { return component::recover(original, plan, settings, data, say); });
   }
 
   Recovered recover_pruned(const Graph& dense, const Graph& small, const RecoverySettings& settings,
-                           const CalibrationData& data) override {
+                           const CalibrationData& data, const Say& say) override {
     return guarded([&] {
-      return training::recover_pruned(dense, small, calibration_of_ranks(data, dense), settings);
+      return training::recover_pruned(dense, small, calibration_of_ranks(data, dense), settings,
+                                      say);
     });
   }
 

@@ -45,7 +45,7 @@ class Agreement : public testing::TestWithParam<const char*> {
  protected:
   Agreement() : network_(make_network(GetParam())) {
     for (const auto& [name, tensor] : tensors_of(*network_.module)) names_.insert(name);
-    options_.inputs = {{network_.input, {}}};
+    request_.inputs = {{network_.input, {}}};
   }
 
   at::Tensor example() const { return at::ones(network_.input); }
@@ -60,37 +60,37 @@ class Agreement : public testing::TestWithParam<const char*> {
 
   Answer live_answer() {
     const int64_t dense = count_parameters(*network_.module);
-    ScriptGraph script = torch_io::read_script(traced(), options_.inputs);
-    const Pruning pruning = plan_pruning(script.graph, config_, options_);
+    ScriptGraph script = torch_io::read_script(traced(), request_.inputs);
+    const Pruning pruning = plan_pruning(script.graph, request_);
     Answer answer = answer_of(script.graph, pruning, names_);
-    const Pruned pruned = prune(*network_.module, network_.forward, {example()}, config_);
+    const Pruned pruned = prune(*network_.module, network_.forward, {example()}, request_.config);
     EXPECT_EQ(pruned.dense.macs, answer.dense.macs);
     EXPECT_EQ(pruned.small.macs, answer.small.macs);
     EXPECT_EQ(pruned.dense.params, dense);
     EXPECT_EQ(pruned.small.params, count_parameters(*network_.module));
     answer.weights = tensors_of(*network_.module);
     answer.small_weights =
-        count_weights(torch_io::read_script(traced(), options_.inputs).graph, names_);
+        count_weights(torch_io::read_script(traced(), request_.inputs).graph, names_);
     return answer;
   }
 
   Answer script_answer(const std::string& path) {
-    ScriptGraph script = torch_io::read_script(torch::jit::load(path), options_.inputs);
-    const Pruning pruning = plan_pruning(script.graph, config_, options_);
+    ScriptGraph script = torch_io::read_script(torch::jit::load(path), request_.inputs);
+    const Pruning pruning = plan_pruning(script.graph, request_);
     Answer answer = answer_of(script.graph, pruning, names_);
     torch_io::ScriptEditor editor(script);
     apply_plan(pruning.plan, script.graph, pruning.analysis.probe, editor);
     const torch::jit::Module small = editor.finish();
     answer.weights = tensors_of(small);
     answer.small_weights =
-        count_weights(torch_io::read_script(small, options_.inputs).graph, names_);
+        count_weights(torch_io::read_script(small, request_.inputs).graph, names_);
     return answer;
   }
 
   Answer onnx_answer(const std::string& path) {
     onnx_io::ModelFile file(path);
     Graph graph = onnx_io::to_graph(file);
-    const Pruning pruning = plan_pruning(graph, config_, options_);
+    const Pruning pruning = plan_pruning(graph, request_);
     Answer answer = answer_of(graph, pruning, names_);
     onnx_io::OnnxEditor editor(file);
     apply_plan(pruning.plan, graph, pruning.analysis.probe, editor);
@@ -119,10 +119,9 @@ class Agreement : public testing::TestWithParam<const char*> {
   }
 
   const TemporaryFolder folder_;
-  const ConfigList config_ = from_shorthand({.criterion = "l1", .ratio = 0.5});
   Network network_;
   std::set<std::string> names_;
-  PruneOptions options_;
+  PruneRequest request_ = from_shorthand({.criterion = "l1", .ratio = 0.5});
 };
 
 TEST_P(Agreement, TorchScript) {

@@ -32,20 +32,19 @@ std::optional<runtime::OnnxRuntime> installed_onnx_runtime() {
   }
 }
 
-PruneOptions options_for(const Fixture& fixture) {
-  PruneOptions options;
-  options.mixing = Mixing::kAll;
-  for (const std::string& spec : fixture.inputs) options.inputs.push_back(parse_input_spec(spec));
-  return options;
+PruneRequest half_of(const Fixture& fixture) {
+  PruneRequest request = from_shorthand({.ratio = 0.5});
+  request.mixing = Mixing::kAll;
+  for (const std::string& spec : fixture.inputs) request.inputs.push_back(parse_input_spec(spec));
+  return request;
 }
 
 /// "proven", "nothing to prune", or why not.
 std::string verdict_of(const Fixture& fixture, const std::string& path, Engine& engine) {
   try {
     onnx_io::OnnxModel model(path);
-    const PruneResult result =
-        prune_model(model, from_shorthand({.ratio = 0.5}), options_for(fixture), &engine);
-    if (result.pruning.plan.empty()) return "nothing to prune";
+    const PruneResult result = prune_model(model, half_of(fixture), {.engine = &engine});
+    if (result.plan.empty()) return "nothing to prune";
     return result.proof.ran() ? "proven" : result.proof.not_run;
   } catch (const Error& error) {
     return error.what();
@@ -90,14 +89,14 @@ std::optional<double> between_memory_and_file(const Fixture& fixture, const std:
                                               Engine& engine) {
   try {
     onnx_io::OnnxModel model(path);
-    const PruneOptions options = options_for(fixture);
-    const Pruning pruning = plan_pruning(model.graph(), from_shorthand({.ratio = 0.5}), options);
+    const PruneRequest request = half_of(fixture);
+    const Pruning pruning = plan_pruning(model.graph(), request);
     if (pruning.plan.empty()) return {};
     std::vector<TensorList> inputs;
     TensorList in_memory;
     {
       const SmallNetwork small(model.graph(), pruning.plan);
-      inputs = {runtime::random_inputs(small.graph(), {.specs = options.inputs})};
+      inputs = {runtime::random_inputs(small.graph(), {.specs = request.inputs})};
       in_memory = engine.open(small.graph())->run(inputs).front();
     }
     apply_plan(pruning, model.graph(), model.editor());

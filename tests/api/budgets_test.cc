@@ -25,8 +25,9 @@ TEST(NetworkBudgets, DivideLossesByWhatAChannelCosts) {
         y = Conv(b, W3)
       })",
                         {{"W1", "8x3x3x3"}, {"W2", "8x8x1x1"}, {"W3", "2x8x1x1"}});
-  PruneOptions options;
-  options.measure = [](const Graph&, const Facts&, const Coupling& coupling, const Needs&) {
+  PruneRequest request;
+  PruneServices services;
+  services.measure = [](const Graph&, const Facts&, const Coupling& coupling, const Needs&) {
     Statistics statistics;
     statistics.samples = 1;
     for (const Group& group : coupling.groups) {
@@ -39,7 +40,8 @@ TEST(NetworkBudgets, DivideLossesByWhatAChannelCosts) {
   const auto kept = [&](const char* budget) {
     const Shorthand wanted{
         .criterion = "fisher", .ratio = 0.2, .scope = "global", .budget = budget};
-    const Plan plan = plan_pruning(model.graph(), from_shorthand(wanted), options).plan;
+    request.config = from_shorthand(wanted);
+    const Plan plan = plan_pruning(model.graph(), request, services).plan;
     std::map<std::string, int> sizes;
     for (const PlanGroup& group : plan.groups) sizes[group.id] = group.kept;
     return sizes;
@@ -69,10 +71,10 @@ onnx::ModelProto one_bias_for(int layers) {
 PruneResult written(const onnx::ModelProto& model, const std::string& budget,
                     const test::TemporaryFolder& folder) {
   write_file(folder / "in.onnx", model.SerializeAsString());
-  PruneOptions options;
-  options.verify = false;
-  return prune_file(folder / "in.onnx", folder / "out.onnx", from_shorthand({.budget = budget}),
-                    options);
+  PruneRequest request;
+  request.verify = false;
+  request.config = from_shorthand({.budget = budget});
+  return prune_file(folder / "in.onnx", folder / "out.onnx", request);
 }
 
 TEST(NetworkBudgets, CountTheVectorsThatAreWritten) {
@@ -90,7 +92,7 @@ TEST(NetworkBudgets, CountTheVectorsThatAreWritten) {
       biases += tensor.dims_size() == 1 ? 1 : 0;
     }
     EXPECT_EQ(biases, layers);
-    EXPECT_EQ(result.pruning.small.params, elements);
+    EXPECT_EQ(result.small.params, elements);
     EXPECT_LE(elements, most);
     EXPECT_GT(elements, most * 3 / 4) << "no more is removed than has to be";
   }
@@ -117,7 +119,7 @@ TEST(NetworkBudgets, OfBytesCountTheFilesBesideTheModel) {
         size_of_file(folder / "out.onnx") + size_of_file(folder / "out.onnx.data");
     EXPECT_GT(bytes, 2000) << "no more is removed than has to be";
     EXPECT_LT(bytes, 2400 + 64 * 6) << "but for the alignment of six tensors";
-    const auto& notes = result.pruning.notes;
+    const auto& notes = result.notes;
     const bool said = std::ranges::any_of(notes, [&](const std::string& note) {
       return note ==
              "asked for at most 2400 bytes of the file: " + std::to_string(bytes) + " remain";

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "parsimony/api/latency/meters.h"
 #include "parsimony/api/prune.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
@@ -70,12 +71,12 @@ TEST(CommandMeter, MeetsABudgetOnANoisyBoardThatSometimesFails) {
     ByWeights layers;
     const LatencyCommand command{.line = board(net.log(), seed, 9), .pause = 0};
     CommandMeter meter(command, &layers);
-    PruneOptions options;
-    options.latency.meter = &meter;
-    options.latency.command = command;
+    PruneRequest request = from_shorthand({.budget = "latency_ms=8"});
+    PruneServices services;
+    services.meter = &meter;
+    request.latency.command = command;
     constexpr double kWanted = 8;  // of 13.1 ms
-    const Pruning pruning =
-        plan_pruning(net.graph, from_shorthand({.budget = "latency_ms=8"}), options);
+    const Pruning pruning = plan_pruning(net.graph, request, services);
     const std::string log = read_file(net.log());
     const auto runs = std::count(log.begin(), log.end(), '\n');
     EXPECT_LE(runs - runs / 9 - 1, 40) << "without those that failed";
@@ -101,11 +102,11 @@ TEST(CommandMeter, EndsWithWhatItHasIfTheBoardDies) {
       .retries = 1,
       .pause = 0};
   CommandMeter meter(command, &layers);
-  PruneOptions options;
-  options.latency.meter = &meter;
-  options.latency.command = command;
-  const Pruning pruning =
-      plan_pruning(net.graph, from_shorthand({.budget = "latency_ms=40000"}), options);
+  PruneRequest request = from_shorthand({.budget = "latency_ms=40000"});
+  PruneServices services;
+  services.meter = &meter;
+  request.latency.command = command;
+  const Pruning pruning = plan_pruning(net.graph, request, services);
   EXPECT_EQ(pruning.latency->rounds, 1);
   ASSERT_FALSE(pruning.notes.empty());
   EXPECT_NE(pruning.notes[0].find("--latency-command: echo run"), std::string::npos)

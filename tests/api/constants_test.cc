@@ -33,11 +33,12 @@ Pruning planned(const std::string& last, const std::vector<ElementMask>& masks,
   write_file(folder / "model.onnx", model_of(text).SerializeAsString());
   const onnx_io::ModelFile file(folder / "model.onnx");
   Graph graph = onnx_io::to_graph(file);
-  PruneOptions options;
-  options.constants = Constants::kExact;
-  options.masks = masks;
-  options.observe = observe;
-  return plan_pruning(graph, {}, options);
+  PruneRequest request;
+  PruneServices services;
+  request.constants = Constants::kExact;
+  request.masks = masks;
+  services.observe = observe;
+  return plan_pruning(graph, request, services);
 }
 
 const ElementMask kColumns = {"W1", {2, 3}, {0, 1, 0, 0, 1, 0}};  // channels 0 and 2

@@ -28,7 +28,7 @@ class Depth : public ::testing::Test {
     write_file(folder_ / "net.onnx", three_blocks("1", 8, "pads=[1,1,1,1]", 5).SerializeAsString());
     file_ = std::make_unique<onnx_io::ModelFile>(folder_ / "net.onnx");
     graph_ = onnx_io::to_graph(*file_);
-    options_.influence = [this](const Graph&, const std::vector<ResidualBlock>& blocks) {
+    services_.influence = [this](const Graph&, const std::vector<ResidualBlock>& blocks) {
       EXPECT_EQ(blocks.size(), influences_.size());
       return influences_;
     };
@@ -44,8 +44,9 @@ class Depth : public ::testing::Test {
   }
 
   DepthPruning plan(const std::string& layers, const ConfigList& asked) {
-    options_.depth = parse_depth(layers, "--layers");
-    return plan_depth(graph_, asked, options_);
+    PruneRequest request = asked;
+    request.depth = parse_depth(layers, "--layers");
+    return plan_depth(graph_, request, services_);
   }
 
   static Names removed(const DepthPruning& pruning) {
@@ -68,7 +69,7 @@ class Depth : public ::testing::Test {
   std::unique_ptr<onnx_io::ModelFile> file_;
   Graph graph_;
   std::vector<double> influences_ = {0.3, 0.1, 0.2};
-  PruneOptions options_;
+  PruneServices services_;
 };
 
 TEST_F(Depth, ThoseOfLeastInfluenceGo) {
@@ -133,9 +134,9 @@ TEST_F(Depth, AutoTakesTheNumberWithTheLeastError) {
       return block * blocks + channel * narrow;
     };
   };
-  options_.error = error_of(1, 0.01);
+  services_.error = error_of(1, 0.01);
   EXPECT_EQ(removed(plan("auto", config(0, "macs=50%"))), Names{});
-  options_.error = error_of(0.01, 1);
+  services_.error = error_of(0.01, 1);
   const DepthPruning deep = plan("auto", config(0, "macs=50%"));
   EXPECT_GT(removed(deep).size(), 0U);
   ASSERT_GT(deep.report.candidates.size(), 1U);

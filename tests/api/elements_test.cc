@@ -29,9 +29,11 @@ class Elements : public ::testing::Test {
     std::ofstream(folder_ / "in.onnx", std::ios::binary) << model.SerializeAsString();
     onnx_io::ModelFile file(folder_ / "in.onnx");
     Graph graph = onnx_io::to_graph(file);
-    PruneOptions options;
-    options.measure = measure;
-    Pruning pruning = plan_pruning(graph, parse_config(config, "c.json"), options);
+    PruneRequest request;
+    PruneServices services;
+    services.measure = measure;
+    request.config = parse_config(config, "c.json");
+    Pruning pruning = plan_pruning(graph, request, services);
     onnx_io::OnnxEditor editor(file);
     apply_plan(pruning.plan, graph, pruning.analysis.probe, editor);
     file.write(folder_ / "out.onnx");
@@ -161,7 +163,7 @@ TEST_F(Elements, SaysThatDataAreMissing) {
     EXPECT_STREQ(error.what(),
                  "criterion \"wanda_elements\" needs data that runs through the network, and there "
                  "is none: give --calibration DATA, for example --calibration cifar10:DIR; in a "
-                 "program, PruneOptions::measure");
+                 "program, PruneServices::measure");
   }
 }
 

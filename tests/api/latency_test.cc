@@ -77,10 +77,12 @@ ConfigList asking_for(double milliseconds) {
 
 Pruning pruned(MeasuredNetwork& net, Meter& meter, double milliseconds,
                LatencyTables* tables = nullptr) {
-  PruneOptions options;
-  options.latency.meter = &meter;
-  options.tables = tables;
-  return plan_pruning(net.graph, asking_for(milliseconds), options);
+  PruneRequest request;
+  PruneServices services;
+  services.meter = &meter;
+  services.tables = tables;
+  request.config = asking_for(milliseconds);
+  return plan_pruning(net.graph, request, services);
 }
 
 TEST(Subgraphs, BeginWithLayersAndHoldWhatFollows) {
@@ -153,10 +155,10 @@ TEST(LatencyBudget, IsMetByTheNetworkAsAWhole) {
 TEST(LatencyBudget, MayBeAShareOfTheDenseNetworksTime) {
   Residual net;
   Meter meter;
-  PruneOptions options;
-  options.latency.meter = &meter;
-  const Pruning pruning =
-      plan_pruning(net.graph, from_shorthand({.budget = "latency_ms=60%"}), options);
+  PruneRequest request = from_shorthand({.budget = "latency_ms=60%"});
+  PruneServices services;
+  services.meter = &meter;
+  const Pruning pruning = plan_pruning(net.graph, request, services);
   EXPECT_DOUBLE_EQ(pruning.latency->wanted, 0.6 * meter.whole(net.graph));
   EXPECT_TRUE(pruning.latency->holds(0.05));
 }
@@ -165,11 +167,13 @@ TEST(LatencyBudget, LessThanAThousandthIsForced) {
   const auto pruned_to = [](double share, bool force) {
     Residual net;
     Meter meter;
-    PruneOptions options;
-    options.latency.meter = &meter;
+    PruneRequest request;
+    PruneServices services;
+    services.meter = &meter;
     const std::string budget =
         "latency_ms=" + formatted("%.12g", 1e3 * share * meter.whole(net.graph));
-    return plan_pruning(net.graph, from_shorthand({.budget = budget, .force = force}), options);
+    request.config = from_shorthand({.budget = budget, .force = force});
+    return plan_pruning(net.graph, request, services);
   };
   EXPECT_THROW(pruned_to(1.0 / 1001, false), ConfigError);
   EXPECT_TRUE(pruned_to(1.0 / 999, false).latency.has_value());
@@ -180,9 +184,11 @@ TEST(LatencyBudget, HoldsBesideOtherAmounts) {
   const auto pruned_to = [](const std::string& budget) {
     Residual net;
     Meter meter;
-    PruneOptions options;
-    options.latency.meter = &meter;
-    return plan_pruning(net.graph, from_shorthand({.budget = budget, .force = true}), options);
+    PruneRequest request;
+    PruneServices services;
+    services.meter = &meter;
+    request.config = from_shorthand({.budget = budget, .force = true});
+    return plan_pruning(net.graph, request, services);
   };
   const Pruning by_time = pruned_to("latency_ms=60%");
   const Pruning slack = pruned_to("macs=95%,latency_ms=60%");
@@ -214,11 +220,12 @@ TEST(Rounding, FollowsTheStepsOfATableThatIsNamed) {
   const Facts facts = infer(net.graph, probe);
   measure_subgraphs({net.graph, probe, facts, analysis.coupling},
                     subgraphs_of(net.graph, facts, analysis.coupling), meter, tables);
-  PruneOptions options;
-  options.tables = &tables;
-  options.latency.table = "board.json";
-  const ConfigList config = from_shorthand({.ratio = 0.4, .target = "x86-avx512"});
-  const Pruning pruning = plan_pruning(net.graph, config, options);
+  PruneRequest request;
+  PruneServices services;
+  services.tables = &tables;
+  request.latency.table = "board.json";
+  request.config = from_shorthand({.ratio = 0.4, .target = "x86-avx512"});
+  const Pruning pruning = plan_pruning(net.graph, request, services);
   std::set<int64_t> kept;
   for (const GroupId g : pruning.analysis.coupling.groups.ids()) {
     kept.insert(pruning.allocation.masks.kept(g));
@@ -243,10 +250,11 @@ TEST(LatencyBudget, TakesFromWhatTheOutputsDoNotNeed) {
   for (const bool stem_matters : {true, false}) {
     Residual net;
     Meter meter;
-    PruneOptions options;
-    options.latency.meter = &meter;
+    PruneRequest request = from_shorthand({.budget = "latency_ms=60%"});
+    PruneServices services;
+    services.meter = &meter;
     int asked = 0;
-    options.r_squared = [&](const Graph& small) {
+    services.r_squared = [&](const Graph& small) {
       const auto [stem, inside] = widths_of(small);
       EXPECT_TRUE(stem == 16 || inside == 32) << "one group alone is narrow";
       ++asked;
@@ -257,8 +265,7 @@ TEST(LatencyBudget, TakesFromWhatTheOutputsDoNotNeed) {
       };
       return stem_matters ? importance(of_stem, of_inside) : importance(of_inside, of_stem);
     };
-    const Pruning pruning =
-        plan_pruning(net.graph, from_shorthand({.budget = "latency_ms=60%"}), options);
+    const Pruning pruning = plan_pruning(net.graph, request, services);
     EXPECT_EQ(asked, 19) << "the whole, and nine widths of two groups";
     EXPECT_LE(pruning.latency->measured, 1.05 * pruning.latency->wanted);
     GraphEditor small(net.graph, GraphEditor::Elements::kAll);
@@ -272,13 +279,13 @@ TEST(LatencyBudget, TakesFromWhatTheOutputsDoNotNeed) {
 TEST(Outputs, MeetABudgetOfMultiplyAddsToTheLastChannel) {
   for (const bool stem_matters : {true, false}) {
     Residual net;
-    PruneOptions options;
-    options.r_squared = [&](const Graph& small) {
+    PruneRequest request = from_shorthand({.scope = "outputs", .budget = "macs=60%"});
+    PruneServices services;
+    services.r_squared = [&](const Graph& small) {
       const auto [stem, inside] = widths_of(small);
       return stem_matters ? static_cast<double>(stem) / 16 : static_cast<double>(inside) / 32;
     };
-    const Pruning pruning = plan_pruning(
-        net.graph, from_shorthand({.scope = "outputs", .budget = "macs=60%"}), options);
+    const Pruning pruning = plan_pruning(net.graph, request, services);
     EXPECT_LE(pruning.small.macs, pruning.dense.macs * 6 / 10);
     // A channel of the block inside costs 64 · 9 · 16 twice.
     EXPECT_GT(pruning.small.macs, pruning.dense.macs * 6 / 10 - 2 * 64 * 9 * 32 - 64 * 27);
@@ -294,11 +301,12 @@ TEST(LatencyBudget, GoesByTheScoresWhereOutputsSayNothing) {
   Meter meter;
   const Pruning by_scores = pruned(net, meter, 0.6e3 * meter.whole(net.graph));
   Residual again;
-  PruneOptions options;
-  options.latency.meter = &meter;
-  options.r_squared = [](const Graph&) { return 0.0; };
-  const Pruning found =
-      plan_pruning(again.graph, asking_for(0.6e3 * meter.whole(net.graph)), options);
+  PruneRequest request;
+  PruneServices services;
+  services.meter = &meter;
+  services.r_squared = [](const Graph&) { return 0.0; };
+  request.config = asking_for(0.6e3 * meter.whole(net.graph));
+  const Pruning found = plan_pruning(again.graph, request, services);
   EXPECT_EQ(found.plan, by_scores.plan);
 }
 
@@ -333,11 +341,11 @@ TEST(LatencyBudget, SaysHowFarItGets) {
 TEST(Rounding, SaysWhatItCostAndBrought) {
   Residual net;
   Meter meter;
-  PruneOptions options;
-  options.latency.meter = &meter;
+  PruneRequest request = from_shorthand({.ratio = 0.4, .target = "x86-avx2"});
+  PruneServices services;
+  services.meter = &meter;
   // 6 of 16 and 13 of 32 would go; 16 of 16 and 24 of 32 stay.
-  const Pruning pruning =
-      plan_pruning(net.graph, from_shorthand({.ratio = 0.4, .target = "x86-avx2"}), options);
+  const Pruning pruning = plan_pruning(net.graph, request, services);
   ASSERT_TRUE(pruning.rounding);
   const RoundingOutcome& rounding = *pruning.rounding;
   EXPECT_EQ(rounding.target, Target::kX86Avx2);

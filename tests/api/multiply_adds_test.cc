@@ -25,9 +25,9 @@ MultiplyAdds of(const std::string& name) {
   write_file(folder / "m.onnx", fixture.model.SerializeAsString());
   const onnx_io::ModelFile file(folder / "m.onnx");
   Graph graph = onnx_io::to_graph(file);
-  PruneOptions options;
-  options.granularity = parse_granularity(fixture.granularity, fixture.name);
-  const Analysis analysis = analyse(graph, options);
+  PruneRequest request;
+  request.granularity = parse_granularity(fixture.granularity, fixture.name);
+  const Analysis analysis = analyse(graph, request);
   const CostModel cost(graph, analysis.facts, analysis.coupling);
   AxisMasks masks = AxisMasks::all_kept(analysis.coupling);
   masks.keep.back()[0] = 0;

@@ -25,11 +25,11 @@ class Scaled {
     write_file(folder_ / "m.onnx", fixture_.model.SerializeAsString());
     onnx_io::ModelFile file(folder_ / "m.onnx");
     graph = onnx_io::to_graph(file);
-    PruneOptions options;
-    options.granularity = parse_granularity(fixture_.granularity, name);
-    options.rescale = rescale;
-    if (exact) options.constants = Constants::kExact;
-    pruning = plan_pruning(graph, from_shorthand({.ratio = 0.5}), options);
+    PruneRequest request = from_shorthand({.ratio = 0.5});
+    request.granularity = parse_granularity(fixture_.granularity, name);
+    request.rescale = rescale;
+    if (exact) request.constants = Constants::kExact;
+    pruning = plan_pruning(graph, request);
     small = applied(pruning.plan);
   }
 

@@ -360,14 +360,16 @@ TEST(Structure, ABlockGoesAlthoughABranchReadsItsSum) {
   add_weight(model, "W0", "6x4");
   add_weight(model, "W1", "4x6");
   BranchedNetwork net(model);
-  PruneOptions options;
-  options.depth = DepthRequest{.count = 1};
-  options.influence = [](const Graph&, const std::vector<ResidualBlock>& blocks) {
+  PruneRequest request;
+  PruneServices services;
+  request.depth = DepthRequest{.count = 1};
+  services.influence = [](const Graph&, const std::vector<ResidualBlock>& blocks) {
     return std::vector<double>(blocks.size(), 0);
   };
   Shorthand keep_all;
   keep_all.ratio = 0;
-  const DepthPruning deep = plan_depth(net.graph, from_shorthand(keep_all), options);
+  request.config = from_shorthand(keep_all);
+  const DepthPruning deep = plan_depth(net.graph, request, services);
   ASSERT_EQ(deep.pruning.plan.blocks.size(), 1U);
   onnx_io::OnnxEditor editor(*net.file);
   replay(deep.pruning.plan, editor);

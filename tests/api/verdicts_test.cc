@@ -84,7 +84,7 @@ class Verdicts : public ::testing::Test {
     add_weight(model, "W2", "8x2");
     write_file(folder_ / "in.onnx", model.SerializeAsString());
     onnx_io::OnnxModel file(folder_ / "in.onnx");
-    return prune_model(file, from_shorthand({.ratio = 0.5}), {}, &first_);
+    return prune_model(file, from_shorthand({.ratio = 0.5}), {.engine = &first_});
   }
 
   TemporaryFolder folder_;
@@ -193,11 +193,11 @@ TEST(WithoutAProof, EveryFixtureIsWrittenAsAFileThatLoads) {
     } catch (const UnsupportedError&) {
       opens = false;
     }
-    PruneOptions options;
-    options.mixing = Mixing::kAll;
-    options.verify = false;
-    for (const std::string& spec : fixture.inputs) options.inputs.push_back(parse_input_spec(spec));
-    prune_model(model, from_shorthand({.ratio = 0.5}), options, engine.get());
+    PruneRequest request = from_shorthand({.ratio = 0.5});
+    request.mixing = Mixing::kAll;
+    request.verify = false;
+    for (const std::string& spec : fixture.inputs) request.inputs.push_back(parse_input_spec(spec));
+    prune_model(model, request, {.engine = engine.get()});
     model.write(folder / "small.onnx");
     onnx::ModelProto small;
     ASSERT_TRUE(small.ParseFromString(read_file(folder / "small.onnx")));

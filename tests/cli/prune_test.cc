@@ -85,7 +85,7 @@ TEST(CliPrune, CriteriaByDataAskForThem) {
   EXPECT_EQ(outcome.err,
             "parsimony: criterion \"taylor\" needs data that runs through the network, and there "
             "is none: give --calibration DATA, for example --calibration cifar10:DIR; in a "
-            "program, PruneOptions::measure\n");
+            "program, PruneServices::measure\n");
   EXPECT_EQ(place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --criterion movement").err,
             "parsimony: criterion \"movement\" is added up while a network trains: use it in a "
             "recipe's \"prune\", with `parsimony train` or `sweep`\n");

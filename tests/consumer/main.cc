@@ -12,8 +12,7 @@ namespace {
 double prune(const std::string& in, const std::string& out) {
   const parsimony::PruneResult result =
       parsimony::prune_file(in, out, {.criterion = "l1", .ratio = 0.5});
-  const parsimony::Pruning& pruning = result.pruning;
-  return static_cast<double>(pruning.small.params) / static_cast<double>(pruning.dense.params);
+  return static_cast<double>(result.small.params) / static_cast<double>(result.dense.params);
 }
 
 }  // namespace

@@ -21,10 +21,10 @@ std::string found_in(const Fixture& fixture) {
   write_file(folder / "model.onnx", fixture.model.SerializeAsString());
   const onnx_io::ModelFile file(folder / "model.onnx");
   Graph graph = onnx_io::to_graph(file);
-  PruneOptions options;
-  options.granularity = parse_granularity(fixture.granularity, fixture.name);
-  for (const std::string& spec : fixture.inputs) options.inputs.push_back(parse_input_spec(spec));
-  const Coupling coupling = analyse(graph, options).coupling;
+  PruneRequest request;
+  request.granularity = parse_granularity(fixture.granularity, fixture.name);
+  for (const std::string& spec : fixture.inputs) request.inputs.push_back(parse_input_spec(spec));
+  const Coupling coupling = analyse(graph, request).coupling;
   return text_of(graph, coupling);
 }
 

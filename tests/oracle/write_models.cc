@@ -126,13 +126,14 @@ void write_model(Set& set, const fs::path& path, const std::string& specs, const
                  double ratio) {
   onnx_io::ModelFile file(path.string());
   Graph graph = onnx_io::to_graph(file);
-  PruneOptions options;
+  PruneRequest request;
   std::istringstream in(specs.substr(0, specs.find('\t')));  // behind it: a distribution
-  for (std::string spec; in >> spec;) options.inputs.push_back(parse_input_spec(spec));
+  for (std::string spec; in >> spec;) request.inputs.push_back(parse_input_spec(spec));
   Shorthand shorthand;
   shorthand.ratio = ratio;
   shorthand.scope = scope;
-  Pruning pruning = plan_pruning(graph, from_shorthand(shorthand), options);
+  request.config = from_shorthand(shorthand);
+  Pruning pruning = plan_pruning(graph, request);
   pruning.plan.sha256 = file.sha256();
   onnx_io::OnnxEditor editor(file);
   apply_plan(pruning.plan, graph, pruning.analysis.probe, editor);

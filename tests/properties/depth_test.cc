@@ -31,7 +31,7 @@ TEST(RandomResidualNetworks, LoseBlocksAndChannelsInOnePlan) {
     const Plan& plan = found.pruning.plan;
     EXPECT_EQ(plan.empty(), false) << seed;
     const std::string small = bench.apply(plan);
-    EXPECT_EQ(misfit(small, bench.options(), true), "") << seed;
+    EXPECT_EQ(misfit(small, bench.request(), true), "") << seed;
 
     // The costs are those of the file; nothing that was removed is left in it.
     const Workbench after(small);

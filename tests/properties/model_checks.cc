@@ -64,9 +64,9 @@ std::string misfit(const Graph& graph, const Facts& facts, const std::string& wo
   return "";
 }
 
-std::string misfit(const std::string& bytes, const PruneOptions& options, bool libonnx) {
+std::string misfit(const std::string& bytes, const PruneRequest& request, bool libonnx) {
   try {
-    const Workbench bench(bytes, options);
+    const Workbench bench(bytes, request);
     if (std::string text = misfit(bench.graph(), bench.facts()); !text.empty()) return text;
   } catch (const Error& error) {
     return error.what();
@@ -99,7 +99,7 @@ std::string count_difference(const Workbench& bench, const AxisMasks& masks,
 std::string shape_difference(const Workbench& bench, const AxisMasks& masks,
                              const std::string& small, bool libonnx) {
   const auto predicted = predict_shapes(bench.facts(), bench.coupling(), masks);
-  const Workbench after(small, bench.options());
+  const Workbench after(small, bench.request());
   std::map<std::string, std::optional<Shape>> ours;
   for (const ValueId v : after.graph().values.ids()) {
     ours[after.graph().values[v].name] = after.facts().shapes[v];

@@ -17,16 +17,18 @@ std::string named(const Workbench& bench, const ChannelId& channel) {
   return group.id + " without channel " + std::to_string(channel.channel) + ": ";
 }
 
-ConfigList request(double ratio, const std::string& scope) {
+PruneRequest request_for(const Workbench& bench, double ratio, const std::string& scope) {
   Shorthand shorthand;
   shorthand.ratio = ratio;
   shorthand.scope = scope;
-  return from_shorthand(shorthand);
+  PruneRequest request = bench.request();
+  request.config = from_shorthand(shorthand);
+  return request;
 }
 
 Pruning prune_at(const Workbench& bench, double ratio, const std::string& scope) {
-  Workbench fresh(bench.bytes(), bench.options());
-  return plan_pruning(fresh.graph(), request(ratio, scope), bench.options());
+  Workbench fresh(bench.bytes(), bench.request());
+  return plan_pruning(fresh.graph(), request_for(bench, ratio, scope));
 }
 
 /// A group's members as text: for each channel that stays, its indices as they are numbered once
@@ -85,7 +87,7 @@ std::string pruning_nothing(const Workbench& bench, bool) {
 std::string prediction(const Workbench& bench, const AxisMasks& masks, bool libonnx) {
   const std::string small = bench.prune(masks);
   if (std::string text = shape_difference(bench, masks, small, libonnx); !text.empty()) return text;
-  return misfit(small, bench.options(), libonnx);
+  return misfit(small, bench.request(), libonnx);
 }
 
 std::string any_one_channel(const Workbench& bench, bool libonnx) {
@@ -113,7 +115,7 @@ std::string slicing_twice(const Workbench& bench, bool) {
     both.push_back({g, 2});
   }
   const AxisMasks masks = without(bench.coupling(), first);
-  const Workbench half(bench.prune(masks), bench.options());
+  const Workbench half(bench.prune(masks), bench.request());
   const AxisMasks union_masks = without(bench.coupling(), both);
   for (const ChannelId& channel : both) {
     if (union_masks.keeps(channel)) return kOtherGroups;  // the last of a dimension came back
@@ -161,7 +163,7 @@ std::string replayed(const Workbench& bench, bool) {
 std::string shuffled(const Workbench& bench, unsigned seed, bool libonnx) {
   CouplingOptions options;
   options.shuffle_seed = seed;
-  const Workbench other(bench.bytes(), bench.options(), options);
+  const Workbench other(bench.bytes(), bench.request(), options);
   const std::string failure = prediction(other, random_masks(other.coupling(), 0.5, seed), libonnx);
   if (!failure.empty()) return "order " + std::to_string(seed) + ": " + failure;
   return seed > 2 ? "" : any_one_channel(other, libonnx);

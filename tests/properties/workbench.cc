@@ -13,12 +13,12 @@
 namespace parsimony::test {
 namespace {
 
-PruneOptions options_of(const Fixture& fixture) {
-  PruneOptions options;
-  options.mixing = Mixing::kAll;
-  options.granularity = parse_granularity(fixture.granularity, fixture.name);
-  for (const std::string& spec : fixture.inputs) options.inputs.push_back(parse_input_spec(spec));
-  return options;
+PruneRequest request_of(const Fixture& fixture) {
+  PruneRequest request;
+  request.mixing = Mixing::kAll;
+  request.granularity = parse_granularity(fixture.granularity, fixture.name);
+  for (const std::string& spec : fixture.inputs) request.inputs.push_back(parse_input_spec(spec));
+  return request;
 }
 
 std::string write(const TemporaryFolder& folder, const std::string& bytes) {
@@ -29,23 +29,23 @@ std::string write(const TemporaryFolder& folder, const std::string& bytes) {
 
 }  // namespace
 
-Workbench::Workbench(std::string bytes, const PruneOptions& options)
+Workbench::Workbench(std::string bytes, const PruneRequest& request)
     : bytes_(std::move(bytes)),
-      options_(options),
+      request_(request),
       file_(write(folder_, bytes_)),
       graph_(onnx_io::to_graph(file_)),
-      analysis_(analyse(graph_, options)) {}
+      analysis_(analyse(graph_, request)) {}
 
-Workbench::Workbench(std::string bytes, const PruneOptions& options,
+Workbench::Workbench(std::string bytes, const PruneRequest& request,
                      const CouplingOptions& coupling)
-    : Workbench(std::move(bytes), options) {
+    : Workbench(std::move(bytes), request) {
   analysis_.coupling = couple(graph_, facts(), coupling);
 }
 
-Workbench::Workbench(const onnx::ModelProto& model, const PruneOptions& options)
-    : Workbench(model.SerializeAsString(), options) {}
+Workbench::Workbench(const onnx::ModelProto& model, const PruneRequest& request)
+    : Workbench(model.SerializeAsString(), request) {}
 
-Workbench::Workbench(const Fixture& fixture) : Workbench(fixture.model, options_of(fixture)) {}
+Workbench::Workbench(const Fixture& fixture) : Workbench(fixture.model, request_of(fixture)) {}
 
 Plan Workbench::plan(const AxisMasks& masks) const {
   PlanAttempt attempt = make_plan(graph_, facts(), coupling(), masks);
@@ -85,10 +85,11 @@ AxisMasks random_masks(const Coupling& coupling, double ratio, unsigned seed) {
 }
 
 DepthPruning plan_random_depth(const Graph& graph, unsigned seed, int blocks, double ratio) {
-  PruneOptions options;
-  options.mixing = Mixing::kAll;
-  options.depth = DepthRequest{.count = (blocks + 1) / 2};
-  options.influence = [seed](const Graph&, const std::vector<ResidualBlock>& found) {
+  PruneRequest request;
+  request.mixing = Mixing::kAll;
+  request.depth = DepthRequest{.count = (blocks + 1) / 2};
+  PruneServices services;
+  services.influence = [seed](const Graph&, const std::vector<ResidualBlock>& found) {
     std::mt19937 random(seed);
     std::vector<double> influences;
     for (size_t b = 0; b < found.size(); ++b) influences.push_back(static_cast<double>(random()));
@@ -96,7 +97,8 @@ DepthPruning plan_random_depth(const Graph& graph, unsigned seed, int blocks, do
   };
   Shorthand shorthand;
   shorthand.ratio = ratio;
-  return plan_depth(graph, from_shorthand(shorthand), options);
+  request.config = from_shorthand(shorthand);
+  return plan_depth(graph, request, services);
 }
 
 bool removes(const AxisMasks& masks) {

@@ -17,14 +17,14 @@ namespace parsimony::test {
 class Workbench {
  public:
   /// `bytes` is a model file.
-  explicit Workbench(std::string bytes, const PruneOptions& options = {});
+  explicit Workbench(std::string bytes, const PruneRequest& request = {});
   /// Coupled in an order of its own.
-  Workbench(std::string bytes, const PruneOptions& options, const CouplingOptions& coupling);
-  explicit Workbench(const onnx::ModelProto& model, const PruneOptions& options = {});
+  Workbench(std::string bytes, const PruneRequest& request, const CouplingOptions& coupling);
+  explicit Workbench(const onnx::ModelProto& model, const PruneRequest& request = {});
   explicit Workbench(const Fixture& fixture);
 
   const std::string& bytes() const { return bytes_; }
-  const PruneOptions& options() const { return options_; }
+  const PruneRequest& request() const { return request_; }
   Graph& graph() { return graph_; }
   const Graph& graph() const { return graph_; }
   const Facts& facts() const { return analysis_.facts; }
@@ -39,7 +39,7 @@ class Workbench {
  private:
   TemporaryFolder folder_;
   std::string bytes_;
-  PruneOptions options_;
+  PruneRequest request_;
   onnx_io::ModelFile file_;
   Graph graph_;
   Analysis analysis_;
@@ -61,7 +61,7 @@ bool removes(const AxisMasks& masks);
 /// `libonnx`. Empty: everything fits.
 std::string misfit(const Graph& graph, const Facts& facts,
                    const std::string& words = "does not fit");
-std::string misfit(const std::string& bytes, const PruneOptions& options, bool libonnx);
+std::string misfit(const std::string& bytes, const PruneRequest& request, bool libonnx);
 
 /// Predicted shapes and parameters against those of the file that was made; empty if they agree.
 std::string shape_difference(const Workbench& bench, const AxisMasks& masks,

@@ -129,7 +129,7 @@ TEST_P(Measured, AsksForData) {
         error.what(),
         "criterion \"" + std::string(GetParam().criterion) +
             "\" needs data that runs through the network, and there is none: give --calibration "
-            "DATA, for example --calibration cifar10:DIR; in a program, PruneOptions::measure");
+            "DATA, for example --calibration cifar10:DIR; in a program, PruneServices::measure");
   }
 }
 

@@ -216,7 +216,7 @@ TEST(PruneMatrix, WantsMomentsThatFit) {
   EXPECT_EQ(error_of(net, "sparsegpt", nullptr),
             "criterion \"sparsegpt\" needs data that runs through the network, and there is none: "
             "give --calibration DATA, for example --calibration cifar10:DIR; in a program, "
-            "PruneOptions::measure");
+            "PruneServices::measure");
   net.moments(Eigen::MatrixXd::Identity(3, 3));
   EXPECT_EQ(error_of(net, "sparsegpt", &net.statistics),
             "tensor \"w\": its layer's input moments are [3, 3], wanted [4, 4]");

@@ -4,7 +4,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "parsimony/api/prune_model.h"
 #include "parsimony/graph/infer.h"
+#include "parsimony/onnx_io/model.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
 #include "parsimony/report/explain.h"
@@ -141,6 +143,18 @@ TEST(PruneReport, LayersAreTheNodesWhoseMatricesMakeTheChannels) {
   ASSERT_EQ(found.size(), net.coupling.groups.size());
   EXPECT_EQ(found[0].kept, found[0].size);
   EXPECT_NE(std::find(found[0].layers.begin(), found[0].layers.end(), "a"), found[0].layers.end());
+}
+
+TEST(PruneReport, IsAViewOfAResult) {
+  const Network net;
+  onnx_io::OnnxModel model(net.file.path());
+  const PruneResult result = prune_model(model, from_shorthand({.ratio = 0.5}));
+  const PruneReport report = report_of(result);
+  EXPECT_EQ(report.before.params, result.dense.params);
+  EXPECT_LT(report.after.params, report.before.params);
+  EXPECT_EQ(report.groups.size(), result.analysis.coupling.groups.size());
+  EXPECT_EQ(report.proof.not_run, "there is no engine to run it");
+  EXPECT_NE(to_text(report).find("parameters"), std::string::npos);
 }
 
 }  // namespace

@@ -61,11 +61,12 @@ ElementMask rows(const Graph& graph, const std::string& tensor, const std::vecto
 }
 
 Pruning sped_up(Network& network, std::vector<ElementMask> masks) {
-  PruneOptions options;
-  options.constants = Constants::kExact;
-  options.masks = std::move(masks);
-  options.observe = torch_io::observe;
-  return plan_pruning(network.graph, {}, options);
+  PruneRequest request;
+  PruneServices services;
+  request.constants = Constants::kExact;
+  request.masks = std::move(masks);
+  services.observe = torch_io::observe;
+  return plan_pruning(network.graph, request, services);
 }
 
 bool is_equal(const Network& network, const Pruning& pruning, const Plan& plan) {
@@ -130,10 +131,10 @@ TEST(Constants, ThatAreZeroNeedNoFolds) {
       "net (float[1,3,8,8] x) => (float[1,4,8,8] y)\n"
       "{ a = Conv<pads=[1,1,1,1]>(x, W1)\n r = Relu(a)\n y = Conv<pads=[1,1,1,1]>(r, W2) }",
       {{"W1", "8x3x3x3"}, {"W2", "4x8x3x3"}});
-  PruneOptions options;
-  options.constants = Constants::kExact;
-  options.masks = {rows(network.graph, "W1", {0, 7})};
-  const Pruning pruning = plan_pruning(network.graph, {}, options);  // nothing is run
+  PruneRequest request;
+  request.constants = Constants::kExact;
+  request.masks = {rows(network.graph, "W1", {0, 7})};
+  const Pruning pruning = plan_pruning(network.graph, request);  // nothing is run
   EXPECT_EQ(kept(pruning, 0), 6);
   EXPECT_TRUE(pruning.plan.updates.empty());
   EXPECT_TRUE(is_equal(network, pruning, pruning.plan));
@@ -257,14 +258,16 @@ TEST(Constants, AreSafeForEveryOperator) {
   for (const Fixture& fixture : all_fixtures()) {
     SCOPED_TRACE(fixture.name);
     Network network(fixture.model);
-    PruneOptions options;
-    for (const std::string& spec : fixture.inputs) options.inputs.push_back(parse_input_spec(spec));
-    options.constants = Constants::kExact;
-    options.observe = torch_io::observe;
+    PruneRequest request;
+    PruneServices services;
+    for (const std::string& spec : fixture.inputs) request.inputs.push_back(parse_input_spec(spec));
+    request.constants = Constants::kExact;
+    services.observe = torch_io::observe;
     ConfigList config = from_shorthand({.criterion = "l1", .ratio = 0.5});
     Pruning pruning;
     try {
-      pruning = plan_pruning(network.graph, config, options);
+      request.config = config;
+      pruning = plan_pruning(network.graph, request, services);
       if (pruning.plan.empty()) continue;
       if (!is_finite(network, pruning)) {
         ++infinite;

@@ -32,14 +32,16 @@ struct BlockNetwork {
   }
 
   DepthPruning plan(int count, double ratio) const {
-    PruneOptions options;
-    options.depth = DepthRequest{.count = count};
-    options.influence = [](const Graph&, const std::vector<ResidualBlock>& found) {
+    PruneRequest request;
+    PruneServices services;
+    request.depth = DepthRequest{.count = count};
+    services.influence = [](const Graph&, const std::vector<ResidualBlock>& found) {
       return std::vector<double>(found.size(), 0.5);
     };
     Shorthand shorthand;
     shorthand.ratio = ratio;
-    return plan_depth(graph, from_shorthand(shorthand), options);
+    request.config = from_shorthand(shorthand);
+    return plan_depth(graph, request, services);
   }
 
   /// Of the outputs of the masked original and of the edited file.

@@ -25,11 +25,11 @@ namespace {
 class Bench {
  public:
   explicit Bench(const Fixture& fixture)
-      : options_(options_of(fixture)),
+      : request_(request_of(fixture)),
         file_(written(folder_, fixture)),
         graph_(onnx_io::to_graph(file_)),
         plain_(onnx_io::to_graph(file_)),
-        analysis_(analyse(graph_, options_)) {}
+        analysis_(analyse(graph_, request_)) {}
 
   const Graph& plain() const { return plain_; }
   const Coupling& coupling() const { return analysis_.coupling; }
@@ -94,13 +94,13 @@ class Bench {
     return "";
   }
 
-  static PruneOptions options_of(const Fixture& fixture) {
-    PruneOptions options;
-    options.granularity = parse_granularity(fixture.granularity, fixture.name);
+  static PruneRequest request_of(const Fixture& fixture) {
+    PruneRequest request;
+    request.granularity = parse_granularity(fixture.granularity, fixture.name);
     for (const std::string& spec : fixture.inputs) {
-      options.inputs.push_back(parse_input_spec(spec));
+      request.inputs.push_back(parse_input_spec(spec));
     }
-    return options;
+    return request;
   }
 
   static std::string written(const TemporaryFolder& folder, const Fixture& fixture) {
@@ -110,7 +110,7 @@ class Bench {
   }
 
   TemporaryFolder folder_;
-  PruneOptions options_;
+  PruneRequest request_;
   onnx_io::ModelFile file_;
   Graph graph_;
   Graph plain_;

@@ -63,11 +63,10 @@ Plan prune_file_to(const std::string& from, const std::string& to,
                    InterfaceOptions interface = {}) {
   ScriptFile file(from);
   torch_io::ScriptGraph& script = file.read({});
-  PruneOptions options;
-  options.inputs = file.inputs();
-  options.interface = std::move(interface);
-  Plan plan =
-      plan_pruning(script.graph, from_shorthand({.criterion = "l1", .ratio = 0.5}), options).plan;
+  PruneRequest request = from_shorthand({.criterion = "l1", .ratio = 0.5});
+  request.inputs = file.inputs();
+  request.interface = std::move(interface);
+  Plan plan = plan_pruning(script.graph, request).plan;
   apply_plan(plan, script.graph, choose_probe(script.graph, file.inputs()), file.editor());
   file.write(to);
   return plan;
@@ -122,10 +121,9 @@ TEST_P(ExportedProgram, WhatIsWrittenIsTheSmallNetwork) {
   const TemporaryFolder folder;
   ScriptFile file(path());
   torch_io::ScriptGraph& script = file.read({});
-  PruneOptions options;
-  options.inputs = file.inputs();
-  const Pruning pruning =
-      plan_pruning(script.graph, from_shorthand({.criterion = "l1", .ratio = 0.5}), options);
+  PruneRequest request = from_shorthand({.criterion = "l1", .ratio = 0.5});
+  request.inputs = file.inputs();
+  const Pruning pruning = plan_pruning(script.graph, request);
   ASSERT_FALSE(pruning.plan.groups.empty());
   apply_plan(pruning.plan, script.graph, pruning.analysis.probe, file.editor());
   const auto inputs = as_values(random_inputs(file.inputs()));
@@ -227,10 +225,11 @@ TEST(Exported, PartsOfOtherSizesAreNamed) {
   const TemporaryFolder folder;
   ScriptFile file(kFolder + "tiny_image.2.6.pt2");
   torch_io::ScriptGraph& script = file.read({});
-  PruneOptions options;
-  options.inputs = file.inputs();
+  PruneRequest request;
+  request.inputs = file.inputs();
   ConfigList config = from_shorthand({.criterion = "l1", .ratio = 0.5, .exclude = {"conv2"}});
-  Pruning pruning = plan_pruning(script.graph, config, options);
+  request.config = config;
+  Pruning pruning = plan_pruning(script.graph, request);
   apply_plan(pruning.plan, script.graph, pruning.analysis.probe, file.editor());
   const auto inputs = as_values(random_inputs(file.inputs()));
   const auto wanted = run(file.small(), inputs);

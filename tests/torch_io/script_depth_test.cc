@@ -45,14 +45,16 @@ struct Shortened {
   Shortened(const Module& module, int count, double ratio) {
     const std::vector<c10::IValue> inputs = {at::randn({2, 3, 6, 6})};
     torch_io::ScriptGraph script = torch_io::read_script(module, specs_of(inputs));
-    PruneOptions options;
-    options.depth = DepthRequest{.count = count};
-    options.influence = [](const Graph&, const std::vector<ResidualBlock>& found) {
+    PruneRequest request;
+    PruneServices services;
+    request.depth = DepthRequest{.count = count};
+    services.influence = [](const Graph&, const std::vector<ResidualBlock>& found) {
       return std::vector<double>(found.size(), 0.5);
     };
     Shorthand shorthand;
     shorthand.ratio = ratio;
-    plan = plan_depth(script.graph, from_shorthand(shorthand), options).pruning.plan;
+    request.config = from_shorthand(shorthand);
+    plan = plan_depth(script.graph, request, services).pruning.plan;
     const auto wanted = torch_io::masked_run(script.graph, plan)({inputs[0].toTensor()});
     torch_io::ScriptEditor editor(script);
     apply_plan(plan, script.graph, choose_probe(script.graph, specs_of(inputs)), editor);

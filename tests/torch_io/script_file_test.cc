@@ -42,11 +42,9 @@ std::string refusal(const std::string& path) {
 }
 
 Plan plan_of(torch_io::ScriptFile& file, const std::vector<InputSpec>& specs) {
-  PruneOptions options;
-  options.inputs = specs;
-  return plan_pruning(file.read(specs).graph, from_shorthand({.criterion = "l1", .ratio = 0.5}),
-                      options)
-      .plan;
+  PruneRequest request = from_shorthand({.criterion = "l1", .ratio = 0.5});
+  request.inputs = specs;
+  return plan_pruning(file.read(specs).graph, request).plan;
 }
 
 void replay_on(const Plan& plan, const std::string& from, const std::string& to,
@@ -110,13 +108,12 @@ torch::jit::Module net_of_views(const at::Tensor& up, const at::Tensor& down) {
 void expect_proven(const std::string& path) {
   torch_io::ScriptModel model(path, {{{4, 6}, {}}});
   torch_io::TorchEngine engine;
-  PruneOptions options;
-  options.inputs = {{{4, 6}, {}}};
-  options.require_proof = true;
-  const PruneResult result =
-      prune_model(model, from_shorthand({.criterion = "l1", .ratio = 0.5}), options, &engine);
+  PruneRequest request = from_shorthand({.criterion = "l1", .ratio = 0.5});
+  request.inputs = {{{4, 6}, {}}};
+  request.require_proof = true;
+  const PruneResult result = prune_model(model, request, {.engine = &engine});
   EXPECT_TRUE(result.proof.holds());
-  EXPECT_EQ(result.pruning.plan.groups.size(), 3);
+  EXPECT_EQ(result.plan.groups.size(), 3);
 }
 
 TEST(ScriptFile, ViewsOfOneMemoryAreProven) {
@@ -286,10 +283,9 @@ struct Summary {
 };
 
 Summary summary_of(Graph& graph, const std::vector<InputSpec>& specs) {
-  PruneOptions options;
-  options.inputs = specs;
-  const Pruning pruning =
-      plan_pruning(graph, from_shorthand({.criterion = "l1", .ratio = 0.5}), options);
+  PruneRequest request = from_shorthand({.criterion = "l1", .ratio = 0.5});
+  request.inputs = specs;
+  const Pruning pruning = plan_pruning(graph, request);
   Summary summary{{}, pruning.dense.params, pruning.dense.macs};
   for (const Group& group : pruning.analysis.coupling.groups) summary.groups.push_back(group.size);
   return summary;

@@ -47,7 +47,7 @@ torch::jit::Module traced(Net& net, const Tensor& x) {
 }
 
 /// Pruned to half, with `groups` groups, and exact.
-Pruned expect_exact(Net& net, const Tensor& x, size_t groups, const PruneRequest& request = {}) {
+Pruned expect_exact(Net& net, const Tensor& x, size_t groups, const ScriptRequest& request = {}) {
   Pruned pruned = prune(traced(net, x), {x}, request);
   EXPECT_EQ(pruned.pruning.plan.groups.size(), groups) << pruned.dump;
   EXPECT_LE(pruned.difference, 1e-4) << pruned.dump;

@@ -32,12 +32,11 @@ def forward(self, x):
 )",
                {{"wq", random({6, 12})}, {"wk", random({6, 12})}, {"wo", random({5, 4})}});
   const std::vector<c10::IValue> inputs = {random({2, 5, 6})};
-  PruneOptions options;
-  options.inputs = specs_of(inputs);
-  options.rescale = rescale;
-  torch_io::ScriptGraph script = torch_io::read_script(reloaded(module), options.inputs);
-  const Pruning pruning =
-      plan_pruning(script.graph, from_shorthand({.criterion = "l1", .ratio = 0.5}), options);
+  PruneRequest request = from_shorthand({.criterion = "l1", .ratio = 0.5});
+  request.inputs = specs_of(inputs);
+  request.rescale = rescale;
+  torch_io::ScriptGraph script = torch_io::read_script(reloaded(module), request.inputs);
+  const Pruning pruning = plan_pruning(script.graph, request);
   const auto wanted = torch_io::masked_run(script.graph, pruning.plan)({inputs[0].toTensor()});
   torch_io::ScriptEditor editor(script);
   apply_plan(pruning.plan, script.graph, pruning.analysis.probe, editor);

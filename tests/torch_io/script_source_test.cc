@@ -39,7 +39,7 @@ std::vector<std::pair<std::string, Tensor>> two_layers_and(std::initializer_list
 }
 
 Pruned expect_exact(const Module& module, const std::vector<c10::IValue>& inputs, size_t groups,
-                    const PruneRequest& request = {}) {
+                    const ScriptRequest& request = {}) {
   Pruned pruned = prune(module, inputs, request);
   EXPECT_EQ(pruned.pruning.plan.groups.size(), groups) << pruned.dump;
   EXPECT_LE(pruned.difference, 1e-4) << pruned.dump;
@@ -169,10 +169,9 @@ def forward(self, batch: Dict[str, Tensor], pair: Tuple[Tensor, float], more: Li
       {{4, 6}, {}}, {{4, 1}, {}}, {{4, 6}, {}}, parse_input_spec(":float32=0.5"),
       {{4, 6}, {}}, {{1, 6}, {}}, {{4, 6}, {}}, parse_input_spec(":int64=3")};
   torch_io::ScriptGraph script = torch_io::read_script(net, specs);
-  PruneOptions options;
-  options.inputs = specs;
-  const Plan plan =
-      plan_pruning(script.graph, from_shorthand({.criterion = "l1", .ratio = 0.5}), options).plan;
+  PruneRequest request = from_shorthand({.criterion = "l1", .ratio = 0.5});
+  request.inputs = specs;
+  const Plan plan = plan_pruning(script.graph, request).plan;
   EXPECT_EQ(plan.groups.size(), 1U);
   std::vector<Tensor> inputs;
   for (const InputSpec& spec : specs) {

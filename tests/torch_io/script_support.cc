@@ -127,18 +127,17 @@ std::optional<double> misread(const torch_io::ScriptGraph& script, const jit::Mo
 }  // namespace
 
 Pruned prune(const jit::Module& module, const std::vector<c10::IValue>& inputs,
-             const PruneRequest& request) {
+             const ScriptRequest& request) {
   const std::vector<InputSpec> specs = specs_of(inputs);
   Pruned result;
   jit::Module original = reloaded(module);
   torch_io::ScriptGraph script = torch_io::read_script(original, specs);
   result.misread = misread(script, original, inputs);
-  PruneOptions options;
-  options.inputs = specs;
-  options.mixing = request.exact_only ? Mixing::kExact : Mixing::kAll;
-  options.granularity = request.granularity;
-  const ConfigList config = from_shorthand({.criterion = "l1", .ratio = request.ratio});
-  result.pruning = plan_pruning(script.graph, config, options);
+  PruneRequest half = from_shorthand({.criterion = "l1", .ratio = request.ratio});
+  half.inputs = specs;
+  half.mixing = request.exact_only ? Mixing::kExact : Mixing::kAll;
+  half.granularity = request.granularity;
+  result.pruning = plan_pruning(script.graph, half);
   const Analysis& analysis = result.pruning.analysis;
   result.dump = dump(script.graph, &analysis.facts);
   torch_io::ScriptEditor editor(script);

@@ -36,7 +36,7 @@ struct Pruned {
   std::string dump;  ///< of the original's graph
 };
 
-struct PruneRequest {
+struct ScriptRequest {
   double ratio = 0.5;
   bool exact_only = true;
   Granularity granularity = Granularity::kChannel;
@@ -44,7 +44,7 @@ struct PruneRequest {
 
 /// Prunes by magnitude and runs both on `inputs`.
 Pruned prune(const torch::jit::Module& module, const std::vector<c10::IValue>& inputs,
-             const PruneRequest& request = {});
+             const ScriptRequest& request = {});
 
 /// Sets to zero what the plan removes, in the module's own tensors.
 void mask(const torch_io::ScriptGraph& script, const Plan& plan);

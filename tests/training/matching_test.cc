@@ -209,12 +209,12 @@ TEST(MatchingOutputs, BringsADetectorWithTwoInputsBack) {
   settings.steps = {RecoveryMethod::kOutputs};
   settings.outputs = {.epochs = 60, .lr = 1e-2};
   std::vector<double> judged;  // the loss, before and after every epoch
-  settings.say = [&](const std::string& line) {
+  const auto say = [&](const std::string& line) {
     constexpr std::string_view kBefore = "batches that only judge ";
     const size_t at = line.find(kBefore);
     if (at != line.npos) judged.push_back(std::stod(line.substr(at + kBefore.size())));
   };
-  const Recovered result = recover(net.graph(), net.pruning.plan, data, settings);
+  const Recovered result = recover(net.graph(), net.pruning.plan, data, settings, say);
   const RecoveryStep& step = result.report.steps.front();
   ASSERT_EQ(judged.size(), 61U);
   EXPECT_LT(std::ranges::min(judged), 0.4 * judged.front());
@@ -479,11 +479,16 @@ const char* const kCell = R"(
       y = Gemm<transB=1>(t, W3, B3)
     })";
 
+PruneRequest with_states() {
+  PruneRequest request = from_shorthand({.criterion = "l1", .ratio = 0.25});
+  request.interface.states = {"auto"};
+  return request;
+}
+
 struct Cell {
   TextModel model{
       kCell, {{"W1", "8x3"}, {"B1", "8"}, {"W2", "8x8"}, {"B2", "8"}, {"W3", "2x8"}, {"B3", "2"}}};
-  Pruning pruning = plan_pruning(model.graph(), from_shorthand({.criterion = "l1", .ratio = 0.25}),
-                                 {.interface = {.states = {"auto"}, .free = {}}});
+  Pruning pruning = plan_pruning(model.graph(), with_states());
   const std::vector<FedBack> states = {{1, model.graph().find("t"), "t"}};
 
   const Graph& graph() const { return model.graph(); }

@@ -100,11 +100,11 @@ TEST_P(Nets, TrainingMovesTheStatisticsAndEvaluationDoesNot) {
 TEST_P(Nets, ACutIsProvenAndSmaller) {
   train(*net_, 3);
   const int64_t size = size_of(*net_);
-  const PruneOutcome cut = net_->prune(example(), kHalf, {});
+  const PruneResult cut = net_->prune(example(), kHalf, {});
   EXPECT_TRUE(cut.proof.ran());
   EXPECT_TRUE(cut.proof.holds());
-  EXPECT_EQ(cut.before.params, size);
-  EXPECT_EQ(cut.after.params, size_of(*net_));
+  EXPECT_EQ(cut.dense.params, size);
+  EXPECT_EQ(cut.small.params, size_of(*net_));
   EXPECT_LT(size_of(*net_), size * 6 / 10);
 }
 
@@ -305,7 +305,7 @@ TEST(OnnxNet, NormsForTrainingSurviveACut) {
   net->train(true);
   net->forward(at::randn({8, 2, 6, 6}));
   net->train(false);
-  const PruneOutcome cut = net->prune(x, kHalf, {});
+  const PruneResult cut = net->prune(x, kHalf, {});
   EXPECT_TRUE(cut.proof.holds());
   EXPECT_EQ(named(net->parameters(), "W").size(0), 2);
   const at::Tensor before = answers(*net, x);
@@ -380,8 +380,8 @@ TEST(OnnxNet, OpenSidesTakeTheExamples) {
       })",
                    {{"W1", "8x3x3x3"}, {"W2", "10x8x1x1"}});
   const auto net = file_net(folder / "net.onnx")();
-  const PruneOutcome cut = net->prune(at::zeros({1, 3, 12, 12}), kHalf, {});
-  EXPECT_EQ(cut.before.macs, 10 * 10 * (8 * 3 * 9 + 10 * 8));
+  const PruneResult cut = net->prune(at::zeros({1, 3, 12, 12}), kHalf, {});
+  EXPECT_EQ(cut.dense.macs, 10 * 10 * (8 * 3 * 9 + 10 * 8));
   EXPECT_EQ(cut.plan.inputs, std::vector<std::string>{"1x3x12x12:float32"});
 }
 

@@ -98,7 +98,9 @@ TEST(Annealing, KeepsTheNumberOfChannelsAndNeverEndsWorseThanItBegan) {
   recipe.prune->search_samples = 128;
   TheRun run(make, small_data(), recipe, untimed());
   while (!run.is_warm()) run.step();
-  RatioSearch search(run.net(), example(), *recipe.prune, {.seed = 7});
+  PruneRequest request;
+  request.seed = 7;
+  RatioSearch search(run.net(), example(), *recipe.prune, request);
   const auto loss = [&](Net& trial) {
     const TrainContext place{small_data(), c10::kCPU};
     return loss_on(trial, place, recipe.train, 128);
@@ -108,7 +110,8 @@ TEST(Annealing, KeepsTheNumberOfChannelsAndNeverEndsWorseThanItBegan) {
   EXPECT_LE(search.state().best_energy, first);
   const std::unique_ptr<Net> net = make();
   copy_values(run.net(), *net);
-  const PruneOutcome cut = net->prune(example(), search.best(), {.seed = 7});
+  request.config = search.best();
+  const PruneResult cut = net->prune(example(), request);
   int removed = 0;
   for (const PlanGroup& group : cut.plan.groups) removed += group.size - group.kept;
   EXPECT_EQ(removed, 10);  // half of 8 and 12
@@ -203,10 +206,10 @@ TEST(Movement, DecidesTheCutOfARun) {
 
 TEST(Movement, NeedsATraining) {
   const std::unique_ptr<Net> net = test::live_small_net()();
-  PruneOptions options;
-  options.measure = [](auto&&...) { return Statistics(); };
+  PruneServices services;
+  services.measure = [](auto&&...) { return Statistics(); };
   try {
-    net->prune(example(), from_shorthand({.criterion = "movement", .ratio = 0.5}), options);
+    net->prune(example(), from_shorthand({.criterion = "movement", .ratio = 0.5}), services);
     FAIL();
   } catch (const ConfigError& error) {
     EXPECT_STREQ(error.what(),

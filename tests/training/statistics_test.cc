@@ -344,11 +344,11 @@ TEST_P(CutByData, EveryKindOfNetwork) {
   const TemporaryFolder folder;
   const auto net = small_net(GetParam(), folder)();
   const int64_t before = size_of(*net);
-  PruneOptions options;
-  options.measure = training::measurement(training::batches_of(small_data(), 64));
+  PruneServices services;
+  services.measure = training::measurement(training::batches_of(small_data(), 64));
   for (const char* criterion : {"taylor", "wanda", "fisher"}) {
-    const training::PruneOutcome cut =
-        net->prune(example(), from_shorthand({.criterion = criterion, .ratio = 0.3}), options);
+    const PruneResult cut =
+        net->prune(example(), from_shorthand({.criterion = criterion, .ratio = 0.3}), services);
     EXPECT_FALSE(cut.plan.empty()) << criterion;
     EXPECT_TRUE(cut.proof.holds()) << criterion;
   }

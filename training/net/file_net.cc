@@ -5,10 +5,8 @@
 #include <exception>
 #include <utility>
 
-#include "parsimony/api/prune_model.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
-#include "parsimony/engines/timing.h"
 #include "parsimony/torch_io/network.h"
 #include "parsimony/training/errors.h"
 #include "parsimony/training/net/file_net_impl.h"
@@ -34,21 +32,15 @@ void blame_batch(const std::string& path, const at::Tensor& x, const std::string
   throw errors::fixed_batch(path, x.size(0), why);
 }
 
-PruneOutcome carry_out(EditableModel& model, std::vector<InputSpec> inputs,
-                       const ConfigList& config, const PruneOptions& options) {
-  const double begin = machine::steady_seconds();
-  PruneOptions own = options;
+PruneResult carry_out(EditableModel& model, std::vector<InputSpec> inputs,
+                      const PruneRequest& request, const PruneServices& services) {
+  PruneRequest own = request;
   own.inputs = std::move(inputs);
   own.require_numbers = true;
   torch_io::TorchEngine engine;
-  PruneResult result = prune_model(model, config, own, &engine);
-  Pruning& pruning = result.pruning;
-  return {std::move(pruning.plan),
-          pruning.dense,
-          pruning.small,
-          std::move(result.proof),
-          std::move(pruning.notes),
-          machine::steady_seconds() - begin};
+  PruneServices served = services;
+  served.engine = &engine;
+  return prune_model(model, own, served);
 }
 
 Plan shapes_of(const Plan& plan) {

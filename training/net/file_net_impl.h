@@ -20,10 +20,10 @@ std::unique_ptr<Net> script_net(const std::string& path);
 void blame_batch(const std::string& path, const at::Tensor& x, const std::string& why,
                  const std::function<void(const at::Tensor&)>& run);
 
-/// Arguments and result of a pruning. @throws VerificationError naming the group, ConfigError,
+/// A pruning on libtorch. @throws VerificationError naming the group, ConfigError,
 /// ModelError, UnsupportedError
-PruneOutcome carry_out(EditableModel& model, std::vector<InputSpec> inputs,
-                       const ConfigList& config, const PruneOptions& options);
+PruneResult carry_out(EditableModel& model, std::vector<InputSpec> inputs,
+                      const PruneRequest& request, const PruneServices& services);
 
 /// The plan without value changes: values are filled in afterwards.
 Plan shapes_of(const Plan& plan);

@@ -28,8 +28,8 @@ class GraphNet final : public Net {
     return parameter_groups(graph, {}, granularity, parameters());
   }
 
-  PruneOutcome prune(const at::Tensor& /*example*/, const ConfigList& /*config*/,
-                     const PruneOptions& /*options*/) override {
+  PruneResult prune(const at::Tensor& /*example*/, const PruneRequest& /*request*/,
+                    const PruneServices& /*services*/) override {
     throw only_trained("pruned");
   }
   void restore(const Plan& /*plan*/) override { throw only_trained("pruned"); }

@@ -5,7 +5,6 @@
 #include <sstream>
 
 #include "parsimony/base/files.h"
-#include "parsimony/engines/timing.h"
 #include "parsimony/torch_io/guards.h"
 #include "parsimony/torch_io/mirror.h"
 #include "parsimony/torch_io/prune.h"
@@ -53,18 +52,10 @@ class LiveNet final : public Net {
     return parameter_groups(script.graph, specs, granularity, parameters());
   }
 
-  PruneOutcome prune(const at::Tensor& example, const ConfigList& config,
-                     const PruneOptions& options) override {
-    const double begin = machine::steady_seconds();
+  PruneResult prune(const at::Tensor& example, const PruneRequest& request,
+                    const PruneServices& services) override {
     place(*this, c10::kCPU, false);
-    Pruned pruned =
-        parsimony::prune(*live_.module, all_forward(), {example.cpu()}, config, options);
-    return {std::move(pruned.plan),
-            pruned.dense,
-            pruned.small,
-            std::move(pruned.proof),
-            std::move(pruned.notes),
-            machine::steady_seconds() - begin};
+    return parsimony::prune(*live_.module, all_forward(), {example.cpu()}, request, services);
   }
 
   void restore(const Plan& plan) override { parsimony::restore(*live_.module, plan); }

@@ -8,25 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/api/prune.h"
-#include "parsimony/configs/config.h"
-#include "parsimony/masks/cost.h"
+#include "parsimony/api/prune_model.h"
 #include "parsimony/speedup/plan.h"
-#include "parsimony/speedup/proof.h"
 #include "parsimony/torch_io/optimizer.h"
 #include "parsimony/training/net/parameter_groups.h"
 
 namespace parsimony::training {
-
-/// The result of one pruning.
-struct PruneOutcome {
-  Plan plan;
-  Cost before;  ///< MACs of one sample
-  Cost after;
-  Proof proof;
-  std::vector<std::string> notes;
-  double seconds = 0;
-};
 
 class Net {
  public:
@@ -46,9 +33,12 @@ class Net {
                                              Granularity granularity) = 0;
 
   /// Removes channels; parameters may be other tensors afterwards, on the CPU. `example`, [1, …],
-  /// gives the input's shape, overriding `options.inputs`. @throws as parsimony::prune does
-  virtual PruneOutcome prune(const at::Tensor& example, const ConfigList& config,
-                             const PruneOptions& options) = 0;
+  /// gives the input's shape, overriding `request.inputs`. @throws as parsimony::prune does
+  virtual PruneResult prune(const at::Tensor& example, const PruneRequest& request,
+                            const PruneServices& services) = 0;
+  PruneResult prune(const at::Tensor& example, const PruneRequest& request) {
+    return prune(example, request, {});
+  }
   /// Gives a newly made network the shapes of a plan; values are filled in later.
   /// @throws ModelError if the plan is not of this network
   virtual void restore(const Plan& plan) = 0;

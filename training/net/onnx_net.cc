@@ -109,12 +109,12 @@ class OnnxNet final : public Net {
     return parameter_groups(graph, specs_of(graph, example), granularity, parameters());
   }
 
-  PruneOutcome prune(const at::Tensor& example, const ConfigList& config,
-                     const PruneOptions& options) override {
+  PruneResult prune(const at::Tensor& example, const PruneRequest& request,
+                    const PruneServices& services) override {
     write_back();
     Edited edited(*this);
     try {
-      PruneOutcome cut = carry_out(edited, specs_of(edited.graph(), example), config, options);
+      PruneResult cut = carry_out(edited, specs_of(edited.graph(), example), request, services);
       take_over(cut.plan);
       return cut;
     } catch (...) {

@@ -52,10 +52,10 @@ at::Tensor ParameterSlices::along(const at::Tensor& per_channel) const {
 std::vector<ParameterGroup> parameter_groups(Graph& graph, const std::vector<InputSpec>& inputs,
                                              Granularity granularity,
                                              const std::vector<NamedParameter>& parameters) {
-  PruneOptions options;
-  options.inputs = inputs;
-  options.granularity = granularity;
-  const Analysis analysis = analyse(graph, options);
+  PruneRequest request;
+  request.inputs = inputs;
+  request.granularity = granularity;
+  const Analysis analysis = analyse(graph, request);
   std::map<std::string, const NamedParameter*> by_name;
   for (const NamedParameter& parameter : parameters) by_name.emplace(parameter.first, &parameter);
   std::vector<ParameterGroup> groups;

@@ -225,11 +225,11 @@ class ScriptNet final : public Net {
     return parameter_groups(script.graph, specs, granularity, parameters());
   }
 
-  PruneOutcome prune(const at::Tensor& example, const ConfigList& config,
-                     const PruneOptions& options) override {
+  PruneResult prune(const at::Tensor& example, const PruneRequest& request,
+                    const PruneServices& services) override {
     const std::vector<InputSpec> specs = {spec_of(example)};
     Edited edited(on_cpu(module_), specs);
-    PruneOutcome cut = carry_out(edited, specs, config, options);
+    PruneResult cut = carry_out(edited, specs, request, services);
     module_ = edited.small();
     return cut;
   }

@@ -30,10 +30,11 @@ class TorchRecovery final : public RecoveryEngine {
  public:
   /// The small network is what a plan makes of `original`.
   TorchRecovery(const Graph& dense, const Graph& original, const Calibration& data,
-                const RecoverySettings& options)
+                const RecoverySettings& options, const Say& say)
       : dense_(dense),
         data_(data),
         options_(options),
+        say_(say),
         batches_(data.ranks == nullptr
                      ? data.batches
                      : share_of(data.batches, data.ranks->rank(), data.ranks->size())),
@@ -124,7 +125,7 @@ class TorchRecovery final : public RecoveryEngine {
     return mean_loss(network, data_.held ? data_.held : data_.batches, batch_, data_.loss);
   }
 
-  MatchData match_data() const { return {batches_, step_of(), data_.ranks, options_.say}; }
+  MatchData match_data() const { return {batches_, step_of(), data_.ranks, say_}; }
 
   int match_in_blocks(SmallNetwork& small, const std::vector<std::string>& fixed,
                       std::vector<std::string>& notes) {
@@ -163,10 +164,9 @@ class TorchRecovery final : public RecoveryEngine {
     Stage stage(*net, where, options_.finetune);
     for (int epoch = 0; epoch < options_.finetune.epochs; ++epoch) {
       const EpochTimes times = stage.run(epoch);
-      if (!options_.say) continue;
-      options_.say("finetune: epoch " + std::to_string(epoch + 1) + " of " +
-                   std::to_string(options_.finetune.epochs) + ", loss " +
-                   formatted("%.4f", times.loss));
+      if (!say_) continue;
+      say_("finetune: epoch " + std::to_string(epoch + 1) + " of " +
+           std::to_string(options_.finetune.epochs) + ", loss " + formatted("%.4f", times.loss));
     }
     return take_over(small, all_tensors(*net), fixed, "fine-tuning");
   }
@@ -174,6 +174,7 @@ class TorchRecovery final : public RecoveryEngine {
   const Graph& dense_;
   const Calibration& data_;
   const RecoverySettings& options_;
+  const Say& say_;
   const Batches batches_;  ///< of this rank
   const c10::Device device_;
   const int64_t batch_;
@@ -190,35 +191,35 @@ void check_labels(const Calibration& data, const RecoverySettings& settings) {
 
 Recovered recover(const Graph& original, const Plan& plan, const Dataset& data,
                   const RecoverySettings& settings, int64_t samples, const RankGroup* ranks,
-                  c10::Device device) {
+                  c10::Device device, const Say& say) {
   const std::shared_ptr<const Dataset> borrowed(std::shared_ptr<const Dataset>(), &data);
   Calibration calibration = calibration_of(borrowed, samples);
   calibration.ranks = ranks;
   calibration.batches = on_device(std::move(calibration.batches), device);
-  return recover(original, plan, calibration, settings);
+  return recover(original, plan, calibration, settings, say);
 }
 
 Recovered recover(const Graph& original, const Plan& plan, const Calibration& data,
-                  const RecoverySettings& settings) {
+                  const RecoverySettings& settings, const Say& say) {
   check_labels(data, settings);
   const NoKernelTrials no_trials;
-  TorchRecovery engine(original, original, data, settings);
-  return parsimony::recover(engine, original, plan, settings);
+  TorchRecovery engine(original, original, data, settings, say);
+  return parsimony::recover(engine, original, plan, settings, say);
 }
 
 Recovered recover_pruned(const Graph& dense, const Graph& small, const Calibration& data,
-                         const RecoverySettings& settings) {
+                         const RecoverySettings& settings, const Say& say) {
   check_labels(data, settings);
   const NoKernelTrials no_trials;
-  TorchRecovery engine(dense, small, data, settings);
-  return parsimony::recover(engine, small, Plan(), settings);
+  TorchRecovery engine(dense, small, data, settings, say);
+  return parsimony::recover(engine, small, Plan(), settings, say);
 }
 
 Recovery recovery(const Dataset& data, RecoverySettings settings, int64_t samples,
-                  const RankGroup* ranks, c10::Device device) {
-  return [&data, settings = std::move(settings), samples, ranks, device](const Graph& original,
-                                                                         const Plan& plan) {
-    return recover(original, plan, data, settings, samples, ranks, device);
+                  const RankGroup* ranks, c10::Device device, Say say) {
+  return [&data, settings = std::move(settings), samples, ranks, device, say = std::move(say)](
+             const Graph& original, const Plan& plan) {
+    return recover(original, plan, data, settings, samples, ranks, device, say);
   };
 }
 

@@ -13,7 +13,7 @@
 namespace parsimony::training {
 
 /// Changes values of the small network of `plan`, never its shapes. Nothing is edited; the returned
-/// updates replace those of the plan.
+/// updates replace those of the plan. `say` is called at every step, unless it is empty.
 ///
 ///     Recovered result = recover(graph, plan, data, {.steps = {RecoveryMethod::kLeastSquares}});
 ///     plan.updates = result.updates;
@@ -21,20 +21,21 @@ namespace parsimony::training {
 /// @throws UnsupportedError for what the executor does not run; ConfigError for fine-tuning without
 /// labels; ModelError if plan, data and network do not fit
 Recovered recover(const Graph& original, const Plan& plan, const Calibration& data,
-                  const RecoverySettings& settings);
+                  const RecoverySettings& settings, const Say& say = {});
 /// @param samples  of the training set, for calibration
 /// @param ranks    that call it together; null: there is but one
 Recovered recover(const Graph& original, const Plan& plan, const Dataset& data,
                   const RecoverySettings& settings, int64_t samples = 256,
-                  const RankGroup* ranks = nullptr, c10::Device device = c10::kCPU);
+                  const RankGroup* ranks = nullptr, c10::Device device = c10::kCPU,
+                  const Say& say = {});
 
 /// The same for a network that was pruned earlier, from `dense`: their values have the same names.
 /// @returns the updates of `small`
 Recovered recover_pruned(const Graph& dense, const Graph& small, const Calibration& data,
-                         const RecoverySettings& settings);
+                         const RecoverySettings& settings, const Say& say = {});
 
-/// For PruneOptions::recover. `data` must outlive it.
+/// For PruneServices::recover. `data` must outlive it.
 Recovery recovery(const Dataset& data, RecoverySettings settings, int64_t samples = 256,
-                  const RankGroup* ranks = nullptr, c10::Device device = c10::kCPU);
+                  const RankGroup* ranks = nullptr, c10::Device device = c10::kCPU, Say say = {});
 
 }  // namespace parsimony::training

@@ -23,12 +23,6 @@ std::unique_ptr<Net> copy_of(Net& net) {
   return copy;
 }
 
-/// Only the final cut is proven, not the candidates.
-PruneOptions unproven(PruneOptions options) {
-  options.verify = false;
-  return options;
-}
-
 std::set<std::string> matrices_of(Net& net) {
   std::set<std::string> names;
   for (const auto& [name, tensor] : net.parameters()) {
@@ -53,12 +47,17 @@ std::vector<int> rounded_with_sum(const std::vector<double>& wanted) {
   return counts;
 }
 
-std::vector<RatioSearch::Searched> RatioSearch::find(Net& net, const at::Tensor& example,
-                                                     const PruneSettings& settings,
-                                                     const PruneOptions& cut_options) {
+PruneResult RatioSearch::pruned(Net& copy, const ConfigList& config) const {
+  PruneRequest request = cut_;
+  request.config = config;
+  request.verify = false;
+  return copy.prune(example_, request, services_);
+}
+
+std::vector<RatioSearch::Searched> RatioSearch::find(Net& net) const {
   const std::unique_ptr<Net> trial = copy_of(net);
   const std::set<std::string> matrices = matrices_of(*trial);
-  const PruneOutcome cut = trial->prune(example, settings.config, cut_options);
+  const PruneResult cut = pruned(*trial, settings_.config);
   std::vector<Searched> groups;
   for (const PlanGroup& group : cut.plan.groups) {
     Searched searched{{}, group.size, group.size - group.kept};
@@ -91,11 +90,12 @@ Annealing RatioSearch::begin(const std::vector<Searched>& groups, const PruneSet
 }
 
 RatioSearch::RatioSearch(Net& net, const at::Tensor& example, const PruneSettings& settings,
-                         const PruneOptions& cut)
+                         const PruneRequest& cut, const PruneServices& services)
     : example_(example),
       settings_(settings),
-      cut_(unproven(cut)),
-      groups_(find(net, example, settings, cut_)),
+      cut_(cut),
+      services_(services),
+      groups_(find(net)),
       search_(begin(groups_, settings, cut.seed)) {}
 
 ConfigList RatioSearch::config(const std::vector<double>& shares) const {
@@ -119,7 +119,7 @@ double RatioSearch::step(Net& net, const LossOf& loss) {
   const std::unique_ptr<Net> trial = copy_of(net);
   double found = std::numeric_limits<double>::infinity();
   try {
-    trial->prune(example_, config(search_.candidate()), cut_);
+    pruned(*trial, config(search_.candidate()));
     found = loss(*trial);
   } catch (const UnsupportedError&) {  // e.g. sizes that a layer does not take
   }

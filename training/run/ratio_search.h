@@ -18,10 +18,10 @@ class RatioSearch {
  public:
   using LossOf = std::function<double(Net&)>;
 
-  /// Prunes a copy of `net` once, to find the groups that the configuration prunes. `cut.measure`
-  /// is for criteria that need data.
+  /// Prunes a copy of `net` once, to find the groups that the configuration prunes. `cut` is what
+  /// is asked beside the configuration; `services.measure` is for criteria that need data.
   RatioSearch(Net& net, const at::Tensor& example, const PruneSettings& settings,
-              const PruneOptions& cut);
+              const PruneRequest& cut, const PruneServices& services = {});
 
   bool done() const { return groups_.empty() || search_.done(); }
   /// Tries one candidate. @returns its loss
@@ -40,15 +40,17 @@ class RatioSearch {
     int removed = 0;  ///< by the configuration itself
   };
 
-  static std::vector<Searched> find(Net& net, const at::Tensor& example,
-                                    const PruneSettings& settings, const PruneOptions& cut);
+  std::vector<Searched> find(Net& net) const;
+  /// Not proven: only the final cut is.
+  PruneResult pruned(Net& copy, const ConfigList& config) const;
   static Annealing begin(const std::vector<Searched>& groups, const PruneSettings& settings,
                          uint64_t seed);
   ConfigList config(const std::vector<double>& shares) const;
 
   at::Tensor example_;
   PruneSettings settings_;
-  PruneOptions cut_;
+  PruneRequest cut_;
+  PruneServices services_;
   std::vector<Searched> groups_;
   Annealing search_;
 };

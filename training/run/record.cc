@@ -52,14 +52,14 @@ std::string layer_of(std::string tensor) {
 
 }  // namespace
 
-void Record::add(PruneOutcome cut, Net& net) {
+void Record::add(PruneResult cut, double seconds, Net& net) {
   if (plans.empty()) {
-    point.params.before = cut.before.params;
-    point.macs.before = cut.before.macs;
+    point.params.before = cut.dense.params;
+    point.macs.before = cut.dense.macs;
   }
-  point.params.after = cut.after.params;
-  point.macs.after = cut.after.macs;
-  point.prune_seconds += cut.seconds;
+  point.params.after = cut.small.params;
+  point.macs.after = cut.small.macs;
+  point.prune_seconds += seconds;
   point.unpruned_dims = cut.plan.unpruned_dims;
   if (!cut.plan.empty()) point.proof = evidence(cut.proof);
   plans.push_back(std::move(cut.plan));

@@ -21,7 +21,7 @@ struct Record {
 
   bool in_warm_up() const { return point.before.total == 0; }
   /// Records sizes, proof and layers after a cut; keeps its plan.
-  void add(PruneOutcome cut, Net& net);
+  void add(PruneResult cut, double seconds, Net& net);
   /// What the ranks sent and how quick each was. @param first  epoch of its stage
   void add(const EpochTimes& epoch, const RankGroup& ranks, bool first);
 };

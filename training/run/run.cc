@@ -205,26 +205,33 @@ void TrainingRun::stop_early(const Step& step, const LedgerPoint::Score& score) 
   next_ += step.epochs - step.epoch - 1;
 }
 
-PruneOptions TrainingRun::cut_options(const ConfigList& config) const {
-  const int64_t samples = config.calibration ? config.calibration->samples : kCalibration;
-  PruneOptions options{.seed = recipe_.train.seed};
-  options.verify =
+PruneRequest TrainingRun::cut_request(const ConfigList& config) const {
+  PruneRequest request = config;
+  request.seed = recipe_.train.seed;
+  request.verify =
       options_.verify && (options_.ranks == nullptr || options_.ranks->place().verifies());
-  options.measure = between_cuts_.with_movement(
+  return request;
+}
+
+PruneServices TrainingRun::cut_services(const ConfigList& config) const {
+  const int64_t samples = config.calibration ? config.calibration->samples : kCalibration;
+  PruneServices services;
+  services.measure = between_cuts_.with_movement(
       measurement(on_device(batches_of(data_, samples), options_.device), {}, options_.ranks));
   RecoverySettings recovers;
-  recovers.say = options_.say;
   for (const std::string& step : config.recover) {
     recovers.steps.push_back(parse_recovery(step, "recover"));
   }
   if (!recovers.steps.empty()) {
-    options.recover = recovery(data_, recovers, samples, options_.ranks, options_.device);
+    services.recover =
+        recovery(data_, recovers, samples, options_.ranks, options_.device, options_.say);
   }
-  return options;
+  return services;
 }
 
 void TrainingRun::begin_search() {
-  search_.emplace(*net_, example(), *recipe_.prune, cut_options(recipe_.prune->config));
+  const ConfigList& config = recipe_.prune->config;
+  search_.emplace(*net_, example(), *recipe_.prune, cut_request(config), cut_services(config));
 }
 
 void TrainingRun::search(const Step& step) {
@@ -253,13 +260,14 @@ void TrainingRun::cut(const Step& step) {
     teach_by(std::move(dense));
   }
   stage_.reset();  // a fresh optimizer, and replicas of other parameters
-  PruneOutcome done = pruned(cuts_[step.cut]);
+  const double begin = machine::steady_seconds();
+  PruneResult done = pruned(cuts_[step.cut]);
+  const double took = machine::steady_seconds() - begin;
   place(*net_, options_.device, options_.channels_last);
   search_.reset();
   between_cuts_.follow(done.plan);
   const std::vector<std::string> notes = done.notes;
-  const double took = done.seconds;
-  record_.add(std::move(done), *net_);
+  record_.add(std::move(done), took, *net_);
   if (first) record_size(0, point.params.before, point.macs.before);
   record_size(shuffle_, point.params.after, point.macs.after);
   say("cut: " + with_thousands(point.params.before) + " -> " + with_thousands(point.params.after) +
@@ -272,14 +280,17 @@ void TrainingRun::cut(const Step& step) {
 }
 
 /// All ranks plan, from the same sums; rank 0 has the last word on values.
-PruneOutcome TrainingRun::pruned(const ConfigList& config) {
-  if (options_.ranks == nullptr) return net_->prune(example(), config, cut_options(config));
+PruneResult TrainingRun::pruned(const ConfigList& config) {
+  const auto prune = [&] {
+    return net_->prune(example(), cut_request(config), cut_services(config));
+  };
+  if (options_.ranks == nullptr) return prune();
   const RankGroup& ranks = *options_.ranks;
-  PruneOutcome done;
+  PruneResult done;
   std::exception_ptr failure;
   std::string why;  // at this rank
   try {
-    done = net_->prune(example(), config, cut_options(config));
+    done = prune();
   } catch (const std::exception& error) {
     failure = std::current_exception();
     why = error.what();

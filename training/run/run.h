@@ -87,11 +87,12 @@ class TrainingRun {
   void begin_stage(const Step& step);
   void epoch(const Step& step);
   void stop_early(const Step& step, const LedgerPoint::Score& score);
-  PruneOptions cut_options(const ConfigList& config) const;
+  PruneRequest cut_request(const ConfigList& config) const;
+  PruneServices cut_services(const ConfigList& config) const;
   void begin_search();
   void search(const Step& step);
   void cut(const Step& step);
-  PruneOutcome pruned(const ConfigList& config);
+  PruneResult pruned(const ConfigList& config);
   void agree_on_weights() const;
   bool leads() const { return options_.ranks == nullptr || options_.ranks->is_first(); }
   void teach_by(std::unique_ptr<Net> dense);

@@ -40,8 +40,8 @@ class Measuring {
 /// Processes all batches. An incomplete batch is dropped if the network's batch is fixed.
 ///
 ///     const Dataset data = read_dataset("cifar10:DIR", {.train_samples = 256});
-///     PruneOptions options;
-///     options.measure = measurement(batches_of(data, 256));
+///     PruneServices services;
+///     services.measure = measurement(batches_of(data, 256));
 ///
 /// @throws as Measuring; ConfigError if there is no batch
 Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
@@ -50,9 +50,9 @@ Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupl
 /// The statistics of all ranks' batches, the same at each. @param own  of this rank's
 Statistics sum_over(const RankGroup& ranks, Statistics own);
 
-/// For PruneOptions. A loss of one's own:
+/// For PruneServices. A loss of one's own:
 ///
-///     options.measure = measurement(batches, [](const auto& outputs, const SampleBatch& batch) {
+///     services.measure = measurement(batches, [](const auto& outputs, const SampleBatch& batch) {
 ///       return at::l1_loss(outputs[0], batch.targets[0]);
 ///     });
 ///

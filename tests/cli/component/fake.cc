@@ -110,12 +110,12 @@ class Fake final : public TorchComponent, public cli::TorchCommands {
                                                  const std::vector<Dimension>&) override {
     return {};
   }
-  Recovered recover(const Graph&, const Plan&, const RecoverySettings&,
-                    const CalibrationData&) override {
+  Recovered recover(const Graph&, const Plan&, const RecoverySettings&, const CalibrationData&,
+                    const Say&) override {
     return {};
   }
   Recovered recover_pruned(const Graph&, const Graph&, const RecoverySettings&,
-                           const CalibrationData&) override {
+                           const CalibrationData&, const Say&) override {
     return {};
   }
   cli::ExportOutcome export_onnx(const cli::ExportJob&) override { return {}; }

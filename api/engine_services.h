@@ -1,0 +1,59 @@
+// Serves a pruning on engines: libtorch's component, loaded when it is needed, and ONNX Runtime.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "parsimony/api/data_engine.h"
+#include "parsimony/api/latency/profiler.h"
+#include "parsimony/api/network_error.h"
+#include "parsimony/api/prune.h"
+
+namespace parsimony {
+
+/// Data that the configuration names, where none are given. What is said of pictures stays.
+void take_calibration(CalibrationData& given, const ConfigList& config);
+
+/// All services that a request names: its data, recovery steps, an engine for the proof and for
+/// latency budgets. An engine is loaded when one of them is called: see DataEngine.
+///
+///     PruneRequest request = read_config("cfg.json");
+///     request.calibration.data = "folder:/data/val";
+///     EngineServices services(request, model->graph());
+///     PruneResult result = prune_model(*model, request, services);
+///     services.save();
+class EngineServices : public PruneServices {
+ public:
+  /// `original` must outlive this. Data and recovery steps default to the config's.
+  /// @param given  services that are left as they are
+  /// @throws ConfigError if recovery or depth pruning has no data; UnsupportedError without the
+  /// engine of a latency budget, or if outputs have to be compared and cannot be
+  EngineServices(const PruneRequest& request, const Graph& original, PruneServices given = {});
+  EngineServices(const EngineServices&) = delete;
+  EngineServices& operator=(const EngineServices&) = delete;
+
+  /// The profiler of a latency budget, else null.
+  const LatencyProfiler* profiler() const { return profiler_ ? &*profiler_ : nullptr; }
+  /// Saves the profiler's tables.
+  void save();
+
+  /// Why importance could not be measured on outputs, if a latency budget does without it.
+  const std::string& without_outputs() const { return without_outputs_; }
+
+ private:
+  void run_data(const CalibrationData& data);
+  void time_networks(const PruneRequest& request);
+  void compare_outputs(const Graph& original, const CalibrationData& data, bool required);
+  void recover_with(const RecoverySettings& settings, const CalibrationData& data);
+  void rank_blocks(const Graph& original, const RecoverySettings& settings,
+                   const CalibrationData& data);
+
+  DataEngine data_;
+  std::unique_ptr<Engine> engine_;
+  std::optional<LatencyProfiler> profiler_;
+  std::optional<NetworkComparison> comparison_;
+  std::string without_outputs_;
+};
+
+}  // namespace parsimony

@@ -1,0 +1,139 @@
+// What is asked of a pruning: data, from the command line, a recipe, a program or Python.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "parsimony/api/engines.h"
+#include "parsimony/api/latency/settings.h"
+#include "parsimony/api/ranks.h"
+#include "parsimony/configs/config.h"
+#include "parsimony/configs/recipe.h"
+#include "parsimony/engines/network.h"
+#include "parsimony/graph/input_spec.h"
+#include "parsimony/graph/interface.h"
+#include "parsimony/masks/coupling.h"
+#include "parsimony/masks/element_mask.h"
+#include "parsimony/speedup/constants.h"
+#include "parsimony/speedup/proof.h"
+#include "parsimony/speedup/recovery.h"
+
+namespace parsimony {
+
+/// How many residual blocks to remove.
+struct DepthRequest {
+  enum class Kind : uint8_t {
+    kCount,     ///< this many
+    kFraction,  ///< floor(share · number of blocks)
+    kAuto,      ///< the number with the smallest error under the configuration's budget
+  };
+  Kind kind = Kind::kCount;
+  int64_t count = 0;
+  double share = 0;  ///< 0..1
+
+  bool operator==(const DepthRequest&) const = default;
+};
+
+/// Data to run through a network, see docs/guide/data.md.
+struct CalibrationData {
+  std::string data;                    ///< "cifar10:DIR", "npz:FILE"; empty: none
+  int64_t samples = 256;               ///< the first samples of the training set
+  std::vector<double> mean = {};       ///< per channel, of the scaled values; empty: not normalised
+  std::vector<double> deviation = {};  ///< per channel, as many as `mean`
+  std::string image = {};              ///< what is done to pictures: see ImageSpec
+  /// Between outputs and targets of the data, see parse_losses(); empty: by the labels, or none.
+  std::string loss = {};
+  /// Of inputs that SampleSource leaves open: those of --input.
+  std::vector<InputSpec> inputs = {};
+  /// As of InterfaceOptions: inputs that have no data take the dense network's last outputs.
+  std::vector<std::string> states = {};
+  /// Processes that do the same, each with its share of the samples; empty: there is but one.
+  std::optional<RankPlace> ranks = {};
+  std::string device = "cpu";  ///< where they run: "auto", "cpu", "cuda:0"
+
+  bool operator==(const CalibrationData&) const = default;
+};
+
+/// The default settings of fine-tuning after a cut: few epochs, small steps.
+TrainSettings gentle_training();
+
+/// How a small network is trained to give the dense network's outputs, see training/recovery.
+struct MatchSettings {
+  /// A value that is compared, an output or an inner one, and its share of the loss.
+  struct Term {
+    std::string value;
+    double weight = 1;
+
+    bool operator==(const Term&) const = default;
+  };
+
+  int epochs = 20;  ///< over the calibration data
+  /// The largest step of a tensor, as a share of its root mean square; it falls to zero along a
+  /// cosine.
+  double lr = 1e-3;
+  double minutes = 0;            ///< after which it ends at the latest; 0: never
+  std::vector<Term> terms = {};  ///< in addition to the outputs, or with their weights
+
+  bool operator==(const MatchSettings&) const = default;
+};
+
+/// How a small network recovers part of its accuracy.
+struct RecoverySettings {
+  std::vector<RecoveryMethod> steps;  ///< in this order
+  int rounds = 3;                     ///< of least squares, see api/recovery/refit.h
+  std::optional<double> ridge = {};   ///< of least squares, see judged_fit()
+  MatchSettings outputs = {};         ///< of kOutputs
+  /// kFinetune: on the whole training set, with the dense network as teacher if `distill` says so.
+  TrainSettings finetune = gentle_training();
+  bool accuracy = true;  ///< measure it on the test set before and after
+
+  bool operator==(const RecoverySettings&) const = default;
+};
+
+/// What happens where the small network does not compute what it should.
+enum class OnFailure : uint8_t {
+  kRefuse,   ///< VerificationError
+  kExclude,  ///< the group at fault is left as it is, and the others are pruned
+};
+
+/// What is asked of a pruning, of files, live modules and networks in training alike. A value: it
+/// can be copied, compared and changed, and nothing in it runs; who measures and recovers for it
+/// are PruneServices.
+///
+///     PruneRequest request = read_config("l1.json");
+///     request.calibration.data = "folder:/data/val";
+struct PruneRequest {
+  PruneRequest() = default;
+  /// A configuration alone is a request.
+  PruneRequest(ConfigList what) : config(std::move(what)) {}
+
+  ConfigList config = {};                           ///< what is pruned, and how much
+  std::vector<InputSpec> inputs = {};               ///< sizes of symbolic dimensions
+  InterfaceOptions interface = {};                  ///< by default inputs and outputs stay
+  Granularity granularity = Granularity::kChannel;  ///< overridden by the config's, if it has one
+  uint64_t seed = 0;                                ///< for criteria that draw at random
+  Mixing mixing = Mixing::kExceptOutcomes;          ///< which groups that mix are pruned
+  Constants constants = Constants::kDrop;           ///< what the small model is equal to
+  bool rescale = false;                             ///< update numbers that encode a pruned size
+  std::vector<ElementMask> masks = {};  ///< with exact constants: zeros in addition to the config's
+  std::optional<DepthRequest> depth = {};  ///< removes residual blocks as well
+  CalibrationData calibration = {};        ///< by default the config's
+  RecoverySettings recovery = {};          ///< after the cut; by default the config's steps
+  LatencySettings latency = {};            ///< of budgets of milliseconds
+  std::optional<int> threads = {};  ///< side by side, and of what is timed; empty: the best number
+  EngineChoice engine = {};         ///< for the proof and for milliseconds
+  bool verify = true;               ///< run the masked original and the small network
+  bool require_proof = false;       ///< UnsupportedError if the original cannot be run
+  bool require_numbers = false;     ///< the same if it gives none, as a network that has diverged
+  ProofOptions proof = {};
+  TensorList sample = {};  ///< inputs for the proof, see place_sample(); empty: only random ones
+  OnFailure on_failure = OnFailure::kRefuse;
+  std::vector<std::string> left_groups = {};  ///< groups that are not pruned: "g3"
+
+  bool operator==(const PruneRequest&) const = default;
+};
+
+}  // namespace parsimony

@@ -1,0 +1,61 @@
+// Who serves a pruning: what runs data and networks for it, and what a program decides itself.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parsimony/api/importance.h"
+#include "parsimony/api/latency/measure.h"
+#include "parsimony/engines/engine.h"
+#include "parsimony/graph/blocks.h"
+#include "parsimony/pruners/allocate.h"
+#include "parsimony/pruners/criterion.h"
+#include "parsimony/pruners/latency/model.h"
+#include "parsimony/pruners/statistics.h"
+#include "parsimony/speedup/constants.h"
+#include "parsimony/speedup/plan.h"
+#include "parsimony/speedup/recovery.h"
+
+namespace parsimony {
+
+/// Runs data through a network and returns, for each block, how much it changes its input.
+using BlockInfluence =
+    std::function<std::vector<double>(const Graph&, const std::vector<ResidualBlock>&)>;
+
+/// The error of the small network of a plan relative to the original; 0: none.
+using PlanError = std::function<double(const Plan&)>;
+
+/// Changes values of the small network of a plan: see training/recovery.
+using Recovery = std::function<Recovered(const Graph& original, const Plan&)>;
+
+/// Is told a line of text while work goes on.
+using Say = std::function<void(const std::string& line)>;
+
+/// What a pruning asks of others. Each part may be missing, and several hands may fill one value:
+/// EngineServices has what a request names, on engines; training/ has measurement() and recovery()
+/// on a module's own data; a program adds what it decides itself. What a part refers to must
+/// outlive the pruning.
+///
+///     PruneServices services;
+///     services.measure = training::measurement(batches);
+///     auto pruned = prune(model, example, read_config("taylor.json"), services);
+struct PruneServices {
+  Engine* engine = nullptr;    ///< runs the proof; null: there is none
+  Measurement measure = {};    ///< runs data through the network, for criteria that need it
+  Observe observe = {};        ///< with exact constants; without it only zero channels are removed
+  RSquared r_squared = {};     ///< runs networks, for scope "outputs" and budgets of milliseconds
+  Recovery recover = {};       ///< after the cut; without it values are not changed
+  ScoreFunction score = {};    ///< a custom criterion, overriding the configured one
+  ChooseFunction choose = {};  ///< a custom allocator
+  BlockInfluence influence = {};    ///< with `depth`: blocks of least influence are removed first
+  PlanError error = {};             ///< with `depth`, for kAuto
+  LatencyMeter* meter = nullptr;    ///< required for budgets of milliseconds
+  LatencyTables* tables = nullptr;  ///< from earlier runs, receives new ones; may be null
+  std::function<void(std::string_view stage)> progress = {};  ///< called when a stage begins
+  std::function<void(std::string_view what)> timing = {};     ///< and when networks are timed
+  Say say = {};                                               ///< called at every step of recovery
+};
+
+}  // namespace parsimony
