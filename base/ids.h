@@ -150,7 +150,11 @@ class IdVector {
 
 }  // namespace parsimony
 
+namespace std {
+
 template <typename Tag>
-struct std::hash<parsimony::Id<Tag>> {
-  size_t operator()(parsimony::Id<Tag> id) const { return std::hash<int32_t>()(id.number()); }
+struct hash<parsimony::Id<Tag>> {
+  size_t operator()(parsimony::Id<Tag> id) const { return hash<int32_t>()(id.number()); }
 };
+
+}  // namespace std

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The table of rooms in CONTRIBUTING.md, made from cmake/rooms.txt.
+# The tables of rooms in CONTRIBUTING.md, made from cmake/rooms.txt.
 #
 #   tools/rooms_table.sh [--check]     exit code 1 if CONTRIBUTING.md says something else
 #   tools/rooms_table.sh --write       writes it there
@@ -7,9 +7,13 @@ set -eu
 cd "$(dirname "$0")/.."
 
 table() {
-  echo '| room | what it owns | may include | third party |'
-  echo '|---|---|---|---|'
   awk -F ' *[|] *' '
+    /^## / {
+      printf "%s**%s**\n\n", headed ? "\n" : "", substr($0, 4)
+      print "| room | what it owns | may include | third party |"
+      print "|---|---|---|---|"
+      headed = 1
+    }
     /^[a-z]/ {
       below = all != "" && $3 == all ? "all above" : $3
       third = $4 ($4 != "" && $5 != "" ? " " : "") $5

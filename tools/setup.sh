@@ -32,7 +32,7 @@ packages="
 [ -n "$core" ] ||
   packages="$packages libtorch-dev libgloo-dev libopenblas0-openmp python3-torch python3-torchvision"
 if [ -z "$build_only" ]; then
-  packages="$packages clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14"
+  packages="$packages clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14 doxygen"
   # For the report's page: its charts, and the browser that looks at it in the tests. What is there
   # already, from wherever, will do.
   for program in npm chromium; do
