@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "parsimony/api/latency/profiler.h"
 #include "parsimony/api/metric_budget.h"
 #include "parsimony/api/prune_model.h"
 #include "parsimony/masks/axis_mask.h"
@@ -22,6 +21,8 @@
 #include "parsimony/speedup/recovery.h"
 
 namespace parsimony {
+
+class LatencyProfiler;
 
 struct GroupOutcome {
   std::string id;
@@ -143,7 +144,7 @@ struct PruneReport {
 ///     print(to_text(report_of(prune_file("in.onnx", "out.onnx", {.ratio = 0.5}))));
 PruneReport report_of(const PruneResult& result);
 
-/// What measured it, with the age of the times.
+/// With what measured it, and the age of the times.
 LatencyRow row_of(const LatencyOutcome& outcome, const LatencyProfiler& profiler);
 
 /// The outcome of every group.

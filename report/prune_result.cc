@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <string>
 
+#include "parsimony/api/latency/profiler.h"
 #include "parsimony/masks/memory.h"
 #include "parsimony/report/prune_report.h"
 
