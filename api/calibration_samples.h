@@ -1,10 +1,10 @@
-// Calibration data from arrays, in runs of a network.
+// Samples that calibrate, and those held back, in runs of a network.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
-#include "parsimony/api/prune.h"
+#include "parsimony/api/prune_request.h"
 #include "parsimony/data/sample_source.h"
 
 namespace parsimony {

@@ -126,9 +126,9 @@ void EngineServices::compare_outputs(const Graph& original, const CalibrationDat
   try {
     comparison_.emplace(compare_with(original, data, {data.inputs}, data_));
     r_squared = [this](const Graph& small) { return comparison_->r_squared(small); };
-  } catch (const UnsupportedError& none) {
+  } catch (const UnsupportedError& failure) {
     if (required) throw;
-    without_outputs_ = none.what();
+    without_outputs_ = failure.what();
   }
 }
 

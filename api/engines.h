@@ -5,25 +5,11 @@
 #include <optional>
 #include <string>
 
+#include "parsimony/api/engine_choice.h"
 #include "parsimony/engines/engine.h"
 #include "parsimony/engines/onnx_runtime.h"
 
 namespace parsimony {
-
-struct OnnxRuntimeChoice {
-  std::string library = {};   ///< its path; empty: the default locations
-  std::string provider = {};  ///< see OnnxRuntime::Options
-
-  bool operator==(const OnnxRuntimeChoice&) const = default;
-};
-
-/// What runs networks.
-struct EngineChoice {
-  std::string name = "auto";  ///< "libtorch", "onnxruntime"; auto: see name_of and engine_of
-  OnnxRuntimeChoice onnxruntime = {};
-
-  bool operator==(const EngineChoice&) const = default;
-};
 
 /// "libtorch" or "onnxruntime"; of auto libtorch, if it is installed and no execution provider is
 /// named. @throws ConfigError for another name, and for libtorch with a provider

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "parsimony/api/prune_services.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/graph/model_editor.h"
 #include "parsimony/masks/axis_mask.h"
@@ -32,10 +33,6 @@ struct Trial {
 
 /// Empty if the network cannot be pruned by these masks.
 std::optional<Trial> cut(const Coupled& network, const AxisMasks& masks);
-
-/// R² of a smaller network's outputs relative to the original's, 0..1, for instance
-/// NetworkComparison::r_squared().
-using RSquared = std::function<double(const Graph& small)>;
 
 /// Runs the network with one group alone narrowed, at each tenth of its channels.
 class ImportanceMeter {

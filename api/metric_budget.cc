@@ -118,6 +118,7 @@ std::optional<MetricBudget> parse_metric_budget(std::string_view budget) {
 
 MetricOutcome prune_within(EditableModel& model, const PruneRequest& request,
                            const PruneServices& services, const MetricSearch& search) {
+  if (search.runs < 1) throw ConfigError("MetricSearch: ", search.runs, " runs; wanted at least 1");
   return Bisection(model, request, services, search).run();
 }
 

@@ -56,8 +56,10 @@ struct MetricOutcome {
 /// Prunes the model in place as far as a metric allows. A bisection over the share of the MACs that
 /// remains, which replaces what the request says of the amount, prunes it again and again,
 /// unproven, and restores it; then it is pruned like prune_model() to the smallest share that was
-/// within the bound. All cuts share one analysis: shapes, groups, statistics of data.
-/// @throws ModelError if no cut is within the bound; otherwise as prune_model
+/// within the bound. Other limits that the request has hold as well. All cuts share one analysis:
+/// shapes, groups, statistics of data.
+/// @throws ModelError if no cut is within the bound; ConfigError for fewer than one run; otherwise
+/// as prune_model
 MetricOutcome prune_within(EditableModel& model, const PruneRequest& request,
                            const PruneServices& services, const MetricSearch& search);
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/api/latency/budget.h"
+#include "parsimony/api/latency/settings.h"
 #include "parsimony/api/prune_request.h"
 #include "parsimony/api/prune_services.h"
 #include "parsimony/graph/infer.h"
@@ -14,7 +14,7 @@
 #include "parsimony/masks/coupling.h"
 #include "parsimony/masks/element_mask.h"
 #include "parsimony/pruners/allocate.h"
-#include "parsimony/speedup/constants.h"
+#include "parsimony/speedup/observation.h"
 #include "parsimony/speedup/plan.h"
 #include "parsimony/speedup/scales.h"
 

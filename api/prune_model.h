@@ -6,11 +6,12 @@
 #include <string>
 
 #include "parsimony/api/prune.h"
-#include "parsimony/engines/editable_model.h"
 #include "parsimony/speedup/depth.h"
 #include "parsimony/speedup/recovery.h"
 
 namespace parsimony {
+
+class EditableModel;
 
 /// A pruning that was carried out. Whoever prunes gets one: the command, programs, training.
 struct PruneResult : Pruning {
@@ -31,9 +32,9 @@ struct PruneResult : Pruning {
 /// or if the original cannot be run masked, the proof has the reason. Recovery works on the graph
 /// alone, before the edit, and its values are assigned after the proof.
 ///
-///     OnnxModel model("resnet.onnx");
-///     PruneResult result = prune_model(model, read_config("l1.json"), {.engine = &engine});
-///     model.write("small.onnx");
+///     const std::unique_ptr<EditableFile> model = open_model("resnet.onnx");
+///     PruneResult result = prune_model(*model, read_config("l1.json"));
+///     model->write("small.onnx");
 ///
 /// @throws VerificationError naming the group; ConfigError, ModelError, UnsupportedError
 PruneResult prune_model(EditableModel& model, const PruneRequest& request,

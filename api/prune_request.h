@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "parsimony/api/engines.h"
+#include "parsimony/api/engine_choice.h"
 #include "parsimony/api/latency/settings.h"
 #include "parsimony/api/ranks.h"
 #include "parsimony/configs/config.h"
@@ -17,7 +17,6 @@
 #include "parsimony/graph/interface.h"
 #include "parsimony/masks/coupling.h"
 #include "parsimony/masks/element_mask.h"
-#include "parsimony/speedup/constants.h"
 #include "parsimony/speedup/proof.h"
 #include "parsimony/speedup/recovery.h"
 
@@ -100,8 +99,8 @@ enum class OnFailure : uint8_t {
 };
 
 /// What is asked of a pruning, of files, live modules and networks in training alike. A value: it
-/// can be copied, compared and changed, and nothing in it runs; who measures and recovers for it
-/// are PruneServices.
+/// can be copied, compared and changed, and nothing in it runs; PruneServices measure and
+/// recover for it.
 ///
 ///     PruneRequest request = read_config("l1.json");
 ///     request.calibration.data = "folder:/data/val";

@@ -6,19 +6,24 @@
 #include <string_view>
 #include <vector>
 
-#include "parsimony/api/importance.h"
-#include "parsimony/api/latency/measure.h"
-#include "parsimony/engines/engine.h"
-#include "parsimony/graph/blocks.h"
+#include "parsimony/graph/graph.h"
 #include "parsimony/pruners/allocate.h"
 #include "parsimony/pruners/criterion.h"
-#include "parsimony/pruners/latency/model.h"
+#include "parsimony/pruners/latency/table.h"
 #include "parsimony/pruners/statistics.h"
-#include "parsimony/speedup/constants.h"
+#include "parsimony/speedup/observation.h"
 #include "parsimony/speedup/plan.h"
 #include "parsimony/speedup/recovery.h"
 
 namespace parsimony {
+
+class Engine;
+class LatencyMeter;
+struct ResidualBlock;
+
+/// R² of a smaller network's outputs relative to the original's, 0..1, for instance
+/// NetworkComparison::r_squared().
+using RSquared = std::function<double(const Graph& small)>;
 
 /// Runs data through a network and returns, for each block, how much it changes its input.
 using BlockInfluence =

@@ -53,7 +53,7 @@ bool any_budget(const ConfigList& config, Budget budget) {
 }
 
 /// Masks of the removed channels and the zeroed elements over the original's weights; with exact
-/// constants, the plan's. The weights of `graph` must still be valid.
+/// constants, the plan's.
 std::vector<ElementMask> pruning_masks(const Graph& graph, const Pruning& pruning) {
   if (pruning.plan.constants == Constants::kExact) {
     std::vector<ElementMask> masks;

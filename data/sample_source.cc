@@ -75,8 +75,9 @@ struct SampleSource::State {
     const Format& format = *spec.format;
     const bool stored = format.arrays == nullptr && format.input == nullptr && !format.drawn;
     if (!stored && !options.labelled.mean.empty()) {
-      throw ConfigError(
-          "--mean and --std are of images in 0..1; arrays by input name are used as they are");
+      throw ConfigError("--mean and --std are for data sets with classes; ", in_quotes(source),
+                        " is used as it is",
+                        format.name == "images" ? "; give --image mean=…,std=…" : "");
     }
     if (format.drawn) {
       samples = count_of(spec, source);

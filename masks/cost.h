@@ -8,7 +8,6 @@
 #include <tuple>
 #include <vector>
 
-#include "parsimony/graph/operators/linear_form.h"
 #include "parsimony/masks/axis_mask.h"
 
 namespace parsimony {

@@ -10,7 +10,7 @@
 
 #include "parsimony/graph/graph.h"
 #include "parsimony/graph/interface.h"
-#include "parsimony/graph/operators/factor.h"
+#include "parsimony/graph/operators/node_view.h"
 
 namespace parsimony {
 

@@ -14,8 +14,8 @@ namespace parsimony::onnx_io {
 /// Correct if zero weights are equivalent to removing the channel; what mixes channels needs
 /// gather_around_mixing() as well. External tensors stay beside the model and are masked when it is
 /// written; until then `plan` must exist.
-/// @throws ModelError if the plan does not fit; UnsupportedError if the zero point differs per
-/// channel, or is computed
+/// @throws ModelError if the plan does not fit; UnsupportedError if the zero points differ by
+/// block, or are computed, or is computed
 void mask(ModelFile& file, const Plan& plan);
 
 /// What these nodes give depends on all elements of an axis, so that zeros do not stand for absent

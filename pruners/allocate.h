@@ -10,9 +10,7 @@
 #include "parsimony/masks/coupling.h"
 #include "parsimony/pruners/budget.h"
 #include "parsimony/pruners/criterion.h"
-#include "parsimony/pruners/importance.h"
 #include "parsimony/pruners/settings.h"
-#include "parsimony/pruners/units.h"
 
 namespace parsimony {
 

@@ -45,6 +45,11 @@ struct Candidate {
   int below = 0;  ///< channels that score less than the request's threshold
 };
 
+/// The share of the total importance that the best 0, 1, … channels of groups that lose the same
+/// ones retain: 0..1, ascending; empty if unknown.
+using ImportanceCurves =
+    std::function<std::vector<double>(std::span<const GroupId> groups, const Candidate& candidate)>;
+
 /// Channels by ascending score; of equal ones the higher index comes first. With `blocks` above 1,
 /// every `blocks` consecutive channels come one from each of `blocks` equal parts.
 std::vector<int> removal_order(const Scores& scores, int blocks = 1);

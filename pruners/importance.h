@@ -12,11 +12,6 @@
 
 namespace parsimony {
 
-/// The share of the total importance that the best 0, 1, … channels of groups that lose the same
-/// ones retain: 0..1, ascending; empty if unknown.
-using ImportanceCurves =
-    std::function<std::vector<double>(std::span<const GroupId> groups, const Candidate& candidate)>;
-
 /// Cumulative scores of the best 0, 1, … channels, as shares of the total. If the scores are
 /// uninformative, all channels count the same.
 std::vector<double> score_curve(const Candidate& candidate);

@@ -107,4 +107,10 @@ int64_t ceil_of(double share, int64_t count);
 /// and those with a network-wide amount.
 std::vector<std::vector<int>> shared_budgets(const Settings& settings);
 
+/// Why a group was not treated as some of its layers request.
+struct Conflict {
+  GroupId group = kNone;  ///< kNone: concerns a whole request
+  std::string reason;
+};
+
 }  // namespace parsimony

@@ -11,12 +11,6 @@
 
 namespace parsimony {
 
-/// Why a group was not treated as some of its layers request.
-struct Conflict {
-  GroupId group = kNone;  ///< kNone: concerns a whole request
-  std::string reason;
-};
-
 /// Request per group; kNone for a group that is not pruned.
 struct Followed {
   PerGroup<int> request;

@@ -14,8 +14,8 @@
 #include "parsimony/masks/element_mask.h"
 #include "parsimony/report/explain.h"
 #include "parsimony/report/inspect.h"
-#include "parsimony/speedup/constants.h"
 #include "parsimony/speedup/depth.h"
+#include "parsimony/speedup/observation.h"
 #include "parsimony/speedup/plan.h"
 #include "parsimony/speedup/proof.h"
 #include "parsimony/speedup/recovery.h"
@@ -74,7 +74,7 @@ struct ConstantsReport {
   std::vector<MaskOutcome> masks;     ///< per masked tensor
 };
 
-/// What a command of the user's says of the network.
+/// What a metric says of the network: a built-in one, or a command of the user's.
 struct MetricRow {
   std::string command;
   bool lower_is_better = false;

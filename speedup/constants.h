@@ -25,13 +25,6 @@ void merge_masks(std::vector<ElementMask>& masks, const std::vector<ElementMask>
 /// @throws ModelError if a tensor does not exist (listing close matches) or has another shape
 void check_masks(const Graph& graph, const std::vector<ElementMask>& masks);
 
-/// What happened to a tensor's masked elements.
-struct MaskOutcome {
-  std::string tensor;
-  int64_t zeros = 0;  ///< masked elements
-  int64_t gone = 0;   ///< those removed with their channels; the others stay zero
-};
-
 /// Decides which channels are removed, and where their constants are folded.
 class ConstantFolding {
  public:

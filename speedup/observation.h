@@ -31,4 +31,11 @@ using Observe = std::function<std::vector<std::vector<IndexContent>>(
     const Graph& graph, const Probe& probe, const std::vector<ElementMask>& masks,
     const std::vector<Dimension>& dimensions)>;
 
+/// What happened to a tensor's masked elements.
+struct MaskOutcome {
+  std::string tensor;
+  int64_t zeros = 0;  ///< masked elements
+  int64_t gone = 0;   ///< those removed with their channels; the others stay zero
+};
+
 }  // namespace parsimony

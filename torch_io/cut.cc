@@ -5,9 +5,9 @@
 #include <cstring>
 #include <tuple>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/slice.h"
-#include "parsimony/masks/errors.h"
 #include "parsimony/torch_io/tensor.h"
 
 namespace parsimony::torch_io {

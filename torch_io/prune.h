@@ -2,12 +2,12 @@
 #pragma once
 
 #include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
 #include <torch/optim/optimizer.h>
 
 #include <vector>
 
 #include "parsimony/api/prune_model.h"
-#include "parsimony/torch_io/live/restore.h"
 #include "parsimony/torch_io/mirror.h"
 #include "parsimony/torch_io/optimizer.h"
 
@@ -53,6 +53,26 @@ Pruned prune(Model& model, const at::Tensor& example, const PruneRequest& reques
 /// Slices the optimizer's state like the module; see optimizer.h.
 inline CarriedOver carry_over(torch::optim::Optimizer& optimizer, const Pruned& pruned) {
   return carry_over(optimizer, pruned.plan, pruned.parameters);
+}
+
+/// Gives a full-size module the shapes of the plan, whatever its values. Value changes of the plan
+/// (zeros, folded biases) are part of the weights that are loaded next. Sizes in the module's
+/// forward are not changed; the pruned module ran without changing them, otherwise pruning would
+/// have failed.
+///
+///     Net net;
+///     parsimony::restore(*net, "plan.json");
+///     torch::load(net, "small.pt");
+///
+/// @throws IoError, ConfigError if the plan cannot be read; ModelError, UnsupportedError if it is
+/// for another module, which is then unchanged
+void restore(torch::nn::Module& module, const std::string& plan_path);
+void restore(torch::nn::Module& module, const Plan& plan);
+
+/// The same for a holder of a module.
+template <typename Module, typename PlanOrPath>
+void restore(torch::nn::ModuleHolder<Module>& holder, const PlanOrPath& plan) {
+  restore(static_cast<torch::nn::Module&>(*holder), plan);
 }
 
 }  // namespace parsimony

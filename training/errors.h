@@ -1,4 +1,4 @@
-// Error texts of training/ that several files throw, except those of data sets.
+// Error texts of training/ that several files throw.
 #pragma once
 
 #include <cstdint>

@@ -35,12 +35,8 @@ class EngineRecovery final : public RecoveryEngine {
 
   RecoveryState state_of(const SmallNetwork& small) override {
     const std::unique_ptr<Part> found = part_on(engine_, small.graph());
-    RecoveryState state{.error = error_of(*found, false)};
-    if (tests() > 0) {
-      state.accuracy = accuracy_of(*found);
-    } else if (samples_.held() > 0) {
-      state.test_error = error_of(*found, true);
-    }
+    RecoveryState state{.error = error_of(*found, false), .accuracy = accuracy_of(*found)};
+    if (!state.accuracy && samples_.held() > 0) state.test_error = error_of(*found, true);
     return state;
   }
 
@@ -101,6 +97,9 @@ class EngineRecovery final : public RecoveryEngine {
       for (const Held& output : network.run(held(data.inputs(first, count)))) {
         outputs.front().push_back(bytes_in(output));
       }
+      fits = std::ranges::any_of(outputs.front(),
+                                 [](const TensorBytes& x) { return is_floating(x.dtype); });
+      if (!fits) return;
       const Answers answers = answers_of(outputs, outputs, "", data.labels(first, count));
       fits = answers.dims.size() == axes &&
              (axes > 2 ? answers.dims.front() : answers.dims.back()) >= classes;

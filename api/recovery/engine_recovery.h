@@ -1,7 +1,8 @@
 // Recovery in closed form on an engine that takes graphs.
 #pragma once
 
-#include "parsimony/api/prune.h"
+#include "parsimony/api/prune_request.h"
+#include "parsimony/api/prune_services.h"
 #include "parsimony/engines/engine.h"
 #include "parsimony/speedup/recovery.h"
 

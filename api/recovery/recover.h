@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/api/prune.h"
+#include "parsimony/api/prune_request.h"
+#include "parsimony/api/prune_services.h"
 #include "parsimony/api/recovery/refit.h"
 #include "parsimony/speedup/recovery.h"
 #include "parsimony/speedup/small_network.h"

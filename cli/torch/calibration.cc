@@ -65,8 +65,8 @@ SharedSource open_data(const CalibrationData& job, const Graph& graph,
 }
 
 training::Calibration calibration_from(const SharedSource& data, const CalibrationData& job,
-                                       const Graph& graph, std::vector<training::FedBack> states) {
-  const c10::Device device = training::parse_device(job.device);
+                                       const Graph& graph, std::vector<training::FedBack> states,
+                                       c10::Device device) {
   training::Calibration result = training::calibration_of(data, job.samples);
   result.loss = loss_of(job, graph, [&](size_t output) {
     return data->has_target(output) || (output == 0 && data->labelled());
@@ -95,8 +95,9 @@ std::string fingerprint_of(const Graph& graph) {
 }  // namespace
 
 training::Calibration calibration_of(const CalibrationData& job, const Graph& graph, bool whole) {
+  const c10::Device device = training::parse_device(job.device);
   const std::vector<training::FedBack> states = states_of(job, graph);
-  return calibration_from(open_data(job, graph, states, whole), job, graph, states);
+  return calibration_from(open_data(job, graph, states, whole), job, graph, states, device);
 }
 
 training::Calibration calibration_of_ranks(const CalibrationData& job, const Graph& graph,
@@ -107,9 +108,10 @@ training::Calibration calibration_of_ranks(const CalibrationData& job, const Gra
         "--states: samples of a sequence follow one another, and are not shared out among "
         "processes");
   }
-  training::check_ranks(training::parse_device(job.device));
+  const c10::Device device = training::parse_device(job.device);
+  training::check_ranks(device);
   const SharedSource data = open_data(job, graph, {}, whole);
-  training::Calibration result = calibration_from(data, job, graph, {});
+  training::Calibration result = calibration_from(data, job, graph, {}, device);
   static const training::RankGroup group(*job.ranks);  // serves all of a process's work
   group.agree("the version of parsimony", PARSIMONY_VERSION);
   group.agree("the network", fingerprint_of(graph));

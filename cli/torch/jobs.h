@@ -2,7 +2,7 @@
 #pragma once
 
 #include "parsimony/api/network_error.h"
-#include "parsimony/api/prune.h"
+#include "parsimony/api/prune_request.h"
 #include "parsimony/cli/training_request.h"
 #include "parsimony/graph/graph.h"
 #include "parsimony/training/statistics/batches.h"
@@ -16,8 +16,7 @@ std::vector<cli::TrainBenchRow> bench_training(const cli::TrainBenchRequest& req
 /// @returns the number of points that other processes are working on
 int sweep(const cli::SweepRequest& request);
 
-/// Opens the data: arrays by input name, or a data set with labels, whose images are resized to the
-/// graph's input if they come from a folder and its size is declared.
+/// Opens data of any format: see SampleSource.
 /// @param whole the training part is read beyond the samples that calibrate
 /// @throws ConfigError for an invalid spec, and for arrays that do not fit the graph; IoError,
 /// ModelError for the files

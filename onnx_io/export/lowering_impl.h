@@ -14,7 +14,7 @@ namespace parsimony::onnx_io {
 struct Lowering {
   const NodeView& view;
   ExportBuilder& out;
-  std::vector<ValueId> inputs;   ///< in the target; kNone where absent
+  std::vector<ValueId> inputs;   ///< in the graph that is built; kNone where absent
   std::vector<bool> wanted;      ///< which outputs are read
   std::vector<ValueId> results;  ///< to be filled, one per output that is wanted
   bool open_batch = false;       ///< dimension 0 of tensors is dynamic

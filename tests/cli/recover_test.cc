@@ -75,9 +75,10 @@ TEST_F(CliRecover, TakesArraysByInputName) {
             recovery.at("before").at("output_error").get<double>())
       << recovery;
   EXPECT_NE(outcome.out.find("over 64 calibration samples.\n"), std::string::npos) << outcome.out;
-  EXPECT_EQ(place_.run(command + "--recover finetune --calibration npz:data.npz").err,
-            "parsimony: --recover finetune needs labels, and the data have none: give an array "
-            "\"labels\", or one of the data sets with classes\n");
+  EXPECT_EQ(
+      place_.run(command + "--recover finetune --calibration npz:data.npz").err,
+      "parsimony: --recover finetune trains on a data set with classes that fills the network's "
+      "only input; with other labels give --loss, for example --loss cross_entropy\n");
 
   std::vector<float> y(64 * 4);
   for (size_t i = 0; i < y.size(); ++i) y[i] = x[i / 4 * 6 + i % 4];

@@ -235,8 +235,7 @@ constexpr Fault kTrainFaults[] = {
      "--device \"tpu\": wanted auto, cpu or cuda:N"},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --sandbox on --device cuda", 2,
      "--sandbox on: a command of yours (--metric, --latency-command), --processes or the driver of "
-     "a "
-     "--provider or --device cannot run in it; leave it at auto"},
+     "a --provider or --device cannot run in it; leave it at auto"},
     {"train --model cnn --data shapes --precision fp16 --device cpu --epochs 1", 3,
      "precision fp16 needs a CUDA device; the CPU has bf16 and fp32"},
     {"finetune none.pt -o o.pt --data shapes", 2,

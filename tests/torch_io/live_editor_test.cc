@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "parsimony/torch_io/errors.h"
-#include "parsimony/torch_io/live/restore.h"
+#include "parsimony/torch_io/prune.h"
 #include "tests/torch_io/live_editing.h"
 
 namespace parsimony::torch_io {

@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "parsimony/torch_io/compat.h"
-#include "parsimony/torch_io/live/restore.h"
+#include "parsimony/torch_io/prune.h"
 #include "tests/torch_io/live_editing.h"
 
 namespace parsimony::torch_io {

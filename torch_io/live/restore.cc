@@ -1,6 +1,5 @@
-#include "parsimony/torch_io/live/restore.h"
-
 #include "parsimony/torch_io/live/module_editor.h"
+#include "parsimony/torch_io/prune.h"
 
 namespace parsimony {
 

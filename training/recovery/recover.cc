@@ -182,8 +182,9 @@ class TorchRecovery final : public RecoveryEngine {
 
 void check_labels(const Calibration& data, const RecoverySettings& settings) {
   if (!data.labelled && !data.loss && contains(settings.steps, RecoveryMethod::kFinetune)) {
-    throw ConfigError("--recover finetune needs labels, and the data have none: give an array ",
-                      in_quotes("labels"), ", or one of the data sets with classes");
+    throw ConfigError(
+        "--recover finetune trains on a data set with classes that fills the network's only input; "
+        "with other labels give --loss, for example --loss cross_entropy");
   }
 }
 

@@ -3,7 +3,8 @@
 
 #include <cstdint>
 
-#include "parsimony/api/prune.h"
+#include "parsimony/api/prune_request.h"
+#include "parsimony/api/prune_services.h"
 #include "parsimony/data/dataset.h"
 #include "parsimony/graph/graph.h"
 #include "parsimony/speedup/plan.h"

@@ -260,9 +260,8 @@ void TrainingRun::cut(const Step& step) {
     teach_by(std::move(dense));
   }
   stage_.reset();  // a fresh optimizer, and replicas of other parameters
-  const double begin = machine::steady_seconds();
-  PruneResult done = pruned(cuts_[step.cut]);
-  const double took = machine::steady_seconds() - begin;
+  double took = 0;
+  PruneResult done = pruned(cuts_[step.cut], took);
   place(*net_, options_.device, options_.channels_last);
   search_.reset();
   between_cuts_.follow(done.plan);
@@ -280,9 +279,12 @@ void TrainingRun::cut(const Step& step) {
 }
 
 /// All ranks plan, from the same sums; rank 0 has the last word on values.
-PruneResult TrainingRun::pruned(const ConfigList& config) {
+PruneResult TrainingRun::pruned(const ConfigList& config, double& seconds) {
   const auto prune = [&] {
-    return net_->prune(example(), cut_request(config), cut_services(config));
+    const double begin = machine::steady_seconds();
+    PruneResult done = net_->prune(example(), cut_request(config), cut_services(config));
+    seconds = machine::steady_seconds() - begin;
+    return done;
   };
   if (options_.ranks == nullptr) return prune();
   const RankGroup& ranks = *options_.ranks;

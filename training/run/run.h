@@ -92,7 +92,8 @@ class TrainingRun {
   void begin_search();
   void search(const Step& step);
   void cut(const Step& step);
-  PruneResult pruned(const ConfigList& config);
+  /// @param seconds  that this rank took, without waiting for others
+  PruneResult pruned(const ConfigList& config, double& seconds);
   void agree_on_weights() const;
   bool leads() const { return options_.ranks == nullptr || options_.ranks->is_first(); }
   void teach_by(std::unique_ptr<Net> dense);

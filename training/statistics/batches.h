@@ -9,10 +9,13 @@
 #include <vector>
 
 #include "parsimony/data/dataset.h"
-#include "parsimony/data/sample_source.h"
 #include "parsimony/graph/graph.h"
 #include "parsimony/training/loader/loader.h"
 #include "parsimony/training/ranks/group.h"
+
+namespace parsimony {
+class SampleSource;
+}
 
 namespace parsimony::training {
 

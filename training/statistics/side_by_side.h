@@ -1,6 +1,8 @@
 // Batches that run at the same time.
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <cstdint>
 #include <functional>
 #include <vector>
