@@ -10,6 +10,7 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/base/parse.h"
 #include "parsimony/graph/blocks.h"
+#include "parsimony/graph/operators/linear_form.h"
 #include "parsimony/pruners/settings.h"
 
 namespace parsimony {

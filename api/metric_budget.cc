@@ -8,6 +8,7 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/base/parse.h"
 #include "parsimony/base/words.h"
+#include "parsimony/engines/editable_model.h"
 
 namespace parsimony {
 namespace {

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "parsimony/api/element_updates.h"
+#include "parsimony/api/importance.h"
+#include "parsimony/api/latency/budget.h"
 #include "parsimony/api/shared_analysis_impl.h"
 #include "parsimony/api/stopwatch.h"
 #include "parsimony/base/errors.h"
@@ -13,6 +15,7 @@
 #include "parsimony/pruners/elements/elements.h"
 #include "parsimony/pruners/errors.h"
 #include "parsimony/pruners/latency/model.h"
+#include "parsimony/speedup/constants.h"
 #include "parsimony/speedup/make_plan.h"
 
 namespace parsimony {

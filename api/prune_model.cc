@@ -15,6 +15,7 @@
 #include "parsimony/api/stopwatch.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
+#include "parsimony/engines/editable_model.h"
 #include "parsimony/masks/memory.h"
 #include "parsimony/speedup/make_plan.h"
 #include "parsimony/speedup/proof.h"

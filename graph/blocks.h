@@ -7,7 +7,7 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/graph/graph.h"
-#include "parsimony/graph/operators/node_view.h"
+#include "parsimony/graph/operators/factor.h"
 
 namespace parsimony {
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "parsimony/graph/operators/linear_form.h"
 #include "parsimony/graph/operators/operands.h"
 
 namespace parsimony {

@@ -10,7 +10,7 @@
 
 #include "parsimony/graph/graph.h"
 #include "parsimony/graph/interface.h"
-#include "parsimony/graph/operators/node_view.h"
+#include "parsimony/graph/operators/factor.h"
 
 namespace parsimony {
 

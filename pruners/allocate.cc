@@ -7,6 +7,7 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/pruners/candidates.h"
+#include "parsimony/pruners/importance.h"
 #include "parsimony/pruners/network_limits.h"
 
 namespace parsimony {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/graph/operators/node_view.h"
+#include "parsimony/graph/operators/factor.h"
 #include "parsimony/masks/coupling.h"
 #include "parsimony/pruners/settings.h"
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "parsimony/graph/operators/linear_form.h"
 #include "parsimony/masks/cost.h"
 #include "parsimony/masks/memory.h"
 #include "parsimony/report/groups_impl.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/graph/operators/node_view.h"
+#include "parsimony/graph/operators/factor.h"
 #include "parsimony/masks/axis_mask.h"
 #include "parsimony/masks/coupling.h"
 #include "parsimony/speedup/plan.h"

@@ -8,6 +8,7 @@
 
 #include "parsimony/api/reference.h"
 #include "parsimony/base/errors.h"
+#include "parsimony/engines/editable_model.h"
 #include "parsimony/torch_io/errors.h"
 #include "parsimony/torch_io/guards.h"
 #include "parsimony/torch_io/live/module_editor.h"

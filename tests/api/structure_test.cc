@@ -12,6 +12,7 @@
 #include "parsimony/api/depth.h"
 #include "parsimony/api/prune.h"
 #include "parsimony/base/files.h"
+#include "parsimony/graph/operators/linear_form.h"
 #include "parsimony/masks/cost.h"
 #include "parsimony/onnx_io/editor.h"
 #include "parsimony/onnx_io/model_file.h"
