@@ -231,7 +231,7 @@ constexpr Fault kTrainFaults[] = {
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --criterion fisher --calibration shapes:16,8 --device "
      "tpu",
      2, "--device \"tpu\": wanted auto, cpu or cuda:N"},
-    {"sensitivity cnn.onnx --criterion fisher --calibration shapes:16,8 --device tpu", 2,
+    {"sensitivity cnn.onnx --criterion fisher --calibration random:8 --device tpu", 2,
      "--device \"tpu\": wanted auto, cpu or cuda:N"},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --sandbox on --device cuda", 2,
      "--sandbox on: a command of yours (--metric, --latency-command), --processes or the driver of "
