@@ -63,8 +63,9 @@ class Contestant {
   explicit Contestant(std::unique_ptr<Net> net, double ratio = 0)
       : net_(std::move(net)), context_{data(), c10::kCPU, true}, watch_(nullptr) {
     if (ratio > 0) {
-      const ConfigList half = from_shorthand({.ratio = ratio, .op_types = {"Conv2d"}});
-      net_->prune(at::zeros({1, 3, 32, 32}), half, {.verify = false});
+      PruneRequest half = from_shorthand({.ratio = ratio, .op_types = {"Conv2d"}});
+      half.verify = false;
+      net_->prune(at::zeros({1, 3, 32, 32}), half);
     }
     place(*net_, c10::kCPU, true);
     net_->train(true);
