@@ -13,6 +13,7 @@
 #include <span>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/base/ranges.h"
 #include "parsimony/base/words.h"
 #include "parsimony/engines/timing.h"
 #include "parsimony/speedup/fit_layers.h"
