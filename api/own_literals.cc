@@ -4,7 +4,7 @@
 
 namespace parsimony {
 
-void own_literals(Graph& graph, LiteralMemory& memory) {
+void own_literals(Graph& graph, TensorMemory& memory) {
   for (Weight& weight : graph.weights) {
     if (!is_literal(weight.dtype, weight.count())) continue;
     const size_t bytes = weight.count() * weight.stride;

@@ -137,7 +137,7 @@ class ModelPruning {
   Pending running(std::unique_ptr<Network> masked) {
     const Probe& probe = result_.analysis.probe;
     if (!engine_->executes_graphs() && is_small()) {
-      LiteralMemory memory;
+      TensorMemory memory;
       Graph graph = model_.graph();
       own_literals(graph, memory);
       // All is the thread's own: meanwhile the model is edited and the result filled in.

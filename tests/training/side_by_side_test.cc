@@ -41,6 +41,13 @@ TEST_F(SideBySide, CallsEachOnceWithOneThreadForItsOperators) {
   EXPECT_EQ(at::get_num_threads(), 2);
 }
 
+TEST(BatchOnDevice, HasAsManySamplesAsTheirValuesAllow) {
+  EXPECT_EQ(batch_on_device(3 * 32 * 32), 256);
+  EXPECT_EQ(batch_on_device(3 * 64 * 64), 64);
+  EXPECT_EQ(batch_on_device(10), 256) << "the most";
+  EXPECT_EQ(batch_on_device(int64_t{1} << 40), 1);
+}
+
 TEST_F(SideBySide, OneAloneHasOneThreadToo) {
   side_by_side(1, c10::kCPU, [](int64_t) { EXPECT_EQ(at::get_num_threads(), 1); });
   EXPECT_EQ(at::get_num_threads(), 2);

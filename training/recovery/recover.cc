@@ -24,7 +24,6 @@ namespace {
 // So many values of samples run at once: 64 images of 3 x 32 x 32.
 constexpr int64_t kBatchValues = 64 * 3 * 32 * 32;
 constexpr int64_t kLargestBatch = 64;
-constexpr int64_t kTimesOnDevice = 4;
 
 class TorchRecovery final : public RecoveryEngine {
  public:
@@ -93,9 +92,8 @@ class TorchRecovery final : public RecoveryEngine {
   /// As many samples as run at once; what the file fixes wins.
   static int64_t batch_of(const Graph& graph, const Calibration& data, c10::Device device) {
     if (const int64_t fixed = fixed_batch(graph); fixed > 0) return fixed;
-    const int64_t times = device.is_cuda() ? kTimesOnDevice : 1;
-    return std::clamp<int64_t>(times * kBatchValues / std::max<int64_t>(1, data.values), 1,
-                               times * kLargestBatch);
+    if (device.is_cuda()) return batch_on_device(data.values);
+    return std::clamp<int64_t>(kBatchValues / std::max<int64_t>(1, data.values), 1, kLargestBatch);
   }
 
   /// Of all ranks together what one alone would take, so that the same samples are held out.

@@ -96,6 +96,9 @@ int64_t fixed_batch(const Graph& graph);
 /// The samples per run of the network: its own batch size, or 32 if that is symbolic.
 int64_t calibration_batch(const Graph& graph);
 
+/// As many samples of so many values as suit a device: 256 images of 3 x 32 x 32.
+int64_t batch_on_device(int64_t values);
+
 /// Calls `add` with every batch of that size; an incomplete one is dropped if the network's is
 /// fixed. @throws ConfigError if there is no batch
 void for_each_batch(const Graph& graph, const Batches& batches, int64_t size,

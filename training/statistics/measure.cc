@@ -232,15 +232,13 @@ Measuring::~Measuring() = default;
 Measuring::Measuring(Measuring&&) noexcept = default;
 
 int64_t Measuring::batch(const SampleBatch& sample) const {
-  constexpr int64_t kMost = 256;
-  constexpr int64_t kValues = kMost * 3 * 32 * 32;
   const int64_t size = calibration_batch(state_->graph);
   // Sums over samples are the same in any batches.
   const bool any = !state_->by_batch && fixed_batch(state_->graph) <= 0;
   if (!any || sample.inputs.empty() || !sample.inputs.front().is_cuda()) return size;
-  int64_t values = 1;
+  int64_t values = 0;
   for (const at::Tensor& input : sample.inputs) values += input.numel() / sample.count;
-  return std::clamp(kValues / values, size, kMost);
+  return std::max(size, batch_on_device(values));
 }
 
 void Measuring::add(const SampleBatch& batch) {
