@@ -4,15 +4,16 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .pieces import ChannelNorm, Classifier, LayerScale, Residual, Squeeze, conv, depthwise, image, inverted
-from .vision import whole
+from .pieces import (
+    ChannelNorm, Classifier, LayerScale, Module, Residual, Squeeze, conv, depthwise, image,
+    inverted,
+)
 
 
-class ResponseNorm(nn.Module):
+class ResponseNorm(Module):
     """Global response normalisation of ConvNeXt v2; channels last."""
 
     def __init__(self, width):
-        super().__init__()
         self.gamma, self.beta = (nn.Parameter(torch.randn(1, 1, 1, width) * 0.1) for _ in range(2))
 
     def forward(self, x):
@@ -20,9 +21,8 @@ class ResponseNorm(nn.Module):
         return self.gamma * (x * (size / (size.mean(-1, keepdim=True) + 1e-6))) + self.beta + x
 
 
-class ConvNeXtBlock(nn.Module):
+class ConvNeXtBlock(Module):
     def __init__(self, width, response=True):
-        super().__init__()
         self.depth, self.norm = nn.Conv2d(width, width, 7, padding=3, groups=width), nn.LayerNorm(width)
         last = [ResponseNorm(4 * width)] if response else []
         self.feed = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), *last, nn.Linear(4 * width, width))
@@ -57,11 +57,10 @@ def universal(inward, outward, expand=4, first=0, middle=0, stride=1):
     return Residual(*body) if inward == outward and stride == 1 else nn.Sequential(*body)
 
 
-class MobileAttention(nn.Module):
+class MobileAttention(Module):
     """Multi-query attention of MobileNetV4: many queries, one key and value of a smaller image."""
 
     def __init__(self, width, heads, each):
-        super().__init__()
         self.norm, self.heads = nn.BatchNorm2d(width), heads
         self.q, self.out = nn.Conv2d(width, heads * each, 1), nn.Conv2d(heads * each, width, 1)
         small = lambda: nn.Sequential(depthwise(width, 3, 2, None), nn.Conv2d(width, each, 1))
@@ -82,11 +81,10 @@ def mobilenet_v4():
     return Classifier(48, *early, *late, MobileAttention(48, 4, 16), universal(48, 48, 4, 0, 3))
 
 
-class Parallel(nn.Module):
+class Parallel(Module):
     """Branches that are added, then an activation."""
 
     def __init__(self, *branches, act=nn.ReLU):
-        super().__init__()
         self.branches, self.act = nn.ModuleList(branches), act()
 
     def forward(self, x):
@@ -115,11 +113,10 @@ def one_by_one(inward, outward):
     return Parallel(conv(inward, outward, 1, act=None), conv(inward, outward, 1, act=None), *same)
 
 
-class Ghost(nn.Module):
+class Ghost(Module):
     """Half of the channels from a convolution, the others from a cheap one over these."""
 
     def __init__(self, inward, outward, act=nn.ReLU):
-        super().__init__()
         self.outward, half = outward, (outward + 1) // 2
         self.primary, self.cheap = conv(inward, half, 1, act=act), conv(half, half, 3, 1, half, act)
 
@@ -128,9 +125,8 @@ class Ghost(nn.Module):
         return torch.cat((x, self.cheap(x)), 1)[:, : self.outward]
 
 
-class GhostBottleneck(nn.Module):
+class GhostBottleneck(Module):
     def __init__(self, inward, hidden, outward, stride=1, far=False):
-        super().__init__()
         self.inward = Ghost(inward, hidden)
         self.far = nn.Sequential(conv(inward, hidden, 1, act=None), depthwise(hidden, 5, 1, None)) if far else None
         self.middle = nn.Sequential(depthwise(hidden, 3, stride, None), Squeeze(hidden, 16))
@@ -148,9 +144,8 @@ class GhostBottleneck(nn.Module):
 
 
 def ghostnet(far=False):
-    blocks = GhostBottleneck(
-        16, 48, 24, 2, far,
-    ), GhostBottleneck(24, 72, 24, 1, far), GhostBottleneck(24, 72, 40, 2, far)
+    sizes = (16, 48, 24, 2), (24, 72, 24, 1), (24, 72, 40, 2)
+    blocks = [GhostBottleneck(*each, far) for each in sizes]
     return Classifier(40, conv(3, 16, 3, 2, act=nn.ReLU), *blocks)
 
 

@@ -4,16 +4,16 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .graphs import points
-from .pieces import Attention, Block, ChannelNorm, Residual, conv, image, large, mlp, tokens, upsampled
+from .pieces import (
+    Attention, Block, ChannelNorm, Module, Residual, conv, dense, image, large, mlp, upsampled,
+)
 from .vision import whole, windows
 
 
-class WindowBlock(nn.Module):
+class WindowBlock(Module):
     """SAM's encoder: attention within windows, with a bias that is a product of queries and places."""
 
     def __init__(self, width, size, heads=4):
-        super().__init__()
         self.size, self.heads, self.qkv, self.out = size, heads, nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.high, self.wide = (nn.Parameter(torch.randn(2 * size - 1, width // heads) * 0.1) for _ in range(2))
         self.norm1, self.norm2, self.feed = nn.LayerNorm(width), nn.LayerNorm(width), mlp(width, 2 * width)
@@ -22,9 +22,8 @@ class WindowBlock(nn.Module):
     def attend(self, x):
         b, n, c = x.shape
         s = self.size
-        q, k, v = self.qkv(x).reshape(b, n, 3, self.heads, -1).permute(2, 0, 3, 1, 4).reshape(
-            3, b * self.heads, n, -1,
-        ).unbind(0)
+        qkv = self.qkv(x).reshape(b, n, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        q, k, v = qkv.reshape(3, b * self.heads, n, -1).unbind(0)
         scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-2, -1)
         places = q.reshape(-1, s, s, q.shape[-1])
         high = torch.einsum("bhwc,hkc->bhwk", places, self.high[self.apart])
@@ -39,11 +38,10 @@ class WindowBlock(nn.Module):
         return x + self.feed(self.norm2(x))
 
 
-class TwoWay(nn.Module):
+class TwoWay(Module):
     """SAM's decoder: tokens look at the image, then the image at the tokens."""
 
     def __init__(self, width):
-        super().__init__()
         self.own, self.look, self.back = (Attention(width, 4) for _ in range(3))
         self.feed = mlp(width, 96, nn.ReLU)
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(4))
@@ -55,11 +53,10 @@ class TwoWay(nn.Module):
         return tokens, self.norms[3](pixels + self.back(pixels, tokens))
 
 
-class SAM(nn.Module):
+class SAM(Module):
     """An image and points; masks as products of upscaled features and of what small networks make of tokens."""
 
     def __init__(self, width=64, inner=48):
-        super().__init__()
         self.patches, self.places = nn.Conv2d(3, width, 8, 8), nn.Parameter(torch.randn(1, 8, 8, width) * 0.02)
         self.blocks = nn.Sequential(WindowBlock(width, 4), WindowBlock(width, 8))
         self.neck = nn.Sequential(nn.Conv2d(width, inner, 1, bias=False), ChannelNorm(inner),
@@ -71,8 +68,8 @@ class SAM(nn.Module):
             nn.ConvTranspose2d(inner, 24, 2, 2), ChannelNorm(24), nn.GELU(), nn.ConvTranspose2d(24, 16, 2, 2),
             nn.GELU(),
         )
-        self.hyper = nn.ModuleList(nn.Sequential(nn.Linear(inner, 40), nn.ReLU(), nn.Linear(40, 16)) for _ in range(3))
-        self.quality = nn.Sequential(nn.Linear(inner, 40), nn.ReLU(), nn.Linear(40, 3))
+        self.hyper = nn.ModuleList(dense(inner, 40, 16) for _ in range(3))
+        self.quality = dense(inner, 40, 3)
 
     def forward(self, x, points, labels):
         x = self.neck(self.blocks(self.patches(x).permute(0, 2, 3, 1) + self.places).permute(0, 3, 1, 2))
@@ -87,11 +84,10 @@ class SAM(nn.Module):
         return masks, self.quality(tokens[:, 0])
 
 
-class MaskFormer(nn.Module):
+class MaskFormer(Module):
     """Queries that see only where their last mask was; masks by einsum."""
 
     def __init__(self, width=48):
-        super().__init__()
         self.trunk = nn.Sequential(conv(3, 32, 3, 2), conv(32, width, 3, 2))
         self.pixels = nn.Conv2d(width, width, 3, padding=1)
         self.queries, self.embed = nn.Parameter(torch.randn(6, width)), mlp(width, 64, nn.ReLU)
@@ -110,11 +106,10 @@ class MaskFormer(nn.Module):
         return self.classes(q), torch.einsum("bqc,bchw->bqhw", self.embed(q), pixels)
 
 
-class DenseTransformer(nn.Module):
+class DenseTransformer(Module):
     """DPT: features of two depths of a ViT as images again, fused."""
 
     def __init__(self, width=64):
-        super().__init__()
         self.patches, self.places = nn.Conv2d(3, width, 8, 8), nn.Parameter(torch.randn(1, 65, width) * 0.02)
         self.token = nn.Parameter(torch.randn(1, 1, width))
         self.one, self.two = Block(width, 4), Block(width, 4)
@@ -135,11 +130,10 @@ class DenseTransformer(nn.Module):
         return F.relu(self.head(self.fuse(self.large(self.image(x)) + small)))
 
 
-class UNet(nn.Module):
+class UNet(Module):
     """`gates`: Attention U-Net."""
 
     def __init__(self, gates=False, widths=(24, 32, 48)):
-        super().__init__()
         a, b, c = widths
         twice = lambda i, o: nn.Sequential(conv(i, o, act=nn.ReLU), conv(o, o, act=nn.ReLU))
         self.one, self.two, self.three = twice(3, a), twice(a, b), twice(b, c)
@@ -156,9 +150,8 @@ class UNet(nn.Module):
         return self.head(self.back1(torch.cat((self.gates[1](x, one) if self.gates else one, x), 1)))
 
 
-class Gate(nn.Module):
+class Gate(Module):
     def __init__(self, width):
-        super().__init__()
         self.a, self.b = conv(width, width // 2, 1, act=None), conv(width, width // 2, 1, act=None)
         self.share = nn.Sequential(nn.ReLU(), nn.Conv2d(width // 2, 1, 1), nn.BatchNorm2d(1), nn.Sigmoid())
 
@@ -166,9 +159,8 @@ class Gate(nn.Module):
         return y * self.share(self.a(x) + self.b(y))
 
 
-class Hourglass(nn.Module):
+class Hourglass(Module):
     def __init__(self, width=48, depth=2):
-        super().__init__()
         block = lambda: Residual(
             nn.BatchNorm2d(width), nn.ReLU(), nn.Conv2d(width, 24, 1), nn.ReLU(), nn.Conv2d(24, width, 3, padding=1),
         )
@@ -191,11 +183,10 @@ def edsr(width=32):
                          nn.PixelShuffle(2), nn.Conv2d(width, 3, 3, padding=1))
 
 
-class DenseResidual(nn.Module):
+class DenseResidual(Module):
     """ESRGAN: every layer sees all before it; scaled residuals."""
 
     def __init__(self, width=32, growth=16):
-        super().__init__()
         self.layers = nn.ModuleList(nn.Conv2d(width + i * growth, growth, 3, padding=1) for i in range(3))
         self.last = nn.Conv2d(width + 3 * growth, width, 3, padding=1)
 

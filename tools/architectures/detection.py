@@ -4,16 +4,14 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .graphs import points
-from .pieces import Attention, Block, conv, depthwise, image, mlp, upsampled
+from .pieces import Attention, Block, Module, conv, dense, depthwise, image, mlp, upsampled
 from .yolo import C3
 
 
-class Deformable(nn.Module):
+class Deformable(Module):
     """Attention to a few places that each query chooses, of one size of image."""
 
     def __init__(self, width, heads=4, points=3):
-        super().__init__()
         self.heads, self.points = heads, points
         self.offsets, self.shares = nn.Linear(width, heads * points * 2), nn.Linear(width, heads * points)
         self.values, self.out = nn.Linear(width, width), nn.Linear(width, width)
@@ -31,9 +29,8 @@ class Deformable(nn.Module):
         return self.out(y.view(b, c, n).transpose(1, 2))
 
 
-class DeformableDecoder(nn.Module):
+class DeformableDecoder(Module):
     def __init__(self, width):
-        super().__init__()
         self.own, self.cross, self.feed = Attention(width, 4), Deformable(width), mlp(width, 96, nn.ReLU)
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(3))
 
@@ -43,11 +40,10 @@ class DeformableDecoder(nn.Module):
         return self.norms[2](q + self.feed(q))
 
 
-class RTDETR(nn.Module):
+class RTDETR(Module):
     """Attention on the smallest image, features of two sizes, the best places as queries."""
 
     def __init__(self, width=48, queries=6):
-        super().__init__()
         self.queries = queries
         self.three = nn.Sequential(conv(3, 24, 3, 2), conv(24, 32, 3, 2), C3(32, 32))
         self.four = nn.Sequential(conv(32, 64, 3, 2), C3(64, 64))
@@ -56,7 +52,7 @@ class RTDETR(nn.Module):
         self.score, self.box = nn.Linear(width, 5), mlp(width, 40, nn.ReLU)
         self.box4 = nn.Linear(width, 4)
         self.layers = nn.ModuleList([DeformableDecoder(width), DeformableDecoder(width)])
-        self.classes, self.boxes = nn.Linear(width, 5), nn.Sequential(nn.Linear(width, 40), nn.ReLU(), nn.Linear(40, 4))
+        self.classes, self.boxes = nn.Linear(width, 5), dense(width, 40, 4)
 
     def forward(self, x):
         three = self.three(x)
@@ -73,9 +69,8 @@ class RTDETR(nn.Module):
         return self.classes(q), (self.boxes(q) + torch.log(places / (1 - places))).sigmoid()
 
 
-class DETR(nn.Module):
+class DETR(Module):
     def __init__(self, width=48):
-        super().__init__()
         self.trunk = nn.Sequential(conv(3, 32, 3, 2), conv(32, 64, 3, 2), nn.Conv2d(64, width, 1))
         self.places, self.queries = nn.Parameter(torch.randn(64, width)), nn.Parameter(torch.randn(5, width))
         self.net = nn.Transformer(width, 4, 1, 1, 96, batch_first=True)
@@ -88,11 +83,10 @@ class DETR(nn.Module):
         return self.classes(q), self.boxes(q).sigmoid()
 
 
-class Detector(nn.Module):
+class Detector(Module):
     """A convolutional trunk and learned queries; two results in a dictionary."""
 
     def __init__(self):
-        super().__init__()
         self.trunk = nn.Sequential(nn.Conv2d(3, 32, 3, 2, 1), nn.BatchNorm2d(32), nn.ReLU(), nn.Conv2d(32, 64, 3, 2, 1))
         self.queries, self.cross = nn.Parameter(torch.randn(6, 64)), Attention(64, 4)
         self.classes, self.boxes = nn.Linear(64, 5), mlp(64, 96)
@@ -105,11 +99,10 @@ class Detector(nn.Module):
         return {"logits": self.classes(q), "boxes": self.coordinates(self.boxes(q)).sigmoid()}
 
 
-class Weighted(nn.Module):
+class Weighted(Module):
     """EfficientDet: inputs weighted by non-negative numbers that sum to one."""
 
     def __init__(self, count, width):
-        super().__init__()
         self.weights = nn.Parameter(torch.rand(count) + 0.1)
         self.conv = nn.Sequential(depthwise(width), conv(width, width, 1))
 
@@ -119,9 +112,8 @@ class Weighted(nn.Module):
         return self.conv(sum(share[i] * x for i, x in enumerate(inputs)))
 
 
-class EfficientDet(nn.Module):
+class EfficientDet(Module):
     def __init__(self, width=40):
-        super().__init__()
         self.three, self.four = nn.Sequential(conv(3, 24, 3, 2), conv(24, 32, 3, 2)), conv(32, 48, 3, 2)
         self.in3, self.in4 = nn.Conv2d(32, width, 1), nn.Conv2d(48, width, 1)
         self.up, self.down = Weighted(2, width), Weighted(3, width)
@@ -135,11 +127,10 @@ class EfficientDet(nn.Module):
         return self.head(up), self.head(down)
 
 
-class CenterNet(nn.Module):
+class CenterNet(Module):
     """Transposed convolutions, a head for each answer."""
 
     def __init__(self):
-        super().__init__()
         self.trunk = nn.Sequential(conv(3, 32, 3, 2), conv(32, 64, 3, 2), conv(64, 64, 3, 2))
         up = lambda a, b: (nn.ConvTranspose2d(a, b, 4, 2, 1, bias=False), nn.BatchNorm2d(b), nn.ReLU())
         self.up = nn.Sequential(*up(64, 48), *up(48, 32))
@@ -152,11 +143,10 @@ class CenterNet(nn.Module):
         return [head(x) for head in self.heads]
 
 
-class RetinaNet(nn.Module):
+class RetinaNet(Module):
     """A feature pyramid, one head for all sizes with GroupNorm."""
 
     def __init__(self, width=48):
-        super().__init__()
         self.three, self.four = nn.Sequential(conv(3, 24, 3, 2), conv(24, 32, 3, 2)), conv(32, 64, 3, 2)
         self.in3, self.in4 = nn.Conv2d(32, width, 1), nn.Conv2d(64, width, 1)
         self.out = nn.Conv2d(width, width, 3, 1, 1)

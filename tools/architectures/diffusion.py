@@ -6,9 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .encoders import pair, text
 from .fields import noisy
-from .pieces import Attention, Residual, heads_of, mlp
+from .pieces import Attention, Module, Residual, heads_of, mlp
 
 
 def waves(t, width):
@@ -17,11 +16,10 @@ def waves(t, width):
     return torch.cat((angle.cos(), angle.sin()), -1)
 
 
-class TimedBlock(nn.Module):
+class TimedBlock(Module):
     """GroupNorm, SiLU, convolution, twice; the time is added between."""
 
     def __init__(self, inward, outward, time, scaled=False):
-        super().__init__()
         self.one = nn.Sequential(nn.GroupNorm(8, inward), nn.SiLU(), nn.Conv2d(inward, outward, 3, padding=1))
         self.time, self.scaled = nn.Linear(time, outward * (1 + scaled)), scaled
         self.norm = nn.GroupNorm(8, outward)
@@ -38,11 +36,10 @@ class TimedBlock(nn.Module):
         return self.short(x) + self.two(y)
 
 
-class GatedFeed(nn.Module):
+class GatedFeed(Module):
     """GEGLU from one layer."""
 
     def __init__(self, width, hidden):
-        super().__init__()
         self.inward, self.outward = nn.Linear(width, 2 * hidden), nn.Linear(hidden, width)
 
     def forward(self, x):
@@ -50,11 +47,10 @@ class GatedFeed(nn.Module):
         return self.outward(x * F.gelu(gate))
 
 
-class SpatialTransformer(nn.Module):
+class SpatialTransformer(Module):
     """Self-attention, attention to a text, GEGLU, over the places of an image."""
 
     def __init__(self, width, context):
-        super().__init__()
         self.norm, self.inward = nn.GroupNorm(8, width), nn.Conv2d(width, width, 1)
         self.outward = nn.Conv2d(width, width, 1)
         self.own, self.cross = Attention(width, 4), Attention(width, 4, context=context)
@@ -70,11 +66,10 @@ class SpatialTransformer(nn.Module):
         return x + self.outward(y.transpose(1, 2).reshape(b, c, h, w))
 
 
-class DiffusionUNet(nn.Module):
+class DiffusionUNet(Module):
     """Stable Diffusion's U-Net: time embedding, skips, cross-attention."""
 
     def __init__(self, a=32, b=48, context=40, scaled=False):
-        super().__init__()
         time = 64
         self.width, self.time = a, nn.Sequential(nn.Linear(a, time), nn.SiLU(), nn.Linear(time, time))
         self.inward, self.down = nn.Conv2d(4, a, 3, padding=1), nn.Conv2d(a, a, 3, 2, 1)
@@ -95,11 +90,10 @@ class DiffusionUNet(nn.Module):
         return self.out(self.look3(self.back1(torch.cat((x, one), 1), t), context))
 
 
-class DiTBlock(nn.Module):
+class DiTBlock(Module):
     """Norms without weights, whose scales, shifts and gates the condition gives."""
 
     def __init__(self, width):
-        super().__init__()
         self.attention, self.feed = Attention(width, 4, fused=True), mlp(width, 2 * width)
         self.gates = nn.Linear(width, 6 * width)
         self.norm = nn.LayerNorm(width, elementwise_affine=False)
@@ -110,9 +104,8 @@ class DiTBlock(nn.Module):
         return x + f * self.feed(self.norm(x) * (1 + d) + e)
 
 
-class DiT(nn.Module):
+class DiT(Module):
     def __init__(self, width=64):
-        super().__init__()
         self.width, self.patches = width, nn.Conv2d(4, width, 2, 2)
         self.places = nn.Parameter(torch.randn(1, 16, width) * 0.02)
         self.time = nn.Sequential(nn.Linear(32, width), nn.SiLU(), nn.Linear(width, width))
@@ -132,11 +125,10 @@ class DiT(nn.Module):
         return torch.einsum("nhwpqc->nchpwq", x).reshape(x.shape[0], 4, 8, 8)
 
 
-class JointBlock(nn.Module):
+class JointBlock(Module):
     """Stable Diffusion 3: image and text have weights of their own and one attention."""
 
     def __init__(self, width, heads=4):
-        super().__init__()
         self.heads, two = heads, lambda make: nn.ModuleList([make(), make()])
         self.qkv, self.out = two(lambda: nn.Linear(width, 3 * width)), two(lambda: nn.Linear(width, width))
         self.feed = two(lambda: mlp(width, 96))
@@ -155,9 +147,8 @@ class JointBlock(nn.Module):
         return result
 
 
-class MMDiT(nn.Module):
+class MMDiT(Module):
     def __init__(self, width=48):
-        super().__init__()
         self.patches, self.text = nn.Linear(16, width), nn.Linear(40, width)
         self.time = nn.Sequential(nn.Linear(32, width), nn.SiLU(), nn.Linear(width, width))
         self.blocks, self.head = nn.ModuleList([JointBlock(width), JointBlock(width)]), nn.Linear(width, 16)
@@ -169,11 +160,10 @@ class MMDiT(nn.Module):
         return self.head(x)
 
 
-class PlaceAttention(nn.Module):
+class PlaceAttention(Module):
     """One head over the places of an image, as autoencoders of diffusion have it."""
 
     def __init__(self, width):
-        super().__init__()
         self.norm = nn.GroupNorm(8, width)
         (self.q, self.k, self.v, self.out) = nn.ModuleList(nn.Conv2d(width, width, 1) for _ in range(4))
 
@@ -189,11 +179,10 @@ def grouped(i, o):
     return nn.GroupNorm(8, i), nn.SiLU(), nn.Conv2d(i, o, 3, padding=1)
 
 
-class Autoencoder(nn.Module):
+class Autoencoder(Module):
     """KL or, with a codebook, VQ."""
 
     def __init__(self, codes=None, width=32, latent=4):
-        super().__init__()
         block = lambda: Residual(*grouped(width, width), *grouped(width, width))
         self.encoder = nn.Sequential(
             nn.Conv2d(3, width, 3, padding=1), block(), nn.Conv2d(width, width, 3, 2, 1), PlaceAttention(width),

@@ -8,14 +8,15 @@ from torch import nn
 
 from .compat import RMSNorm
 from .language import Gelu, Grouped, Layer
-from .pieces import Attention, Block, Language, SwiGLU, VOCABULARY, Vision, heads_of, image, mlp, tokens
+from .pieces import (
+    Attention, Block, Language, Module, SwiGLU, VOCABULARY, Vision, heads_of, image, mlp, tokens,
+)
 
 
-class Disentangled(nn.Module):
+class Disentangled(Module):
     """DeBERTa: content against content, content against distance, distance against content."""
 
     def __init__(self, width, heads=4, reach=8):
-        super().__init__()
         self.heads, self.reach, self.places = heads, reach, nn.Embedding(2 * reach, width)
         self.q, self.k, self.v, self.out = (nn.Linear(width, width) for _ in range(4))
 
@@ -33,11 +34,10 @@ class Disentangled(nn.Module):
         )
 
 
-class BERT(nn.Module):
+class BERT(Module):
     """Tokens, segments, a mask of padding; a pooler and a head over the vocabulary with tied weights."""
 
     def __init__(self, width=64, shared=False, attention=None, embedding=None):
-        super().__init__()
         narrow = embedding or width
         self.embed, self.segment = nn.Embedding(VOCABULARY, narrow), nn.Embedding(2, narrow)
         self.places = nn.Embedding(32, narrow)
@@ -58,9 +58,8 @@ class BERT(nn.Module):
         return logits, torch.tanh(self.pool(x[:, 0]))
 
 
-class BERTLayer(nn.Module):
+class BERTLayer(Module):
     def __init__(self, width, attention=None, heads=4):
-        super().__init__()
         self.heads, self.special = heads, attention(width) if attention else None
         if not attention:
             self.q, self.k, self.v, self.out = (nn.Linear(width, width) for _ in range(4))
@@ -76,11 +75,10 @@ class BERTLayer(nn.Module):
         return self.norm2(x + self.feed(x))
 
 
-class T5(nn.Module):
+class T5(Module):
     """Encoder and decoder that share the embedding and buckets of distances; no biases."""
 
     def __init__(self, width=64):
-        super().__init__()
         self.embed, self.head = nn.Embedding(VOCABULARY, width), nn.Linear(width, VOCABULARY, bias=False)
         layer = lambda: Block(width, 4, norm=RMSNorm, feed=Gelu, kind="bias")
         self.encoder = nn.Sequential(layer(), layer())
@@ -97,20 +95,18 @@ class T5(nn.Module):
         return self.head(self.last2(x))
 
 
-class EncoderDecoder(nn.Module):
+class EncoderDecoder(Module):
     def __init__(self):
-        super().__init__()
         self.net = nn.Transformer(48, 4, 2, 2, 96, batch_first=True)
 
     def forward(self, source, target):
         return self.net(source, target)
 
 
-class Builtin(nn.Module):
+class Builtin(Module):
     """torch's own encoder, with a mask."""
 
     def __init__(self, first):
-        super().__init__()
         layer = nn.TransformerEncoderLayer(64, 4, 128, batch_first=True, norm_first=first)
         self.encoder, self.head = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False), nn.Linear(64, 5)
 
@@ -119,11 +115,10 @@ class Builtin(nn.Module):
         return self.head(self.encoder(x, mask=torch.full((12, 12), float("-inf")).triu(1), **known))
 
 
-class CLIP(nn.Module):
+class CLIP(Module):
     """An encoder of images and one of text, compared by angle."""
 
     def __init__(self):
-        super().__init__()
         self.vision, self.text = Vision(fused=True), Language(width=48, kind="causal")
         self.vision.head, self.text.head = nn.Linear(64, 40, bias=False), nn.Linear(48, 40, bias=False)
         self.scale = nn.Parameter(torch.tensor(2.6))
@@ -133,11 +128,10 @@ class CLIP(nn.Module):
         return self.scale.exp() * a @ b.t()
 
 
-class LLaVA(nn.Module):
+class LLaVA(Module):
     """What a projector makes of patches stands before the tokens."""
 
     def __init__(self):
-        super().__init__()
         self.patches, self.tower = nn.Conv2d(3, 48, 8, 8), nn.Sequential(Block(48, 4), nn.LayerNorm(48))
         self.projector = nn.Sequential(nn.Linear(48, 80), nn.GELU(), nn.Linear(80, 64))
         self.embed = nn.Embedding(VOCABULARY, 64)

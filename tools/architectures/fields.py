@@ -1,18 +1,18 @@
 """Generators, flows, fields and solutions of equations."""
 
+import itertools
+
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .pieces import mlp
-from .recurrent import steps
+from .pieces import Module, dense, mlp
 
 
-class Modulated(nn.Module):
+class Modulated(Module):
     """StyleGAN 2: each image scales the kernel, which is then normalised."""
 
     def __init__(self, inward, outward, style=32):
-        super().__init__()
         self.style, self.weight = nn.Linear(style, inward), nn.Parameter(torch.randn(outward, inward, 3, 3) * 0.1)
 
     def forward(self, x, w):
@@ -23,9 +23,8 @@ class Modulated(nn.Module):
         return F.leaky_relu(y.view(b, -1, h, width), 0.2)
 
 
-class StyleGAN(nn.Module):
+class StyleGAN(Module):
     def __init__(self):
-        super().__init__()
         self.mapping = nn.Sequential(nn.Linear(16, 40), nn.LeakyReLU(0.2), nn.Linear(40, 32), nn.LeakyReLU(0.2))
         self.start = nn.Parameter(torch.randn(1, 32, 4, 4))
         self.one, self.two, self.colour = Modulated(32, 32), Modulated(32, 24), nn.Conv2d(24, 3, 1)
@@ -44,14 +43,11 @@ def dcgan():
     )
 
 
-class Coupling(nn.Module):
+class Coupling(Module):
     """RealNVP: one half decides scale and shift of the other; then they change places."""
 
     def __init__(self, width):
-        super().__init__()
-        self.net = nn.Sequential(
-            nn.Linear(width // 2, 40), nn.ReLU(), nn.Linear(40, 40), nn.ReLU(), nn.Linear(40, width),
-        )
+        self.net = dense(width // 2, 40, 40, width)
 
     def forward(self, x):
         a, b = x.chunk(2, -1)
@@ -59,11 +55,10 @@ class Coupling(nn.Module):
         return torch.cat((b * log.tanh().exp() + shift, a), -1)
 
 
-class NeRF(nn.Module):
+class NeRF(Module):
     """Sines and cosines of a place; a skip; density, and colour that depends on the direction too."""
 
     def __init__(self, width=48, far=4, near=2):
-        super().__init__()
         self.far, self.near = far, near
         self.one = nn.ModuleList([nn.Linear(3 + 6 * far, width), nn.Linear(width, width)])
         self.two = nn.ModuleList([nn.Linear(width + 3 + 6 * far, width), nn.Linear(width, width)])
@@ -91,21 +86,16 @@ class Sine(nn.Module):
 
 
 def siren():
-    return nn.Sequential(
-        nn.Linear(2, 48), Sine(), nn.Linear(48, 48), Sine(), nn.Linear(48, 40), Sine(), nn.Linear(40, 3),
-    )
+    return dense(2, 48, 48, 40, 3, act=Sine)
 
 
-class Grids(nn.Module):
+class Grids(Module):
     """Instant NGP: hashed features of grid points, interpolated on several levels, and a small network."""
 
     def __init__(self, sizes=(4, 8), features=4):
-        super().__init__()
         self.sizes = sizes
         self.tables = nn.ModuleList(nn.Embedding((s + 1) ** 2, features) for s in sizes)
-        self.net = nn.Sequential(
-            nn.Linear(features * len(sizes), 32), nn.ReLU(), nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 4),
-        )
+        self.net = dense(features * len(sizes), 32, 32, 4)
 
     def forward(self, x):
         found = []
@@ -113,21 +103,17 @@ class Grids(nn.Module):
             low = (x * s).floor()
             share, low = x * s - low, low.long()
             total = 0
-            for i in (0, 1):
-                for j in (0, 1):
-                    weight = (share[:, 0] if i else 1 - share[:, 0]) * (share[:, 1] if j else 1 - share[:, 1])
-                    total = total + weight[:, None] * table(
-                        ((low[:, 0] + i) * 73 + low[:, 1] + j) % table.num_embeddings
-                    )
+            for i, j in itertools.product((0, 1), (0, 1)):
+                weight = (share[:, 0] if i else 1 - share[:, 0]) * (share[:, 1] if j else 1 - share[:, 1])
+                total = total + weight[:, None] * table(((low[:, 0] + i) * 73 + low[:, 1] + j) % table.num_embeddings)
             found.append(total)
         return self.net(torch.cat(found, -1))
 
 
-class NeuralODE(nn.Module):
+class NeuralODE(Module):
     """Two steps of Runge and Kutta through a network that also knows the time."""
 
     def __init__(self, width=32, steps=2):
-        super().__init__()
         self.steps, self.inward, self.head = steps, nn.Linear(8, width), nn.Linear(width, 3)
         self.one, self.two = nn.Linear(width + 1, 48), nn.Linear(48, width)
 
@@ -144,11 +130,10 @@ class NeuralODE(nn.Module):
         return self.head(x)
 
 
-class FourierOperator(nn.Module):
+class FourierOperator(Module):
     """FNO: products with learned matrices in the lowest frequencies."""
 
     def __init__(self, width=24, modes=4):
-        super().__init__()
         self.modes, self.inward, self.head = modes, nn.Linear(2, width), mlp(width, 40)
         self.weight, self.point = nn.Parameter(torch.randn(width, width, modes, 2) / width), nn.Conv1d(width, width, 1)
 

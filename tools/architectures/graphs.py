@@ -4,18 +4,14 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .pieces import mlp
-from .vision import whole
+from .pieces import Module, dense, mlp
 
 
-class GraphConvolution(nn.Module):
+class GraphConvolution(Module):
     """GCN and GIN, over a dense matrix of neighbours."""
 
     def __init__(self, sizes=(16, 48, 32, 5), isomorphism=False):
-        super().__init__()
-        layer = lambda i, o: nn.Sequential(
-            nn.Linear(i, o), nn.ReLU(), nn.Linear(o, o),
-        ) if isomorphism else nn.Linear(i, o)
+        layer = lambda i, o: dense(i, o, o) if isomorphism else nn.Linear(i, o)
         self.layers = nn.ModuleList(layer(i, o) for i, o in zip(sizes, sizes[1:]))
         self.own = nn.Parameter(torch.tensor([0.1])) if isomorphism else None
 
@@ -26,11 +22,10 @@ class GraphConvolution(nn.Module):
         return x
 
 
-class GraphAttention(nn.Module):
+class GraphAttention(Module):
     """GAT: scores as sums of what two nodes give."""
 
     def __init__(self, inward, heads, each):
-        super().__init__()
         self.heads, self.linear = heads, nn.Linear(inward, heads * each, bias=False)
         self.a, self.b = nn.Parameter(torch.randn(heads, each)), nn.Parameter(torch.randn(heads, each))
 
@@ -41,22 +36,20 @@ class GraphAttention(nn.Module):
         return (scores @ y.transpose(0, 1)).transpose(0, 1).flatten(1)
 
 
-class GAT(nn.Module):
+class GAT(Module):
     def __init__(self):
-        super().__init__()
         self.one, self.two = GraphAttention(16, 4, 12), GraphAttention(48, 1, 5)
 
     def forward(self, x, near):
         return self.two(F.elu(self.one(x, near)), near)
 
 
-class Messages(nn.Module):
+class Messages(Module):
     """GraphSAGE and message passing over a list of edges."""
 
     def __init__(self, width=32):
-        super().__init__()
         self.inward = nn.Linear(16, width)
-        self.message = nn.Sequential(nn.Linear(2 * width + 4, 48), nn.ReLU(), nn.Linear(48, width))
+        self.message = dense(2 * width + 4, 48, width)
         self.update, self.head = nn.GRUCell(width, width), nn.Linear(width, 5)
 
     def forward(self, x, edges, features):
@@ -67,9 +60,8 @@ class Messages(nn.Module):
         return self.head(x)
 
 
-class Sage(nn.Module):
+class Sage(Module):
     def __init__(self):
-        super().__init__()
         self.own = nn.ModuleList([nn.Linear(16, 32), nn.Linear(32, 5)])
         self.near = nn.ModuleList([nn.Linear(16, 32), nn.Linear(32, 5)])
 
@@ -79,14 +71,13 @@ class Sage(nn.Module):
         return self.own[1](x) + self.near[1](share @ x)
 
 
-class PointNet(nn.Module):
+class PointNet(Module):
     """A network that turns the points, shared layers, a maximum; a label for each point."""
 
     def __init__(self):
-        super().__init__()
         layer = lambda i, o: nn.Sequential(nn.Conv1d(i, o, 1), nn.BatchNorm1d(o), nn.ReLU())
         self.turn = nn.Sequential(layer(3, 32), layer(32, 48))
-        self.angles = nn.Sequential(nn.Linear(48, 24), nn.ReLU(), nn.Linear(24, 9))
+        self.angles = dense(48, 24, 9)
         self.one, self.two = layer(3, 32), nn.Sequential(layer(32, 40), layer(40, 64))
         self.last = nn.Sequential(layer(96, 48), nn.Conv1d(48, 4, 1))
 
@@ -97,11 +88,10 @@ class PointNet(nn.Module):
         return self.last(torch.cat((one, whole), 1))
 
 
-class EdgeConvolution(nn.Module):
+class EdgeConvolution(Module):
     """DGCNN: the nearest neighbours in the space of features."""
 
     def __init__(self, inward, outward, count=4):
-        super().__init__()
         self.count = count
         self.layer = nn.Sequential(
             nn.Conv2d(2 * inward, outward, 1, bias=False), nn.BatchNorm2d(outward), nn.LeakyReLU(0.2),
@@ -117,9 +107,8 @@ class EdgeConvolution(nn.Module):
         return self.layer(torch.cat((near - own, own), 1)).amax(3)
 
 
-class DGCNN(nn.Module):
+class DGCNN(Module):
     def __init__(self):
-        super().__init__()
         self.one, self.two = EdgeConvolution(3, 24), EdgeConvolution(24, 32)
         self.last, self.head = nn.Conv1d(56, 64, 1), nn.Linear(128, 5)
 
@@ -129,11 +118,10 @@ class DGCNN(nn.Module):
         return self.head(torch.cat((x.amax(2), x.mean(2)), 1))
 
 
-class PointTransformer(nn.Module):
+class PointTransformer(Module):
     """Attention by differences between vectors, over all pairs of points."""
 
     def __init__(self, width=32):
-        super().__init__()
         self.inward, self.q, self.k = nn.Linear(3, width), nn.Linear(width, width), nn.Linear(width, width)
         self.v = nn.Linear(width, width)
         self.place, self.weight, self.head = mlp(3, 24, nn.ReLU), mlp(width, 40, nn.ReLU), nn.Linear(width, 5)

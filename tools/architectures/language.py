@@ -5,14 +5,13 @@ import torch.nn.functional as F
 from torch import nn
 
 from .compat import RMSNorm
-from .pieces import Language, SwiGLU, VOCABULARY, heads_of, mlp, tokens
+from .pieces import Language, Module, SwiGLU, VOCABULARY, heads_of, mlp, tokens
 
 
-class Decoder(nn.Module):
+class Decoder(Module):
     """Token embedding, layers that take and give a state each, a norm, a head."""
 
     def __init__(self, width, layers, norm=nn.RMSNorm, tied=False, cap=None):
-        super().__init__()
         self.embed, self.layers, self.norm = nn.Embedding(VOCABULARY, width), nn.ModuleList(layers), norm(width)
         self.head, self.cap = nn.Linear(width, VOCABULARY, bias=False), cap
         if tied:
@@ -29,11 +28,10 @@ class Decoder(nn.Module):
         return (logits, *found) if found else logits
 
 
-class Layer(nn.Module):
+class Layer(Module):
     """A pre-norm layer: mixer, then feed."""
 
     def __init__(self, width, mixer, feed, norm=nn.RMSNorm):
-        super().__init__()
         self.mixer, self.feed, self.norm1, self.norm2 = mixer, feed, norm(width), norm(width)
 
     def forward(self, x, *state):
@@ -44,11 +42,10 @@ class Layer(nn.Module):
         return (x, *found) if found else x
 
 
-class Rotary(nn.Module):
+class Rotary(Module):
     """Turns pairs of features by angles that grow with the place; the frequencies are a buffer."""
 
     def __init__(self, width):
-        super().__init__()
         self.register_buffer("frequencies", 10000 ** (-torch.arange(0, width, 2) / width))
 
     def forward(self, x, first=0):
@@ -63,11 +60,10 @@ def causal(n, m):
     return torch.arange(m)[None, :] <= torch.arange(m - n, m)[:, None]
 
 
-class Grouped(nn.Module):
+class Grouped(Module):
     """Grouped-query attention with a cache of keys and values; `normed`: Qwen 3; `window`: Mistral, Gemma."""
 
     def __init__(self, width, heads=4, groups=2, each=16, normed=False, window=None, bias=False):
-        super().__init__()
         self.heads, self.groups, self.each, self.window = heads, groups, each, window
         self.q, self.out = nn.Linear(width, heads * each, bias=bias), nn.Linear(heads * each, width, bias=False)
         self.k, self.v = (nn.Linear(width, groups * each, bias=bias) for _ in range(2))
@@ -88,19 +84,17 @@ class Grouped(nn.Module):
             seen = seen & (
                 torch.arange(k.shape[2])[None, :] > torch.arange(k.shape[2] - n, k.shape[2])[:, None] - self.window
             )
-        many = lambda y: y[:, :, None].expand(
-            -1, -1, self.heads // self.groups, -1, -1,
-        ).reshape(b, self.heads, -1, self.each)
+        copies = (-1, -1, self.heads // self.groups, -1, -1)
+        many = lambda y: y[:, :, None].expand(copies).reshape(b, self.heads, -1, self.each)
         y = F.scaled_dot_product_attention(q, many(k), many(v), attn_mask=seen)
         y = self.out(y.transpose(1, 2).reshape(b, n, -1))
         return (y, k, v) if cached else y
 
 
-class Latent(nn.Module):
+class Latent(Module):
     """DeepSeek's multi-head latent attention: keys and values from one narrow vector, a part that rotates."""
 
     def __init__(self, width, heads=4, each=12, turning=8, narrow=24):
-        super().__init__()
         self.heads, self.each, self.turning, self.narrow = heads, each, turning, narrow
         self.q = nn.Sequential(
             nn.Linear(width, 32, bias=False), nn.RMSNorm(32), nn.Linear(32, heads * (each + turning), bias=False),
@@ -125,11 +119,10 @@ class Latent(nn.Module):
         return (y, latent, key) if cache is not None else y
 
 
-class Experts(nn.Module):
+class Experts(Module):
     """The best of several experts for each token, whose weights are stacked; one that all tokens share."""
 
     def __init__(self, width, hidden, count=4, best=2, shared=True):
-        super().__init__()
         self.best, self.router = best, nn.Linear(width, count, bias=False)
         self.inward = nn.Parameter(torch.randn(count, width, 2 * hidden) * width**-0.5)
         self.outward = nn.Parameter(torch.randn(count, hidden, width) * hidden**-0.5)
@@ -146,11 +139,10 @@ class Experts(nn.Module):
         return y if self.shared is None else y + self.shared(x)
 
 
-class Switch(nn.Module):
+class Switch(Module):
     """Experts as modules of their own, each for the tokens that chose it."""
 
     def __init__(self, width, hidden, count=3):
-        super().__init__()
         self.router, self.experts = nn.Linear(width, count), nn.ModuleList(SwiGLU(width, hidden) for _ in range(count))
 
     def forward(self, x):
@@ -159,11 +151,10 @@ class Switch(nn.Module):
         return y * value
 
 
-class Mixture(nn.Module):
+class Mixture(Module):
     """Every expert on every token, weighted by a router."""
 
     def __init__(self):
-        super().__init__()
         self.router = nn.Linear(48, 3)
         self.experts = nn.ModuleList(mlp(48, 96) for _ in range(3))
         self.head = nn.Linear(48, 6)
@@ -174,11 +165,10 @@ class Mixture(nn.Module):
         return self.head(x + (y * share.unsqueeze(-2)).sum(-1))
 
 
-class Sandwich(nn.Module):
+class Sandwich(Module):
     """Gemma: a norm before and one after each branch."""
 
     def __init__(self, width, mixer, feed):
-        super().__init__()
         self.mixer, self.feed, self.norms = mixer, feed, nn.ModuleList(nn.RMSNorm(width) for _ in range(4))
 
     def forward(self, x):
@@ -193,11 +183,10 @@ class Gelu(SwiGLU):
         return self.down(F.gelu(self.gate(x), approximate="tanh") * self.up(x))
 
 
-class Together(nn.Module):
+class Together(Module):
     """Phi, GPT-J, Falcon: attention and feed both read the same norm."""
 
     def __init__(self, width, mixer, feed):
-        super().__init__()
         self.mixer, self.feed, self.norm = mixer, feed, nn.LayerNorm(width)
 
     def forward(self, x):
@@ -205,11 +194,10 @@ class Together(nn.Module):
         return x + self.mixer(y) + self.feed(y)
 
 
-class Interleaved(nn.Module):
+class Interleaved(Module):
     """GPT-NeoX: query, key and value of each head side by side; a half of each rotates."""
 
     def __init__(self, width, heads=4):
-        super().__init__()
         self.heads, self.qkv, self.out = heads, nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.part, self.turn = width // heads // 2, Rotary(width // heads // 2)
 

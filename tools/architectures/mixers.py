@@ -5,7 +5,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from .pieces import (
-    Attention, Block, ChannelNorm, Classifier, Residual, Stack, Tokens, conv, depthwise, feed2d, image, mlp, tokens,
+    Attention, Block, ChannelNorm, Classifier, Module, Residual, Stack, Tokens, conv, depthwise,
+    feed2d, image, mlp,
 )
 
 
@@ -20,9 +21,8 @@ class Pooling(nn.Module):
         return F.avg_pool2d(x, 3, 1, 1, count_include_pad=False) - x
 
 
-class MixerBlock(nn.Module):
+class MixerBlock(Module):
     def __init__(self, tokens, width):
-        super().__init__()
         self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
         self.tokens, self.channels = mlp(tokens, 48), mlp(width, 160)
 
@@ -31,9 +31,8 @@ class MixerBlock(nn.Module):
         return x + self.channels(self.norm2(x))
 
 
-class Mixer(nn.Module):
+class Mixer(Module):
     def __init__(self):
-        super().__init__()
         self.patches = nn.Conv2d(3, 64, 8, 8)
         self.blocks = nn.Sequential(MixerBlock(16, 64), MixerBlock(16, 64))
         self.head = nn.Linear(64, 10)
@@ -42,11 +41,10 @@ class Mixer(nn.Module):
         return self.head(self.blocks(self.patches(x).flatten(2).transpose(1, 2)).mean(1))
 
 
-class ResMLPBlock(nn.Module):
+class ResMLPBlock(Module):
     """Affine maps instead of normalisations; a linear layer over tokens."""
 
     def __init__(self, width, tokens=16):
-        super().__init__()
         self.mixer, self.feed = nn.Linear(tokens, tokens), mlp(width, 3 * width)
         for name in ("gain1", "shift1", "gain2", "shift2", "scale1", "scale2"):
             self.register_parameter(name, nn.Parameter(torch.randn(width)))
@@ -57,11 +55,10 @@ class ResMLPBlock(nn.Module):
         return x + self.scale2 * self.feed(x * self.gain2 + self.shift2)
 
 
-class FourierMixer(nn.Module):
+class FourierMixer(Module):
     """FNet: the real part of a Fourier transform over tokens and channels."""
 
     def __init__(self, width):
-        super().__init__()
         self.norm1, self.norm2, self.feed = nn.LayerNorm(width), nn.LayerNorm(width), mlp(width, 2 * width)
 
     def forward(self, x):
@@ -69,11 +66,10 @@ class FourierMixer(nn.Module):
         return self.norm2(x + self.feed(x))
 
 
-class GlobalFilter(nn.Module):
+class GlobalFilter(Module):
     """GFNet: learned factors in the frequencies of an image."""
 
     def __init__(self, width, side=8):
-        super().__init__()
         self.weight = nn.Parameter(torch.randn(width, side, side // 2 + 1, 2) * 0.02)
 
     def forward(self, x):
@@ -86,9 +82,8 @@ def gfnet():
     return Classifier(48, nn.Conv2d(3, 48, 4, 4), block(), block())
 
 
-class GatedMLP(nn.Module):
+class GatedMLP(Module):
     def __init__(self, width=64, tokens=16):
-        super().__init__()
         self.inward, self.outward = nn.Linear(width, 128), nn.Linear(64, width)
         self.norm, self.spatial = nn.LayerNorm(64), nn.Conv1d(tokens, tokens, 1)
 
@@ -97,9 +92,8 @@ class GatedMLP(nn.Module):
         return x + self.outward(u * self.spatial(self.norm(v)))
 
 
-class Perceiver(nn.Module):
+class Perceiver(Module):
     def __init__(self):
-        super().__init__()
         self.latents = nn.Parameter(torch.randn(1, 8, 64))
         self.cross, self.block = Attention(64, 4, context=40), Block(64, 4)
         self.head = nn.Linear(64, 7)

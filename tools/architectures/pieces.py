@@ -7,6 +7,15 @@ import torch.nn.functional as F
 from torch import nn
 
 
+class Module(nn.Module):
+    """One whose constructor begins with its parts: that of `nn.Module` has run before."""
+
+    def __new__(cls, *_, **__):
+        module = super().__new__(cls)
+        nn.Module.__init__(module)
+        return module
+
+
 def inverted(inward, outward, expand=4, stride=1, kernel=3, squeeze=True):
     """MBConv: as MobileNets and EfficientNets have it."""
     hidden = expand * inward
@@ -39,11 +48,10 @@ def heads_of(x, heads):
     return x.view(b, n, heads, width // heads).transpose(1, 2)
 
 
-class Attention(nn.Module):
+class Attention(Module):
     """Self or cross attention. `kind`: sdpa, mask, causal, plain, alibi, cosine, bias, linear."""
 
     def __init__(self, width, heads, kind="sdpa", groups=None, fused=False, context=None, rope=False):
-        super().__init__()
         self.heads, self.groups, self.kind, self.rope = heads, groups or heads, kind, rope
         each = width // heads
         self.fused = fused
@@ -110,9 +118,8 @@ def rotated(x):
     return torch.cat((a * angle.cos() - b * angle.sin(), b * angle.cos() + a * angle.sin()), -1)
 
 
-class SwiGLU(nn.Module):
+class SwiGLU(Module):
     def __init__(self, width, hidden):
-        super().__init__()
         self.gate, self.up = nn.Linear(width, hidden, False), nn.Linear(width, hidden, False)
         self.down = nn.Linear(hidden, width, False)
 
@@ -120,13 +127,18 @@ class SwiGLU(nn.Module):
         return self.down(F.silu(self.gate(x)) * self.up(x))
 
 
+def dense(*sizes, act=nn.ReLU, last=False):
+    """Linear layers; an activation behind each, behind the last one only if `last`."""
+    layers = [layer for i, o in zip(sizes, sizes[1:]) for layer in (nn.Linear(i, o), act())]
+    return nn.Sequential(*layers if last else layers[:-1])
+
+
 def mlp(width, hidden, activation=nn.GELU):
-    return nn.Sequential(nn.Linear(width, hidden), activation(), nn.Linear(hidden, width))
+    return dense(width, hidden, width, act=activation)
 
 
-class Block(nn.Module):
+class Block(Module):
     def __init__(self, width, heads, norm=nn.LayerNorm, feed=None, post=False, **attention):
-        super().__init__()
         self.attention = Attention(width, heads, **attention)
         self.feed = feed(width, 2 * width) if feed else mlp(width, 2 * width)
         self.norm1, self.norm2, self.post = norm(width), norm(width), post
@@ -139,11 +151,10 @@ class Block(nn.Module):
         return x + self.feed(self.norm2(x))
 
 
-class Language(nn.Module):
+class Language(Module):
     """Tokens in, logits out."""
 
     def __init__(self, width=64, heads=4, tied=False, positions=True, **block):
-        super().__init__()
         self.tokens = nn.Embedding(97, width)
         self.positions = nn.Parameter(torch.randn(32, width) * 0.02) if positions else None
         self.blocks = nn.Sequential(*(Block(width, heads, **block) for _ in range(2)))
@@ -159,11 +170,10 @@ class Language(nn.Module):
         return self.head(self.norm(self.blocks(x)))
 
 
-class Vision(nn.Module):
+class Vision(Module):
     """Patches, a class token, blocks."""
 
     def __init__(self, width=64, heads=4, token=True, **block):
-        super().__init__()
         self.patches = nn.Conv2d(3, width, 8, 8)
         self.token = nn.Parameter(torch.randn(1, 1, width)) if token else None
         self.places = nn.Parameter(torch.randn(1, 16 + token, width) * 0.02)
@@ -178,11 +188,10 @@ class Vision(nn.Module):
         return self.head(x[:, 0] if self.token is not None else x.mean(1))
 
 
-class Stack(nn.Module):
+class Stack(Module):
     """One after the other: PyTorch 2.6 cannot load what it exports of a bare Sequential."""
 
     def __init__(self, *parts):
-        super().__init__()
         self.parts = nn.ModuleList(parts)
 
     def forward(self, x):
@@ -214,24 +223,23 @@ def depthwise(width, kernel=3, stride=1, act=nn.SiLU):
     return conv(width, width, kernel, stride, width, act)
 
 
-class Residual(nn.Module):
+class Residual(Module):
     def __init__(self, *body):
-        super().__init__()
         self.body = nn.Sequential(*body)
 
     def forward(self, x):
         return x + self.body(x)
 
 
-class Squeeze(nn.Module):
+class Squeeze(Module):
     """Squeeze and excitation."""
 
-    def __init__(self, width, hidden):
-        super().__init__()
-        self.gate = nn.Sequential(nn.Conv2d(width, hidden, 1), nn.ReLU(), nn.Conv2d(hidden, width, 1), nn.Sigmoid())
+    def __init__(self, width, hidden, layer=nn.Conv2d, places=(2, 3)):
+        self.gate = nn.Sequential(layer(width, hidden, 1), nn.ReLU(), layer(hidden, width, 1), nn.Sigmoid())
+        self.places = places
 
     def forward(self, x):
-        return x * self.gate(x.mean((2, 3), keepdim=True))
+        return x * self.gate(x.mean(self.places, keepdim=True))
 
 
 class ChannelNorm(nn.LayerNorm):
@@ -241,31 +249,28 @@ class ChannelNorm(nn.LayerNorm):
         return super().forward(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
 
 
-class LayerScale(nn.Module):
+class LayerScale(Module):
     def __init__(self, width):
-        super().__init__()
         self.gamma = nn.Parameter(torch.full((width,), 0.1))
 
     def forward(self, x):
         return x * self.gamma
 
 
-class Classifier(nn.Module):
+class Classifier(Module):
     """A trunk of convolutions and a linear layer over its mean."""
 
     def __init__(self, width, *trunk):
-        super().__init__()
         self.trunk, self.head = nn.Sequential(*trunk), nn.Linear(width, 10)
 
     def forward(self, x):
         return self.head(self.trunk(x).mean((2, 3)))
 
 
-class Tokens(nn.Module):
+class Tokens(Module):
     """Patches, places, blocks over tokens, a linear layer over their mean."""
 
     def __init__(self, width, *blocks):
-        super().__init__()
         self.patches, self.places = nn.Conv2d(3, width, 8, 8), nn.Parameter(torch.randn(1, 16, width) * 0.02)
         self.blocks, self.norm, self.head = nn.Sequential(*blocks), nn.LayerNorm(width), nn.Linear(width, 10)
 

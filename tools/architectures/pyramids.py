@@ -5,16 +5,15 @@ import torch.nn.functional as F
 from torch import nn
 
 from .pieces import (
-    Attention, Block, ChannelNorm, Classifier, LayerScale, Residual, SwiGLU, Tokens, Vision, conv, depthwise,
-    feed2d, heads_of, image, inverted, mlp,
+    Attention, Block, ChannelNorm, Classifier, LayerScale, Module, Residual, SwiGLU, Tokens,
+    Vision, conv, depthwise, feed2d, heads_of, image, inverted, mlp,
 )
 
 
-class RepMixer(nn.Module):
+class RepMixer(Module):
     """FastViT's token mixer while it is trained."""
 
     def __init__(self, width):
-        super().__init__()
         self.norm, self.mixer = nn.BatchNorm2d(width), nn.ModuleList([depthwise(width, k, 1, None) for k in (3, 1)])
         self.gamma = nn.Parameter(torch.rand(width, 1, 1))
 
@@ -22,11 +21,10 @@ class RepMixer(nn.Module):
         return x + self.gamma * (self.mixer[0](x) + self.mixer[1](x) - self.norm(x))
 
 
-class ImageAttention(nn.Module):
+class ImageAttention(Module):
     """Attention over the places of an image."""
 
     def __init__(self, width, heads=4, **options):
-        super().__init__()
         self.norm, self.attention = nn.BatchNorm2d(width), Attention(width, heads, **options)
 
     def forward(self, x):
@@ -40,11 +38,10 @@ def fastvit():
     return Classifier(64, *early, depthwise(32, 7, 2), conv(32, 64, 1), ImageAttention(64, fused=True), feed(64))
 
 
-class MobileViTBlock(nn.Module):
+class MobileViTBlock(Module):
     """Attention between the pixels at the same place of all 2 x 2 patches."""
 
     def __init__(self, width, inner):
-        super().__init__()
         self.local = nn.Sequential(conv(width, width), nn.Conv2d(width, inner, 1, bias=False))
         self.blocks, self.norm = nn.Sequential(Block(inner, 4), Block(inner, 4)), nn.LayerNorm(inner)
         self.back, self.fuse = conv(inner, width, 1), conv(2 * width, width)
@@ -62,11 +59,10 @@ def mobilevit():
     return Classifier(48, conv(3, 32, 3, 2), inverted(32, 48, 4, 2, squeeze=False), MobileViTBlock(48, 64))
 
 
-class ReducedAttention(nn.Module):
+class ReducedAttention(Module):
     """PVT v2 and SegFormer: keys and values from a smaller image."""
 
     def __init__(self, width, heads=4, ratio=2):
-        super().__init__()
         self.heads, self.q, self.kv = heads, nn.Linear(width, width), nn.Linear(width, 2 * width)
         self.small, self.norm = nn.Conv2d(width, width, ratio, ratio), nn.LayerNorm(width)
         self.out = nn.Linear(width, width)
@@ -79,11 +75,10 @@ class ReducedAttention(nn.Module):
         return self.out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(b, n, c))
 
 
-class MixFeed(nn.Module):
+class MixFeed(Module):
     """With a depthwise convolution between its layers."""
 
     def __init__(self, width, hidden):
-        super().__init__()
         self.inward, self.outward = nn.Linear(width, hidden), nn.Linear(hidden, width)
         self.depth = nn.Conv2d(hidden, hidden, 3, padding=1, groups=hidden)
 
@@ -93,9 +88,8 @@ class MixFeed(nn.Module):
         return self.outward(F.gelu(y))
 
 
-class PyramidStage(nn.Module):
+class PyramidStage(Module):
     def __init__(self, inward, width, stride):
-        super().__init__()
         self.patches, self.norm = nn.Conv2d(inward, width, 2 * stride - 1, stride, stride - 1), nn.LayerNorm(width)
         self.norm1, self.norm2, self.last = (nn.LayerNorm(width) for _ in range(3))
         self.attention, self.feed = ReducedAttention(width), MixFeed(width, 3 * width)
@@ -109,11 +103,10 @@ class PyramidStage(nn.Module):
         return x.transpose(1, 2).reshape(b, c, side, side)
 
 
-class SegFormer(nn.Module):
+class SegFormer(Module):
     """A pyramid of transformers, a decoder of linear layers."""
 
     def __init__(self):
-        super().__init__()
         self.stages = nn.ModuleList([PyramidStage(3, 32, 4), PyramidStage(32, 64, 2)])
         self.sides = nn.ModuleList([nn.Conv2d(32, 48, 1), nn.Conv2d(64, 48, 1)])
         self.fuse, self.head = conv(96, 48, 1, act=nn.ReLU), nn.Conv2d(48, 5, 1)
@@ -126,11 +119,10 @@ class SegFormer(nn.Module):
         return self.head(self.fuse(torch.cat(found, 1)))
 
 
-class Scaled(nn.Module):
+class Scaled(Module):
     """A transformer's block whose branches have scales of their own."""
 
     def __init__(self, width, feed=mlp, attention=None):
-        super().__init__()
         self.attention, self.feed = attention or Attention(width, 4, fused=True), feed(width, 3 * width)
         self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
         self.scale1, self.scale2 = LayerScale(width), LayerScale(width)
@@ -140,11 +132,10 @@ class Scaled(nn.Module):
         return x + self.scale2(self.feed(self.norm2(x)))
 
 
-class DINO(nn.Module):
+class DINO(Module):
     """DINO v2: a class token, registers that are dropped at the end, scales, SwiGLU."""
 
     def __init__(self, width=64):
-        super().__init__()
         self.patches, self.places = nn.Conv2d(3, width, 8, 8), nn.Parameter(torch.randn(1, 17, width) * 0.02)
         self.token, self.registers = nn.Parameter(torch.randn(1, 1, width)), nn.Parameter(torch.randn(1, 4, width))
         self.blocks, self.norm = nn.Sequential(Scaled(width, SwiGLU), Scaled(width, SwiGLU)), nn.LayerNorm(width)
@@ -173,11 +164,10 @@ class Distilled(Vision):
         return (self.head(x[:, 0]) + self.teacher(x[:, 1])) / 2
 
 
-class TalkingHeads(nn.Module):
+class TalkingHeads(Module):
     """CaiT: linear layers between the heads, before and after the softmax."""
 
     def __init__(self, width, heads=4):
-        super().__init__()
         self.heads, self.qkv, self.out = heads, nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.before, self.after = nn.Linear(heads, heads), nn.Linear(heads, heads)
 
@@ -189,11 +179,10 @@ class TalkingHeads(nn.Module):
         return self.out((scores @ v).transpose(1, 2).reshape(b, n, c))
 
 
-class ClassAttention(nn.Module):
+class ClassAttention(Module):
     """Only the class token asks."""
 
     def __init__(self, width):
-        super().__init__()
         self.token, self.attention = nn.Parameter(torch.randn(1, 1, width)), Attention(width, 4)
         self.norm, self.feed = nn.LayerNorm(width), mlp(width, 96)
 
@@ -209,11 +198,10 @@ def cait():
     )
 
 
-class CrossCovariance(nn.Module):
+class CrossCovariance(Module):
     """XCiT: attention between channels."""
 
     def __init__(self, width, heads=4):
-        super().__init__()
         self.heads, self.qkv, self.out = heads, nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.temperature = nn.Parameter(torch.ones(heads, 1, 1))
 
@@ -229,11 +217,10 @@ def xcit():
     return Tokens(64, *(Scaled(64, attention=CrossCovariance(64)) for _ in range(2)))
 
 
-class FocalModulation(nn.Module):
+class FocalModulation(Module):
     """FocalNet: contexts of growing size, each with a gate."""
 
     def __init__(self, width, levels=2):
-        super().__init__()
         self.width, self.levels, self.inward = width, levels, nn.Conv2d(width, 2 * width + levels + 1, 1)
         self.layers = nn.ModuleList(depthwise(width, 3 + 2 * k, act=nn.GELU) for k in range(levels))
         self.mix, self.outward = nn.Conv2d(width, width, 1), nn.Conv2d(width, width, 1)
@@ -253,11 +240,10 @@ def focalnet():
     return Classifier(48, nn.Conv2d(3, 48, 4, 4), *block(), *block())
 
 
-class BiasedAttention(nn.Module):
+class BiasedAttention(Module):
     """LeViT: narrow keys, BatchNorm, a bias by distance that is looked up, a Hardswish before the output."""
 
     def __init__(self, width, heads=4, each=8, side=8):
-        super().__init__()
         self.heads, self.each = heads, each
         self.qkv, self.out = conv(width, heads * each * 4, 1, act=None), conv(heads * each * 2, width, 1, act=None)
         self.biases = nn.Parameter(torch.randn(heads, side * side))

@@ -4,12 +4,11 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .pieces import VOCABULARY, tokens
+from .pieces import Module, VOCABULARY, tokens
 
 
-class Recurrent(nn.Module):
+class Recurrent(Module):
     def __init__(self, kind, **options):
-        super().__init__()
         self.net = kind(24, 32, batch_first=True, **options)
         self.head = nn.Linear(32 * (1 + self.net.bidirectional), 4)
 
@@ -17,11 +16,10 @@ class Recurrent(nn.Module):
         return self.head(self.net(x)[0][:, -1])
 
 
-class LSTMText(nn.Module):
+class LSTMText(Module):
     """AWD-LSTM: the head is the embedding; the state comes in and goes out."""
 
     def __init__(self):
-        super().__init__()
         self.embed, self.net = nn.Embedding(VOCABULARY, 32), nn.LSTM(32, 48, 1, batch_first=True)
         self.down, self.bias = nn.Linear(48, 32), nn.Parameter(torch.randn(VOCABULARY) * 0.1)
 
@@ -30,11 +28,10 @@ class LSTMText(nn.Module):
         return F.linear(self.down(x), self.embed.weight, self.bias), h, c
 
 
-class Seq2Seq(nn.Module):
+class Seq2Seq(Module):
     """GRUs with additive attention."""
 
     def __init__(self):
-        super().__init__()
         self.source, self.target = nn.Embedding(VOCABULARY, 24), nn.Embedding(VOCABULARY, 24)
         self.encoder = nn.GRU(24, 32, batch_first=True, bidirectional=True)
         self.decoder = nn.GRU(24, 48, batch_first=True)
@@ -50,9 +47,8 @@ class Seq2Seq(nn.Module):
         return self.head(torch.cat((x, scores.softmax(-1) @ memory), -1))
 
 
-class ConvLSTM(nn.Module):
+class ConvLSTM(Module):
     def __init__(self, inward=3, hidden=24):
-        super().__init__()
         self.hidden, self.gates = hidden, nn.Conv2d(inward + hidden, 4 * hidden, 3, padding=1)
         self.head = nn.Conv2d(hidden, inward, 1)
 

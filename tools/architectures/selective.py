@@ -4,15 +4,13 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .encoders import pair
-from .pieces import Classifier, Residual, conv, feed2d, image
+from .pieces import Classifier, Module, Residual, conv, feed2d, image
 
 
-class SplitAttention(nn.Module):
+class SplitAttention(Module):
     """ResNeSt: two groups of channels, mixed by a softmax between them."""
 
     def __init__(self, width):
-        super().__init__()
         self.conv = conv(width, 2 * width, 3, 1, 2, nn.ReLU)
         self.small, self.large = conv(width, 16, 1, act=nn.ReLU), nn.Conv2d(16, 2 * width, 1)
 
@@ -28,9 +26,8 @@ def resnest():
     return Classifier(64, conv(3, 64, 3, 2), block(), nn.ReLU(), block(), nn.ReLU())
 
 
-class SelectiveKernel(nn.Module):
+class SelectiveKernel(Module):
     def __init__(self, width):
-        super().__init__()
         self.paths = nn.ModuleList(conv(width, width, 3, 1, 8, nn.ReLU, d) for d in (1, 2))
         self.small = nn.Sequential(nn.Linear(width, 16), nn.ReLU())
         self.gates = nn.ModuleList(nn.Linear(16, width) for _ in range(2))
@@ -47,11 +44,10 @@ def sknet():
     return Classifier(64, conv(3, 64, 3, 2), block(), nn.ReLU(), block())
 
 
-class Scales(nn.Module):
+class Scales(Module):
     """Res2Net: parts of the channels, each of which also sees the part before."""
 
     def __init__(self, width, parts=4):
-        super().__init__()
         self.convs = nn.ModuleList(conv(width // parts, width // parts, act=nn.ReLU) for _ in range(parts - 1))
 
     def forward(self, x):
@@ -67,11 +63,10 @@ def res2net():
     return Classifier(48, conv(3, 48, 3, 2), block(), nn.ReLU(), block())
 
 
-class HighResolution(nn.Module):
+class HighResolution(Module):
     """HRNet: two resolutions side by side that exchange features."""
 
     def __init__(self, a=24, b=48):
-        super().__init__()
         self.a, self.b = Residual(conv(a, a), conv(a, a, act=None)), Residual(conv(b, b), conv(b, b, act=None))
         self.down, self.up = conv(a, b, 3, 2, act=None), conv(b, a, 1, act=None)
 
@@ -81,9 +76,8 @@ class HighResolution(nn.Module):
         return F.relu(a + up), F.relu(b + self.down(a))
 
 
-class HRNet(nn.Module):
+class HRNet(Module):
     def __init__(self):
-        super().__init__()
         self.stem, self.down = conv(3, 24, 3, 2), conv(24, 48, 3, 2)
         self.one, self.two, self.head = HighResolution(), HighResolution(), nn.Conv2d(72, 5, 1)
 
@@ -93,11 +87,10 @@ class HRNet(nn.Module):
         return self.head(torch.cat((a, F.interpolate(b, scale_factor=2.0, mode="bilinear")), 1))
 
 
-class Inception(nn.Module):
+class Inception(Module):
     """InceptionNeXt's token mixer: depthwise convolutions over parts of the channels."""
 
     def __init__(self, width, part=8):
-        super().__init__()
         self.sizes = (width - 3 * part, part, part, part)
         self.square = nn.Conv2d(part, part, 3, padding=1, groups=part)
         self.wide = nn.Conv2d(part, part, (1, 7), padding=(0, 3), groups=part)
@@ -113,11 +106,10 @@ def inception_next():
     return Classifier(48, nn.Conv2d(3, 48, 4, 4), block(), block())
 
 
-class LargeKernel(nn.Module):
+class LargeKernel(Module):
     """VAN: attention made of convolutions."""
 
     def __init__(self, width):
-        super().__init__()
         self.inward, self.outward, self.point = (nn.Conv2d(width, width, 1) for _ in range(3))
         self.near = nn.Conv2d(width, width, 5, padding=2, groups=width)
         self.far = nn.Conv2d(width, width, 7, padding=9, dilation=3, groups=width)
@@ -132,11 +124,10 @@ def van():
     return Classifier(48, conv(3, 48, 3, 2), *block(), *block())
 
 
-class BlockAttention(nn.Module):
+class BlockAttention(Module):
     """CBAM: a gate over channels, then one over places."""
 
     def __init__(self, width):
-        super().__init__()
         self.feed, self.place = feed2d(width, width // 4, nn.ReLU), nn.Conv2d(2, 1, 7, padding=3)
 
     def forward(self, x):
@@ -145,11 +136,10 @@ class BlockAttention(nn.Module):
         return x * self.place(both).sigmoid()
 
 
-class NeighbourGate(nn.Module):
+class NeighbourGate(Module):
     """ECA: a convolution along the channels."""
 
     def __init__(self):
-        super().__init__()
         self.conv = nn.Conv1d(1, 1, 3, padding=1, bias=False)
 
     def forward(self, x):
@@ -182,11 +172,10 @@ def nfnet():
     return Classifier(48, conv(3, 48, 3, 2, act=None), block(), block(), nn.GELU())
 
 
-class MixedKernels(nn.Module):
+class MixedKernels(Module):
     """CondConv: the kernel is a mixture that each image chooses."""
 
     def __init__(self, inward, outward, count=3):
-        super().__init__()
         self.router = nn.Linear(inward, count)
         self.weights = nn.Parameter(torch.randn(count, outward, inward, 3, 3) * 0.1)
 

@@ -4,15 +4,13 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .pieces import Attention, Block, Residual, conv, mlp
-from .tables import dense
+from .pieces import Attention, Block, Module, Residual, conv, dense, mlp
 
 
-class NBeats(nn.Module):
+class NBeats(Module):
     """Blocks that explain a part of the past and add to the forecast."""
 
     def __init__(self, past=24, future=6):
-        super().__init__()
         self.nets = nn.ModuleList(dense(past, 48, 40, last=True) for _ in range(2))
         self.back = nn.ModuleList(nn.Linear(40, past) for _ in range(2))
         self.front = nn.ModuleList(nn.Linear(40, future) for _ in range(2))
@@ -25,11 +23,10 @@ class NBeats(nn.Module):
         return total
 
 
-class PatchTST(nn.Module):
+class PatchTST(Module):
     """Patches of each series as tokens, standardised by their own mean and deviation."""
 
     def __init__(self, width=48, patch=8, stride=4):
-        super().__init__()
         self.patch, self.stride, self.inward = patch, stride, nn.Linear(patch, width)
         self.places = nn.Parameter(torch.randn(1, 5, width) * 0.02)
         self.blocks, self.head = nn.Sequential(Block(width, 4), Block(width, 4)), nn.Linear(5 * width, 6)
@@ -42,11 +39,10 @@ class PatchTST(nn.Module):
         return self.head(y.reshape(b, c, -1)) * dev + mean
 
 
-class Inverted(nn.Module):
+class Inverted(Module):
     """iTransformer: each series is one token."""
 
     def __init__(self, width=48):
-        super().__init__()
         self.inward, self.blocks = nn.Linear(24, width), nn.Sequential(Block(width, 4), Block(width, 4))
         self.head = nn.Linear(width, 6)
 
@@ -54,11 +50,10 @@ class Inverted(nn.Module):
         return self.head(self.blocks(self.inward(x)))
 
 
-class GatedResidual(nn.Module):
+class GatedResidual(Module):
     """Of the temporal fusion transformer."""
 
     def __init__(self, width, hidden=40):
-        super().__init__()
         self.one, self.two = nn.Linear(width, hidden), nn.Linear(hidden, width)
         self.gate, self.norm = nn.Linear(width, 2 * width), nn.LayerNorm(width)
 
@@ -66,11 +61,10 @@ class GatedResidual(nn.Module):
         return self.norm(x + F.glu(self.gate(self.two(F.elu(self.one(x))))))
 
 
-class FusionTransformer(nn.Module):
+class FusionTransformer(Module):
     """Variables, each with a network of its own, that a softmax selects; an LSTM; attention."""
 
     def __init__(self, width=32, variables=3):
-        super().__init__()
         self.inward = nn.ModuleList(nn.Linear(1, width) for _ in range(variables))
         self.nets = nn.ModuleList(GatedResidual(width) for _ in range(variables))
         self.select, self.net = nn.Linear(variables * width, variables), nn.LSTM(width, width, batch_first=True)
@@ -85,11 +79,10 @@ class FusionTransformer(nn.Module):
         return self.head(self.last(y + self.attention(y)))
 
 
-class Dueling(nn.Module):
+class Dueling(Module):
     """DQN with a value and advantages."""
 
     def __init__(self):
-        super().__init__()
         self.trunk = nn.Sequential(nn.Conv2d(4, 24, 4, 2), nn.ReLU(), nn.Conv2d(24, 32, 3), nn.ReLU(), nn.Flatten())
         self.value, self.advantage = dense(32 * 25, 40, 1), dense(32 * 25, 48, 6)
 
@@ -99,11 +92,10 @@ class Dueling(nn.Module):
         return self.value(x) + advantage - advantage.mean(1, keepdim=True)
 
 
-class DecisionTransformer(nn.Module):
+class DecisionTransformer(Module):
     """Returns, states and actions in turn as tokens."""
 
     def __init__(self, width=48):
-        super().__init__()
         self.returns, self.states, self.actions = nn.Linear(1, width), nn.Linear(7, width), nn.Linear(3, width)
         self.time, self.norm = nn.Embedding(20, width), nn.LayerNorm(width)
         self.head = nn.Sequential(nn.Linear(width, 3), nn.Tanh())
@@ -117,11 +109,10 @@ class DecisionTransformer(nn.Module):
         return self.head(x.reshape(b, n, 3, -1)[:, :, 1])
 
 
-class Triangle(nn.Module):
+class Triangle(Module):
     """AlphaFold: an edge learns from the two other edges of all its triangles."""
 
     def __init__(self, width=32, hidden=24):
-        super().__init__()
         self.norm, self.last, self.out = nn.LayerNorm(width), nn.LayerNorm(hidden), nn.Linear(hidden, width)
         self.a, self.b, self.gate_a, self.gate_b = (nn.Linear(width, hidden) for _ in range(4))
         self.gate = nn.Linear(width, width)
@@ -133,11 +124,10 @@ class Triangle(nn.Module):
         return x + self.out(self.last(z)) * self.gate(y).sigmoid()
 
 
-class Evoformer(nn.Module):
+class Evoformer(Module):
     """Rows of an alignment, pairs of places; outer products from one to the other."""
 
     def __init__(self, width=48, pairs=32):
-        super().__init__()
         self.inward, self.pairs, self.bias = nn.Linear(20, width), nn.Linear(20, pairs), nn.Linear(pairs, 4, bias=False)
         self.norm, self.qkv = nn.LayerNorm(width), nn.Linear(width, 3 * width, bias=False)
         self.gate, self.out = nn.Linear(width, width), nn.Linear(width, width)
@@ -159,11 +149,10 @@ class Evoformer(nn.Module):
         return self.head(self.triangle(z + self.outer(outer.flatten(3))))
 
 
-class Siamese(nn.Module):
+class Siamese(Module):
     """SiamFC: features of one image are the kernel over the other's."""
 
     def __init__(self):
-        super().__init__()
         self.trunk = nn.Sequential(conv(3, 24, 3, 2), conv(24, 32), nn.Conv2d(32, 40, 1))
 
     def forward(self, template, search):
@@ -172,11 +161,10 @@ class Siamese(nn.Module):
         return F.conv2d(b.reshape(1, n * c, h, w), a, groups=n).transpose(0, 1) * 0.01
 
 
-class SlowFast(nn.Module):
+class SlowFast(Module):
     """Few frames with many channels, many frames with few, joined by strided convolutions."""
 
     def __init__(self):
-        super().__init__()
         layer = lambda i, o, t=1, s=1: nn.Sequential(
             nn.Conv3d(i, o, (t, 3, 3), (1, s, s), (t // 2, 1, 1), bias=False), nn.BatchNorm3d(o), nn.ReLU(),
         )
@@ -190,11 +178,10 @@ class SlowFast(nn.Module):
         return self.head(torch.cat((slow.mean((2, 3, 4)), self.fast2(fast).mean((2, 3, 4))), 1))
 
 
-class TimeSformer(nn.Module):
+class TimeSformer(Module):
     """Attention over time, then over space."""
 
     def __init__(self, width=48):
-        super().__init__()
         self.patches, self.places = nn.Conv2d(3, width, 8, 8), nn.Parameter(torch.randn(1, 1, 16, width) * 0.02)
         self.time, self.space, self.head = Block(width, 4), Block(width, 4), nn.Linear(width, 5)
 

@@ -4,14 +4,13 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .pieces import Residual, mel
+from .pieces import Module, Residual, mel
 
 
-class WaveNet(nn.Module):
+class WaveNet(Module):
     """Dilated gated convolutions, residuals, and the sum of what each layer gives aside."""
 
     def __init__(self, width=24, aside=32, dilations=(1, 2, 4)):
-        super().__init__()
         self.inward = nn.Conv1d(1, width, 1)
         self.outward = nn.Sequential(nn.ReLU(), nn.Conv1d(aside, 40, 1), nn.ReLU(), nn.Conv1d(40, 16, 1))
         self.dilations, layers = dilations, nn.ModuleList
@@ -28,11 +27,10 @@ class WaveNet(nn.Module):
         return self.outward(total)
 
 
-class TemporalBlock(nn.Module):
+class TemporalBlock(Module):
     """TCN: two causal convolutions."""
 
     def __init__(self, inward, outward, dilation):
-        super().__init__()
         self.reach = 2 * dilation
         self.one, self.two = (nn.Conv1d(i, outward, 3, dilation=dilation) for i in (inward, outward))
         self.short = nn.Conv1d(inward, outward, 1) if inward != outward else None
@@ -43,11 +41,10 @@ class TemporalBlock(nn.Module):
         return F.relu(y + (x if self.short is None else self.short(x)))
 
 
-class ConvTasNet(nn.Module):
+class ConvTasNet(Module):
     """An encoder of the wave, a mask for each speaker, a decoder."""
 
     def __init__(self, width=48, narrow=32, hidden=40, speakers=2):
-        super().__init__()
         self.speakers, self.encoder = speakers, nn.Conv1d(1, width, 8, 4, bias=False)
         self.decoder = nn.ConvTranspose1d(width, 1, 8, 4, bias=False)
         block = lambda d: Residual(
@@ -65,11 +62,10 @@ class ConvTasNet(nn.Module):
         return self.decoder((masks * x.unsqueeze(1)).view(b * self.speakers, c, n)).view(b, self.speakers, -1)
 
 
-class Fusion(nn.Module):
+class Fusion(Module):
     """HiFi-GAN: the mean of residual blocks of several kernels."""
 
     def __init__(self, width):
-        super().__init__()
         block = lambda k, d: Residual(
             nn.LeakyReLU(0.1), nn.Conv1d(width, width, k, 1, d * (k - 1) // 2, d), nn.LeakyReLU(0.1),
             nn.Conv1d(width, width, k, 1, k // 2),
@@ -86,11 +82,10 @@ def hifi_gan():
     return nn.Sequential(nn.Conv1d(40, 64, 7, padding=3), *up(64, 32, 4), *up(32, 24, 2), *last)
 
 
-class Demucs(nn.Module):
+class Demucs(Module):
     """A U-Net over the wave with GLU, an LSTM at the bottom."""
 
     def __init__(self, a=24, b=32):
-        super().__init__()
         down = lambda i, o: nn.Sequential(nn.Conv1d(i, o, 8, 4, 2), nn.ReLU(), nn.Conv1d(o, 2 * o, 1), nn.GLU(1))
         self.one, self.two = down(1, a), down(a, b)
         self.net, self.linear = nn.LSTM(b, b, 1, bidirectional=True), nn.Linear(2 * b, b)
@@ -105,11 +100,10 @@ class Demucs(nn.Module):
         return self.back1(one + self.back2(two + y))
 
 
-class Codec(nn.Module):
+class Codec(Module):
     """EnCodec: a convolutional encoder, residual codebooks, a decoder."""
 
     def __init__(self, width=32, codes=16, levels=2):
-        super().__init__()
         unit = Residual(nn.ELU(), nn.Conv1d(24, 16, 3, padding=1), nn.ELU(), nn.Conv1d(16, 24, 1))
         down = nn.ELU(), nn.Conv1d(24, 40, 4, 2, 1), nn.ELU(), nn.Conv1d(40, width, 3, padding=1)
         self.encoder = nn.Sequential(nn.Conv1d(1, 24, 7, padding=3), unit, *down)

@@ -4,12 +4,11 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .pieces import Attention, Block, Residual, Stack, mel, mlp, tokens
+from .pieces import Attention, Block, Module, Residual, Squeeze, Stack, mel, mlp
 
 
-class Conformer(nn.Module):
+class Conformer(Module):
     def __init__(self):
-        super().__init__()
         self.feed, self.attention = mlp(64, 128, nn.SiLU), Attention(64, 4)
         self.norms = nn.ModuleList(nn.LayerNorm(64) for _ in range(3))
         self.point, self.depth = nn.Conv1d(64, 128, 1), nn.Conv1d(64, 64, 7, padding=3, groups=64)
@@ -22,11 +21,10 @@ class Conformer(nn.Module):
         return x + self.out(F.silu(self.batch(self.depth(y)))).transpose(1, 2)
 
 
-class Speech(nn.Module):
+class Speech(Module):
     """Strided convolutions before a transformer."""
 
     def __init__(self):
-        super().__init__()
         self.front = nn.Sequential(nn.Conv1d(40, 64, 3, 2, 1), nn.GELU(), nn.Conv1d(64, 64, 3, 2, 1), nn.GELU())
         self.blocks, self.head = nn.Sequential(Block(64, 4), Block(64, 4)), nn.Linear(64, 30)
 
@@ -34,11 +32,10 @@ class Speech(nn.Module):
         return self.head(self.blocks(self.front(x).transpose(1, 2))).log_softmax(-1)
 
 
-class Whisper(nn.Module):
+class Whisper(Module):
     """Convolutions and waves of places before an encoder; a decoder of text that looks at it."""
 
     def __init__(self, width=64):
-        super().__init__()
         self.one, self.two = nn.Conv1d(40, width, 3, padding=1), nn.Conv1d(width, width, 3, 2, 1)
         angle = torch.arange(16)[:, None] * 10000 ** (-torch.arange(width // 2) / (width // 2))
         self.register_buffer("waves", torch.cat((angle.sin(), angle.cos()), 1))
@@ -55,9 +52,8 @@ class Whisper(nn.Module):
         return self.last(x) @ self.tokens.weight.t()
 
 
-class CrossBlock(nn.Module):
+class CrossBlock(Module):
     def __init__(self, width):
-        super().__init__()
         self.own, self.cross, self.feed = Attention(width, 4, kind="causal"), Attention(width, 4), mlp(width, 2 * width)
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(3))
 
@@ -67,11 +63,10 @@ class CrossBlock(nn.Module):
         return x + self.feed(self.norms[2](x))
 
 
-class Wav2Vec(nn.Module):
+class Wav2Vec(Module):
     """Strided convolutions of a wave, GroupNorm first; places by a grouped convolution."""
 
     def __init__(self, width=48):
-        super().__init__()
         first = nn.Conv1d(1, 32, 10, 5, bias=False), nn.GroupNorm(32, 32), nn.GELU()
         self.features = nn.Sequential(
             *first, nn.Conv1d(32, 32, 3, 2, bias=False), nn.GELU(), nn.Conv1d(32, 32, 2, 2, bias=False), nn.GELU(),
@@ -95,11 +90,10 @@ def quartznet():
     return nn.Sequential(*part(40, 48), nn.ReLU(), block(48), block(48), nn.Conv1d(48, 30, 1), nn.LogSoftmax(1))
 
 
-class DeepSpeech(nn.Module):
+class DeepSpeech(Module):
     """Convolutions over a spectrogram, recurrent layers both ways, characters. CRNN reads text like this."""
 
     def __init__(self, kind=nn.GRU):
-        super().__init__()
         self.front = nn.Sequential(
             nn.Conv2d(1, 16, 3, 2, 1), nn.BatchNorm2d(16), nn.Hardtanh(0, 20), nn.Conv2d(16, 24, 3, (2, 1), 1),
             nn.BatchNorm2d(24), nn.Hardtanh(0, 20),
@@ -111,9 +105,8 @@ class DeepSpeech(nn.Module):
         return self.head(self.net(x)[0]).log_softmax(-1)
 
 
-class Res2Layer(nn.Module):
+class Res2Layer(Module):
     def __init__(self, width, parts=4):
-        super().__init__()
         self.convs = nn.ModuleList(
             nn.Sequential(
                 nn.Conv1d(width // parts, width // parts, 3, padding=2, dilation=2), nn.ReLU(),
@@ -131,24 +124,15 @@ class Res2Layer(nn.Module):
         return torch.cat(found, 1)
 
 
-class SqueezeTime(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.gate = nn.Sequential(nn.Conv1d(width, 16, 1), nn.ReLU(), nn.Conv1d(16, width, 1), nn.Sigmoid())
-
-    def forward(self, x):
-        return x * self.gate(x.mean(2, keepdim=True))
-
-
-class SpeakerNet(nn.Module):
+class SpeakerNet(Module):
     """ECAPA-TDNN: layers side by side, attention to mean and deviation over time."""
 
     def __init__(self, width=48):
-        super().__init__()
         layer = lambda i, o, k=1: nn.Sequential(nn.Conv1d(i, o, k, padding=k // 2), nn.ReLU(), nn.BatchNorm1d(o))
         self.one = layer(40, width, 5)
+        squeeze = lambda: Squeeze(width, 16, nn.Conv1d, 2)
         self.two, self.three = (
-            Residual(layer(width, width), Res2Layer(width), layer(width, width), SqueezeTime(width)) for _ in range(2)
+            Residual(layer(width, width), Res2Layer(width), layer(width, width), squeeze()) for _ in range(2)
         )
         self.all = nn.Conv1d(2 * width, 80, 1)
         self.attention = nn.Sequential(nn.Conv1d(240, 16, 1), nn.Tanh(), nn.Conv1d(16, 80, 1))
@@ -164,11 +148,10 @@ class SpeakerNet(nn.Module):
         return F.normalize(self.head(self.norm(torch.cat((mean, dev), 1))), dim=1)
 
 
-class FastSpeech(nn.Module):
+class FastSpeech(Module):
     """Phonemes to a spectrogram: blocks with convolutions, predictors of pitch, frames of fixed length, a post-net."""
 
     def __init__(self, width=48):
-        super().__init__()
         self.embed = nn.Embedding(97, width)
         self.encoder, self.decoder = ConvBlock(width), ConvBlock(width)
         self.pitch = nn.Sequential(nn.Conv1d(width, 32, 3, padding=1), nn.ReLU(), nn.Conv1d(32, 1, 1))
@@ -185,9 +168,8 @@ class FastSpeech(nn.Module):
         return mel + self.post(mel), pitch
 
 
-class ConvBlock(nn.Module):
+class ConvBlock(Module):
     def __init__(self, width):
-        super().__init__()
         self.attention, self.norm1, self.norm2 = Attention(width, 4), nn.LayerNorm(width), nn.LayerNorm(width)
         self.feed = nn.Sequential(nn.Conv1d(width, 80, 5, padding=2), nn.ReLU(), nn.Conv1d(80, width, 1))
 

@@ -4,15 +4,14 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .language import Decoder, Layer
-from .pieces import SwiGLU, heads_of, tokens
+from .language import Decoder, Layer, decoder
+from .pieces import Module, heads_of, tokens
 
 
-class Mamba(nn.Module):
+class Mamba(Module):
     """A causal depthwise convolution and a selective scan, step by step."""
 
     def __init__(self, width, state=8, rank=4):
-        super().__init__()
         self.hidden, self.state, self.rank = 2 * width, state, rank
         self.inward = nn.Linear(width, 2 * self.hidden, bias=False)
         self.outward = nn.Linear(self.hidden, width, bias=False)
@@ -35,11 +34,10 @@ class Mamba(nn.Module):
         return self.outward((torch.stack(found, 1) + x * self.skip) * F.silu(gate))
 
 
-class Mamba2(nn.Module):
+class Mamba2(Module):
     """Heads with one decay each, as a product of matrices; one projection for all parts; a gated norm."""
 
     def __init__(self, width, heads=8, state=8):
-        super().__init__()
         self.hidden, self.heads, self.state = 2 * width, heads, state
         self.inward = nn.Linear(width, 2 * self.hidden + 2 * state + heads, bias=False)
         self.conv = nn.Conv1d(
@@ -62,11 +60,10 @@ class Mamba2(nn.Module):
         return self.outward(self.norm(y.transpose(1, 2).flatten(2) * F.silu(gate)))
 
 
-class GatedLinear(nn.Module):
+class GatedLinear(Module):
     """Gated linear attention: a decay for each key that the token decides, step by step."""
 
     def __init__(self, width, heads=4):
-        super().__init__()
         self.heads, self.q = heads, nn.Linear(width, width // 2, bias=False)
         self.k = nn.Linear(width, width // 2, bias=False)
         self.v, self.gate, self.out = (nn.Linear(width, width, bias=False) for _ in range(3))
@@ -84,11 +81,10 @@ class GatedLinear(nn.Module):
         return self.out(y.flatten(2) * F.silu(self.gate(x)))
 
 
-class Retention(nn.Module):
+class Retention(Module):
     """RetNet, parallel form: a decay for each head, GroupNorm over heads, a gate."""
 
     def __init__(self, width, heads=4):
-        super().__init__()
         self.heads, self.norm = heads, nn.GroupNorm(heads, width)
         self.q, self.k, self.v, self.gate, self.out = (nn.Linear(width, width, bias=False) for _ in range(5))
         self.register_buffer("decay", 1 - 2.0 ** (-5 - torch.arange(heads).float()))
@@ -107,11 +103,10 @@ def shifted(x):
     return F.pad(x, (0, 0, 1, -1))
 
 
-class TimeMix(nn.Module):
+class TimeMix(Module):
     """RWKV v4: receptance, keys and values of each token and the one before; a stable running average."""
 
     def __init__(self, width):
-        super().__init__()
         self.mixes = nn.Parameter(torch.rand(3, 1, 1, width))
         self.decay, self.first = nn.Parameter(torch.randn(width)), nn.Parameter(torch.randn(width))
         self.r, self.k, self.v, self.out = (nn.Linear(width, width, bias=False) for _ in range(4))
@@ -131,9 +126,8 @@ class TimeMix(nn.Module):
         return self.out(r.sigmoid() * torch.stack(found, 1))
 
 
-class ChannelMix(nn.Module):
+class ChannelMix(Module):
     def __init__(self, width, hidden):
-        super().__init__()
         self.mix_k, self.mix_r = nn.Parameter(torch.rand(width)), nn.Parameter(torch.rand(width))
         self.k, self.v = nn.Linear(width, hidden, bias=False), nn.Linear(hidden, width, bias=False)
         self.r = nn.Linear(width, width, bias=False)
@@ -144,11 +138,10 @@ class ChannelMix(nn.Module):
         return self.r(x * self.mix_r + before * (1 - self.mix_r)).sigmoid() * self.v(k)
 
 
-class LongConvolution(nn.Module):
+class LongConvolution(Module):
     """Hyena: gates, and a convolution as long as the text whose kernel a small network makes of places."""
 
     def __init__(self, width, length=12):
-        super().__init__()
         self.inward, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.short = nn.Conv1d(3 * width, 3 * width, 3, padding=2, groups=3 * width)
         self.filter = nn.Sequential(nn.Linear(5, 16), nn.GELU(), nn.Linear(16, width))
@@ -165,11 +158,10 @@ class LongConvolution(nn.Module):
         return self.out((y * a).transpose(1, 2))
 
 
-class ExponentialLSTM(nn.Module):
+class ExponentialLSTM(Module):
     """xLSTM's mLSTM, parallel form: gates whose products are differences of sums of logarithms."""
 
     def __init__(self, width, heads=4):
-        super().__init__()
         self.heads, self.gates, self.norm = heads, nn.Linear(width, 2 * heads), nn.LayerNorm(width // heads)
         self.q, self.k, self.v, self.o, self.out = (nn.Linear(width, width) for _ in range(5))
 
@@ -187,16 +179,12 @@ class ExponentialLSTM(nn.Module):
         return self.out(self.o(x).sigmoid() * y)
 
 
-def text_of(mixer, feed=SwiGLU, width=48):
-    return lambda: Decoder(width, [Layer(width, mixer(width), feed(width, 96)) for _ in range(2)])
-
-
 NETWORKS = {
     "mamba": (lambda: Decoder(32, [Layer(32, Mamba(32), nn.Identity()) for _ in range(2)]), lambda: tokens(6)),
-    "mamba_2": (text_of(Mamba2), tokens),
-    "gated_linear_attention": (text_of(GatedLinear), lambda: tokens(6)),
-    "retnet": (text_of(Retention), tokens),
-    "rwkv": (text_of(TimeMix, ChannelMix), lambda: tokens(6)),
-    "hyena": (text_of(LongConvolution), tokens),
-    "xlstm": (text_of(ExponentialLSTM), tokens),
+    "mamba_2": (lambda: decoder(Mamba2, width=48), tokens),
+    "gated_linear_attention": (lambda: decoder(GatedLinear, width=48), lambda: tokens(6)),
+    "retnet": (lambda: decoder(Retention, width=48), tokens),
+    "rwkv": (lambda: decoder(TimeMix, ChannelMix, width=48), lambda: tokens(6)),
+    "hyena": (lambda: decoder(LongConvolution, width=48), tokens),
+    "xlstm": (lambda: decoder(ExponentialLSTM, width=48), tokens),
 }

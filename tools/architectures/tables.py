@@ -4,20 +4,13 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .pieces import Block
-from .recurrent import steps
+from .pieces import Block, Module, dense
 
 
-def dense(*sizes, last=False):
-    layers = [layer for i, o in zip(sizes, sizes[1:]) for layer in (nn.Linear(i, o), nn.ReLU())]
-    return nn.Sequential(*layers if last else layers[:-1])
-
-
-class DLRM(nn.Module):
+class DLRM(Module):
     """Embeddings and numbers, whose products in pairs a network reads."""
 
     def __init__(self, width=16):
-        super().__init__()
         self.tables = nn.ModuleList(nn.Embedding(20, width) for _ in range(3))
         self.below = dense(6, 32, width, last=True)
         self.above, (i, j) = dense(width + 6, 40, 24, 1), torch.tril_indices(4, 4, -1)
@@ -29,11 +22,10 @@ class DLRM(nn.Module):
         return self.above(torch.cat((x, torch.bmm(all, all.transpose(1, 2))[:, self.i, self.j]), 1)).sigmoid()
 
 
-class DeepFM(nn.Module):
+class DeepFM(Module):
     """Factorisation machine and network over the same embeddings; a linear part."""
 
     def __init__(self, width=12, fields=4):
-        super().__init__()
         self.table, self.first = nn.Embedding(40, width), nn.Embedding(40, 1)
         self.net, self.bias = dense(fields * width, 48, 32, 1), nn.Parameter(torch.randn(1))
 
@@ -43,11 +35,10 @@ class DeepFM(nn.Module):
         return (self.first(items).sum(1) + pairs + self.net(x.flatten(1)) + self.bias).sigmoid()
 
 
-class CrossNetwork(nn.Module):
+class CrossNetwork(Module):
     """DCN v2: products with the input, of low rank, beside a deep network."""
 
     def __init__(self, fields=4, width=10, rank=8):
-        super().__init__()
         size = fields * width
         self.table, self.deep = nn.Embedding(40, width), dense(size, 48, 32, last=True)
         self.head = nn.Linear(size + 32, 1)
@@ -62,11 +53,10 @@ class CrossNetwork(nn.Module):
         return self.head(torch.cat((x, self.deep(start)), 1)).sigmoid()
 
 
-class Interest(nn.Module):
+class Interest(Module):
     """DIN: a network weighs each item of the history against the candidate."""
 
     def __init__(self, width=16):
-        super().__init__()
         self.table, self.weigh, self.net = nn.Embedding(40, width), dense(4 * width, 32, 1), dense(2 * width, 40, 24, 1)
 
     def forward(self, item, history):
@@ -76,11 +66,10 @@ class Interest(nn.Module):
         return self.net(torch.cat((item.squeeze(1), (share * past).sum(1)), 1)).sigmoid()
 
 
-class MultiTask(nn.Module):
+class MultiTask(Module):
     """MMoE: experts that tasks weigh by gates of their own."""
 
     def __init__(self, inward=24, width=32):
-        super().__init__()
         self.experts = nn.ModuleList(dense(inward, 40, width, last=True) for _ in range(3))
         self.gates = nn.ModuleList(nn.Linear(inward, 3) for _ in range(2))
         self.towers = nn.ModuleList(dense(width, 16, 1) for _ in range(2))
@@ -92,9 +81,8 @@ class MultiTask(nn.Module):
         )
 
 
-class Towers(nn.Module):
+class Towers(Module):
     def __init__(self):
-        super().__init__()
         self.users, self.items, self.a = nn.Embedding(30, 16), nn.Embedding(40, 24), dense(16, 48, 32)
         self.b = dense(24, 40, 32)
 
@@ -102,32 +90,25 @@ class Towers(nn.Module):
         return (F.normalize(self.a(self.users(user)), dim=-1) * F.normalize(self.b(self.items(item)), dim=-1)).sum(-1)
 
 
-class TableTransformer(nn.Module):
+class TableTransformer(Module):
     """FT-Transformer: each number has a vector of its own."""
 
     def __init__(self, width=48, numbers=6):
-        super().__init__()
         self.weight, self.bias = nn.Parameter(torch.randn(numbers, width)), nn.Parameter(torch.randn(numbers, width))
         self.table, self.token = nn.Embedding(20, width), nn.Parameter(torch.randn(1, 1, width))
         self.blocks = nn.Sequential(Block(width, 4), Block(width, 4))
         self.head = nn.Sequential(nn.LayerNorm(width), nn.ReLU(), nn.Linear(width, 1))
 
     def forward(self, numbers, items):
-        x = torch.cat(
-            (
-                self.token.expand(numbers.shape[0], -1, -1), numbers.unsqueeze(-1) * self.weight + self.bias,
-                self.table(items),
-            ),
-            1,
-        )
+        token, table = self.token.expand(numbers.shape[0], -1, -1), numbers.unsqueeze(-1) * self.weight + self.bias
+        x = torch.cat((token, table, self.table(items)), 1)
         return self.head(self.blocks(x)[:, 0])
 
 
-class TabNet(nn.Module):
+class TabNet(Module):
     """Steps that choose features by a softmax, GLU layers, what was used counts less."""
 
     def __init__(self, inward=16, width=24, steps=2):
-        super().__init__()
         self.norm, self.shared = nn.BatchNorm1d(inward), nn.Linear(inward, 4 * width)
         self.own = nn.ModuleList(
             nn.Sequential(nn.Linear(2 * width, 4 * width), nn.BatchNorm1d(4 * width)) for _ in range(steps)

@@ -4,9 +4,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .pieces import Block, Classifier, Vision, conv, image, inverted, mlp
+from .pieces import Block, Classifier, Module, Vision, conv, image, inverted, mlp
 from .pyramids import cait
-from .recurrent import steps
 
 
 def windows(x, size):
@@ -21,11 +20,10 @@ def whole(x, size, h, w):
     return x.reshape(-1, h, w, x.shape[-1])
 
 
-class CosineWindow(nn.Module):
+class CosineWindow(Module):
     """Swin v2: cosine attention with a bias that a small network makes of logarithmic distances."""
 
     def __init__(self, width, heads, size):
-        super().__init__()
         self.heads, self.qkv, self.out = heads, nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.temperature = nn.Parameter(torch.full((heads, 1, 1), 2.0))
         self.bias = nn.Sequential(nn.Linear(2, 32), nn.ReLU(), nn.Linear(32, heads, bias=False))
@@ -47,9 +45,8 @@ class CosineWindow(nn.Module):
         return self.out((scores.softmax(-1) @ v).transpose(1, 2).reshape(b, n, -1))
 
 
-class SwinBlock(nn.Module):
+class SwinBlock(Module):
     def __init__(self, width, heads=4, size=4, shift=0, side=8):
-        super().__init__()
         self.size, self.shift, self.attention = size, shift, CosineWindow(width, heads, size)
         self.norm1, self.norm2, self.feed = nn.LayerNorm(width), nn.LayerNorm(width), mlp(width, 3 * width)
         if shift:
@@ -67,9 +64,8 @@ class SwinBlock(nn.Module):
         return x + self.norm2(self.feed(x))
 
 
-class SwinV2(nn.Module):
+class SwinV2(Module):
     def __init__(self):
-        super().__init__()
         self.patches, self.blocks = nn.Conv2d(3, 48, 4, 4), nn.Sequential(SwinBlock(48), SwinBlock(48, shift=2))
         self.merge, self.norm = nn.Linear(192, 64, bias=False), nn.LayerNorm(64)
         self.last, self.head = SwinBlock(64), nn.Linear(64, 10)
@@ -80,11 +76,10 @@ class SwinV2(nn.Module):
         return self.head(self.last(self.norm(self.merge(x))).mean((1, 2)))
 
 
-class MaxViTBlock(nn.Module):
+class MaxViTBlock(Module):
     """MBConv, attention within blocks, attention on a grid."""
 
     def __init__(self, width, size=4):
-        super().__init__()
         self.size, self.first = size, inverted(width, width)
         self.block, self.grid = Block(width, 4, kind="sdpa"), Block(width, 4, kind="sdpa")
 

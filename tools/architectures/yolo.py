@@ -4,23 +4,21 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .pieces import Residual, conv, depthwise, large, upsampled
+from .pieces import Module, Residual, conv, depthwise, large, upsampled
 
 
-class Bottleneck(nn.Module):
+class Bottleneck(Module):
     def __init__(self, width, short=True, kernels=(3, 3)):
-        super().__init__()
         self.one, self.two, self.short = conv(width, width, kernels[0]), conv(width, width, kernels[1]), short
 
     def forward(self, x):
         return x + self.two(self.one(x)) if self.short else self.two(self.one(x))
 
 
-class C3(nn.Module):
+class C3(Module):
     """YOLOv5: two convolutions, one of them followed by bottlenecks, side by side."""
 
     def __init__(self, inward, outward, n=1, short=True):
-        super().__init__()
         half = outward // 2
         self.one, self.two, self.three = conv(inward, half, 1), conv(inward, half, 1), conv(2 * half, outward, 1)
         self.body = nn.Sequential(*(Bottleneck(half, short) for _ in range(n)))
@@ -29,11 +27,10 @@ class C3(nn.Module):
         return self.three(torch.cat((self.body(self.one(x)), self.two(x)), 1))
 
 
-class C2f(nn.Module):
+class C2f(Module):
     """YOLOv8: halves, and all results of a chain, side by side. YOLOv11's C3k2 has C3 in the chain."""
 
     def __init__(self, inward, outward, n=1, short=True, part=None):
-        super().__init__()
         self.half = outward // 2
         part = part or (lambda width: Bottleneck(width, short))
         self.one, self.two = conv(inward, 2 * self.half, 1), conv((2 + n) * self.half, outward, 1)
@@ -50,11 +47,10 @@ def c3k2(inward, outward, n=1, short=True):
     return C2f(inward, outward, n, part=lambda width: C3(width, width, 2, short))
 
 
-class Gelan(nn.Module):
+class Gelan(Module):
     """YOLOv9's RepNCSPELAN4."""
 
     def __init__(self, inward, outward, n=1, short=True):
-        super().__init__()
         half, quarter = outward // 2, outward // 4
         self.one, self.last = conv(inward, half, 1), conv(half + 2 * quarter, outward, 1)
         self.a = nn.Sequential(C3(quarter, quarter, n, short), conv(quarter, quarter))
@@ -67,11 +63,10 @@ class Gelan(nn.Module):
         return self.last(torch.cat(found, 1))
 
 
-class PoolPyramid(nn.Module):
+class PoolPyramid(Module):
     """SPPF."""
 
     def __init__(self, width):
-        super().__init__()
         self.one, self.two = conv(width, width // 2, 1), conv(2 * width, width, 1)
 
     def forward(self, x):
@@ -81,11 +76,10 @@ class PoolPyramid(nn.Module):
         return self.two(torch.cat(found, 1))
 
 
-class YoloAttention(nn.Module):
+class YoloAttention(Module):
     """Keys of half a head's width, and a depthwise convolution over the values; `area`: of YOLOv12."""
 
     def __init__(self, width, heads=2, area=1):
-        super().__init__()
         self.heads, self.area, self.each = heads, area, width // heads
         self.key = self.each if area > 1 else self.each // 2
         self.qkv = conv(width, heads * (2 * self.key + self.each), 1, act=None)
@@ -101,11 +95,10 @@ class YoloAttention(nn.Module):
         return self.out(image_of(v @ scores.transpose(-2, -1)) + self.place(image_of(v)))
 
 
-class SpatialAttention(nn.Module):
+class SpatialAttention(Module):
     """PSA of YOLOv10, C2PSA of YOLOv11: attention over half of the channels."""
 
     def __init__(self, width):
-        super().__init__()
         half = width // 2
         self.one, self.two = conv(width, width, 1), conv(width, width, 1)
         self.attention = Residual(YoloAttention(half))
@@ -116,9 +109,8 @@ class SpatialAttention(nn.Module):
         return self.two(torch.cat((a, self.feed(self.attention(b))), 1))
 
 
-class AreaBlock(nn.Module):
+class AreaBlock(Module):
     def __init__(self, width):
-        super().__init__()
         self.attention = Residual(YoloAttention(width, 2, 4))
         self.feed = Residual(conv(width, 2 * width, 1), conv(2 * width, width, 1, act=None))
 
@@ -126,11 +118,10 @@ class AreaBlock(nn.Module):
         return self.feed(self.attention(x))
 
 
-class A2C2f(nn.Module):
+class A2C2f(Module):
     """YOLOv12: a chain of area attention, and a scaled residual."""
 
     def __init__(self, inward, outward, n=1, short=True):
-        super().__init__()
         half = outward // 2
         self.one, self.two = conv(inward, half, 1), conv((1 + n) * half, outward, 1)
         self.parts = nn.ModuleList(nn.Sequential(AreaBlock(half), AreaBlock(half)) for _ in range(n))
@@ -144,11 +135,10 @@ class A2C2f(nn.Module):
         return y if self.gamma is None else x + self.gamma.view(1, -1, 1, 1) * y
 
 
-class YoloHead(nn.Module):
+class YoloHead(Module):
     """Boxes as distributions of distances, decoded around anchor points; classes."""
 
     def __init__(self, widths, classes=5, bins=8):
-        super().__init__()
         self.bins, self.classes = bins, classes
         self.boxes = nn.ModuleList(nn.Sequential(conv(w, 32), conv(32, 32), nn.Conv2d(32, 4 * bins, 1)) for w in widths)
         self.names = nn.ModuleList(
@@ -175,11 +165,10 @@ class YoloHead(nn.Module):
         return torch.cat((boxes, names.sigmoid()), 1)
 
 
-class Yolo(nn.Module):
+class Yolo(Module):
     """A backbone, a path up and a path down, a head on three sizes."""
 
     def __init__(self, block, deep=None, last=lambda w: nn.Identity(), down=lambda a, b: conv(a, b, 3, 2)):
-        super().__init__()
         deep, a, b, c = deep or block, 24, 32, 48
         self.stem = nn.Sequential(conv(3, 16, 3, 2), conv(16, a, 3, 2), block(a, a))
         self.three = nn.Sequential(down(a, a), block(a, a))
@@ -221,9 +210,8 @@ class YoloV5(Yolo):
         self.head = AnchorHead((24, 32, 48))
 
 
-class AnchorHead(nn.Module):
+class AnchorHead(Module):
     def __init__(self, widths, classes=5):
-        super().__init__()
         self.layers = nn.ModuleList(nn.Conv2d(w, 3 * (5 + classes), 1) for w in widths)
         self.register_buffer("anchors", torch.rand(len(widths), 1, 3, 1, 1, 2) * 8)
 
