@@ -7,11 +7,12 @@
     tools/results.py
 """
 
+import itertools
 import pathlib
 import tempfile
 
 from tables.cells import left, significant
-from tables.measured import as_data, measured
+from tables.measured import as_data, table
 from tables.runs import Command, parser_of
 
 CUTS = {
@@ -82,32 +83,25 @@ def data(asked, rows):
         "without training and with a single epoch. The text is the 1.1 MB of Shakespeare that is usual for such "
         "models; perplexity is of its last fifth, which neither training nor calibration saw.",
         "tables": [
-            {
-                "title": "70 % of the multiply-adds",
-                "about": f"In parentheses: times the dense perplexity. Epochs of training: {asked.epochs}. Recovered "
+            table(
+                "70 % of the multiply-adds",
+                f"In parentheses: times the dense perplexity. Epochs of training: {asked.epochs}. Recovered "
                 "from 512 windows of 128 bytes, then trained for one epoch with the dense network as the teacher. "
                 "After few epochs the dense network would improve with one more, too.",
-                **measured(),
-                "command": [f"tools/language_models.py {options} build/release/bin/parsimony {asked.text.name}"],
-                "columns": [
-                    "network", "seed", "what is pruned", "MACs left", "dense", "cut", "least squares", "one epoch",
-                ],
-                "rows": rows,
-            },
+                f"tools/language_models.py {options} build/release/bin/parsimony {asked.text.name}",
+                "network|seed|what is pruned|MACs left|dense|cut|least squares|one epoch",
+                rows,
+            )
         ],
-    }  # fmt: skip
+    }
 
 
 def main():
     asked = parsed()
     with tempfile.TemporaryDirectory(prefix="parsimony-language-") as folder:
         bench = Bench(asked, folder)
-        rows = [
-            row
-            for model in asked.models.split(",")
-            for seed in asked.seeds.split(",")
-            for row in bench.rows(model, seed)
-        ]
+        pairs = itertools.product(asked.models.split(","), asked.seeds.split(","))
+        rows = [row for model, seed in pairs for row in bench.rows(model, seed)]
     print(as_data(data(asked, rows)))
 
 

@@ -11,13 +11,12 @@ Prints docs/results/data/PAGE.json; tools/results.py renders it.
 
 import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 
 from tables.cells import digits, left, pruned_groups, reasons_of
-from tables.measured import as_data, measured
-from tables.runs import ROOT, Command, parser_of, read
+from tables.measured import as_data, table
+from tables.runs import ROOT, Command, finished, parser_of, read
 
 # ---- models
 
@@ -26,29 +25,29 @@ def models(command, folder):
     runs = [pruned(command, path) for path in sorted(folder.glob("*.onnx"))]
     verdicts = compared(runs, command.folder)
     line = "tools/models_table.py models build/release/bin/parsimony MODELS > docs/results/data/models.json"
-    where = {**measured(), "command": [line]}
+    columns = "file|parameters|left|MACs left|groups|result|difference|limit"
     return {
         "title": "Real models",
         "about": "Trained ONNX files of other projects; 50 % of the channels of every group pruned by L1 norm, no "
         "fine-tuning.",
         "tables": [
-            {
-                "title": "Pruned by half",
-                "about": "Compared in ONNX Runtime with the original whose removed slices are set to zero. Difference: "
+            table(
+                "Pruned by half",
+                "Compared in ONNX Runtime with the original whose removed slices are set to zero. Difference: "
                 "the largest relative one over all outputs and inputs tried. Limit: 1e-4 (float16: 1e-2), or four times "
                 "the difference between ONNX Runtime's own two optimisation levels on the original where that is more.",
-                **where,
-                "columns": "file,parameters,left,MACs left,groups,result,difference,limit".split(","),
-                "rows": [row_of_model(run, verdicts[run["original"].name]) for run in runs],
-            },
-            {
-                "title": "Not pruned, and why",
-                "about": "Pinned dimensions of weights. Input channels of first layers and output channels of last ones "
+                line,
+                columns,
+                [row_of_model(run, verdicts[run["original"].name]) for run in runs],
+            ),
+            table(
+                "Not pruned, and why",
+                "Pinned dimensions of weights. Input channels of first layers and output channels of last ones "
                 "are graph inputs and outputs.",
-                **where,
-                "columns": ["file", "reason", "dimensions"],
-                "rows": [row for run in runs for row in rows_of_reasons(run)],
-            },
+                line,
+                "file|reason|dimensions",
+                [row for run in runs for row in rows_of_reasons(run)],
+            ),
         ],
     }
 
@@ -66,9 +65,7 @@ def compared(runs, folder):
     listed.write_text("".join(f"{run['original']}\t{run['small']}\t{run['plan']}\n" for run in runs))
     options = ["--batch", listed, "--specs", ROOT / "tests/models/inputs.txt", "--json"]
     # A mismatch exits with 1, and belongs into the table.
-    done = subprocess.run(
-        [sys.executable, ROOT / "tools/ort_compare.py", *options], stdout=subprocess.PIPE, text=True
-    )
+    done = finished([sys.executable, ROOT / "tools/ort_compare.py", *options], stderr=None)
     rows = (json.loads(line) for line in done.stdout.splitlines() if line.startswith("{"))
     return {pathlib.Path(row["original"]).name: row for row in rows}
 
@@ -107,25 +104,18 @@ def budgets(command, folder):
             return command.report("prune", folder / f"{file}.onnx", "-o", small, *options)[budget]
 
         counts = [left_of(scope) for scope in SCOPES]
-        return [
-            f"`{file}`", budget, f"{counts[0]['before'] // 2:,}", *(f"{count['after']:,}" for count in counts)
-        ]  # fmt: skip
+        allowed = f"{counts[0]['before'] // 2:,}"
+        return [f"`{file}`", budget, allowed, *(f"{count['after']:,}" for count in counts)]
 
-    table = {
-        "title": "Half of the parameters or MACs",
-        **measured(),
-        "command": [
-            "parsimony prune FILE.onnx -o small.onnx --budget macs=50% --scope SCOPE --no-verify    # and params=50%"
-        ],
-        "about": "L1 norms. What is left of the whole network, against what is allowed.",
-        "columns": ["file", "half of", "allowed", *SCOPES],
-        "rows": [
-            row(file, budget)
-            for file in ("resnet20_cifar10", "resnet56_cifar10", "yolox_nano")
-            for budget in ("macs", "params")
-        ],
-    }
-    return {"title": "Budgets", "tables": [table]}
+    files = "resnet20_cifar10", "resnet56_cifar10", "yolox_nano"
+    half = table(
+        "Half of the parameters or MACs",
+        "L1 norms. What is left of the whole network, against what is allowed.",
+        "parsimony prune FILE.onnx -o small.onnx --budget macs=50% --scope SCOPE --no-verify    # and params=50%",
+        ["file", "half of", "allowed", *SCOPES],
+        [row(file, budget) for file in files for budget in ("macs", "params")],
+    )
+    return {"title": "Budgets", "tables": [half]}
 
 
 # ---- memory
@@ -134,27 +124,24 @@ FILES = "resnet20_cifar10 ultraface_RFB-320 yolox_nano nanodet_m_320 candy mnist
 
 
 def memory(command, folder):
-    table = {
-        "title": "Activations",
-        **measured(),
-        "command": [
-            "parsimony inspect FILE --json                    # peak_memory, arena",
-            "parsimony bench FILE --engine onnxruntime --threads 1 --json bench.json    # peak_bytes",
-            "parsimony prune FILE -o small.onnx --budget peak_ram=60%",
-        ],
-        "about": "Kilobytes for one sample: what is alive at once (`peak_ram`), memory in which every tensor has its "
+    activations = table(
+        "Activations",
+        "Kilobytes for one sample: what is alive at once (`peak_ram`), memory in which every tensor has its "
         "place, planned as TensorFlow Lite Micro does, and the most that ONNX Runtime's arena held, which is without "
         "the inputs and with what its kernels need besides: layouts in blocks of channels, and the windows of "
         "convolutions. The last columns are of the network whose `peak_ram` was cut to 60 %, as shares of the same "
         "before. An arena follows the count. On a desktop scratch memory can weigh more: where a width is no multiple "
         "of 8, ONNX Runtime leaves the layout in blocks and writes out the windows of every convolution. `yolox_nano` "
         "cannot be cut that far: its inputs are part of the peak.",
-        "columns": [
-            "file", "peak", "arena", "ONNX Runtime", "over the peak", "peak after", "arena after", "ONNX Runtime after",
+        [
+            "parsimony inspect FILE --json                    # peak_memory, arena",
+            "parsimony bench FILE --engine onnxruntime --threads 1 --json bench.json    # peak_bytes",
+            "parsimony prune FILE -o small.onnx --budget peak_ram=60%",
         ],
-        "rows": [row_of_memory(command, folder / f"{file}.onnx") for file in FILES],
-    }  # fmt: skip
-    return {"title": "Memory", "tables": [table]}
+        "file|peak|arena|ONNX Runtime|over the peak|peak after|arena after|ONNX Runtime after",
+        [row_of_memory(command, folder / f"{file}.onnx") for file in FILES],
+    )
+    return {"title": "Memory", "tables": [activations]}
 
 
 def row_of_memory(command, model):

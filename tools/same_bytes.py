@@ -9,7 +9,6 @@ Files must be the same byte for byte; JSON is compared without times, the comman
 anything differs. It takes Python 3.9 and nothing else.
 """
 
-import argparse
 import collections
 import gzip
 import json
@@ -23,7 +22,7 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from tables.runs import COMMAND, ROOT, parser_of
 
 # Of a sweep: unfinished points and tables of times.
 NOT_READ = re.compile(r"^sweep/(checkpoints|claims)/|^sweep/report\.")
@@ -205,8 +204,8 @@ def places_of(options, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--command", type=pathlib.Path, default=ROOT / "build/release/bin/parsimony")
+    parser = parser_of(__doc__)
+    parser.add_argument("--command", type=pathlib.Path, default=COMMAND)
     parser.add_argument("--data", type=pathlib.Path,
                         default=os.environ.get("PARSIMONY_TEST_DATA") or ROOT.parent / "shared",
                         help="folder with real models and data")

@@ -12,9 +12,7 @@ run.sh makes the environment first.
 Exits with 1 if a checkpoint was cut wrongly, or refused without a name.
 """
 
-import argparse
 import contextlib
-import datetime
 import importlib
 import importlib.metadata
 import io
@@ -22,16 +20,14 @@ import json
 import logging
 import os
 import pathlib
-import re
 import shutil
-import subprocess
 import sys
 import traceback
 import warnings
 from typing import Dict, List
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent.parent / "python")]
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent / "python")]
 
 import torch
 from parsimony.editing import Journal, alike, cut_tensor, named_tensors, set_zero
@@ -40,6 +36,8 @@ from parsimony.plan import Cut, Cuts, Plan
 from torch import Tensor, nn
 
 from sample import Maker, Sample, State, like, train
+from tables.measured import table
+from tables.runs import finished, parser_of, publish
 
 PACKAGES = ["lightning", "timm", "ultralytics", "transformers", "peft", "distributed"]
 OUTPUT_TOLERANCE = 1e-5  # of the largest output
@@ -67,7 +65,7 @@ def exported(sample: Sample, folder: pathlib.Path) -> List[str]:
 def names_tensor(text: str, sample: Sample, command: str) -> bool:
     """Does it name a tensor of the network, or one that the command finds in the checkpoint?"""
     words = [command, "inspect", str(sample.checkpoint), "--json"]
-    found = json.loads(subprocess.run(words, capture_output=True, text=True).stdout or "{}")
+    found = json.loads(finished(words).stdout or "{}")
     names = {"/".join(tensor["path"]) for tensor in found.get("tensors", [])}
     return any(name in text for name in names.union(named_tensors(sample.exported)))
 
@@ -224,7 +222,7 @@ def check(make: Maker, command: str, folder: pathlib.Path) -> Dict:
     words = [command, "prune", *network, "-o", small_network, "--ratio", "0.5", "--exact-only"]
     words += ["--checkpoint", sample.checkpoint, "--checkpoint-out", small, "--strict"]
     words += ["--plan", folder / "plan.json", "--report", folder / "report.json"]
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
+    done = finished(words)
     (folder / "command.txt").write_text(" ".join(map(str, words)) + "\n" + done.stdout + done.stderr)
     if done.returncode:
         text = done.stderr.strip().removeprefix("parsimony: ")
@@ -250,36 +248,26 @@ def line(name: str, row: Dict) -> str:
 
 
 def write_page(rows: Dict[str, Dict], machine: str) -> None:
-    """docs/results/data/checkpoints.json, of which tools/results.py makes the page."""
-    root = HERE.parent.parent
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=root, capture_output=True, text=True
-    ).stdout.strip()
     good = sum(row["verdict"] != "wrong" for row in rows.values())
-    table = {
-        "title": "Checkpoints of other packages",
-        "about": "Small networks, two steps of training, saved as the package saves; half of the channels removed with "
+    title = "Checkpoints of other packages"
+    found = table(
+        title,
+        "Small networks, two steps of training, saved as the package saves; half of the channels removed with "
         "--exact-only. Counted are the tensors that were cut in all copies of the network, and the states of "
         "optimizers; every one was compared with the original's. Differences from the original whose removed channels "
         "are zero, in double precision: of the outputs, by the largest output, and of the first training step with the "
         "optimizer restored, by the largest change that it makes. Where the network is TorchScript, the outputs are "
         f"the command's small network's too, in single precision. Right, or refused with the tensor named: {good} of "
         f"{len(rows)}, with PyTorch {torch.__version__.split('+')[0]}.",
-        "date": datetime.date.today().isoformat(),
-        "commit": commit,
-        "machine": machine,
-        "command": ["tools/checkpoints/run.sh --page MACHINE"],
-        "columns": ["package", "layout", "verdict", "tensors", "states", "outputs", "first step"],
-        "rows": [
+        "tools/checkpoints/run.sh --page MACHINE",
+        "package|layout|verdict|tensors|states|outputs|first step",
+        [
             [f"{row['package']} {row['version']}", row["layout"], row.get("why", "right").splitlines()[0], *numbers(row)]
             for row in rows.values()
         ],
-    }
-    page = {"title": "Checkpoints of other packages", "tables": [table]}
-    lines = json.dumps(page, indent=1, ensure_ascii=False)
-    one_line = lambda found: json.dumps(json.loads(found[0]), ensure_ascii=False)
-    lines = re.sub(r'\[\n(\s*"(?:[^"\\]|\\.)*",?\n)+\s*\]', one_line, lines)
-    (root / "docs/results/data/checkpoints.json").write_text(lines + "\n")
+        machine=machine,
+    )
+    publish("checkpoints", {"title": title, "tables": [found]})
 
 
 def all_samples() -> Dict[str, Maker]:
@@ -290,13 +278,11 @@ def all_samples() -> Dict[str, Maker]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="of a checkpoint: all by default")
     parser.add_argument("--folder", type=pathlib.Path, required=True, help="where the checkpoints are made")
     parser.add_argument("--command", default=os.environ.get("PARSIMONY_COMMAND", "build/release/bin/parsimony"))
-    parser.add_argument(
-        "--page", metavar="MACHINE", help="write docs/results/data/checkpoints.json, for tools/results.py"
-    )
+    parser.add_argument("--page", metavar="MACHINE", help="write docs/results/data/checkpoints.json and its page")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")

@@ -39,8 +39,5 @@ if [ ! -e "$venv/made" ]; then
   "$venv/bin/pip" install -q --no-deps ultralytics==8.4.190 ultralytics-thop==2.2.3
   touch "$venv/made"
 fi
-verdict=0
-"$venv/bin/python" "$root/tools/checkpoints/check.py" --command "$command" --folder "$folder" \
-  ${machine:+--page "$machine"} $names || verdict=$?
-[ -z "$machine" ] || python3 "$root/tools/results.py"
-exit $verdict
+exec "$venv/bin/python" "$root/tools/checkpoints/check.py" --command "$command" --folder "$folder" \
+  ${machine:+--page "$machine"} $names

@@ -9,14 +9,14 @@ Exit code: 1 if tools/coverage/reasons.json has no reason for a file that was no
 of which much is left, or that differs between formats.
 """
 
-import json
 import pathlib
 import subprocess
 import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from page import FORMATS, lacks_reason, page  # noqa: E402
-from tables.runs import CACHE, COMMAND, DATA, ROOT, parser_of, publish, read  # noqa: E402
+from tables.cells import is_proven  # noqa: E402
+from tables.runs import CACHE, COMMAND, DATA, ROOT, finished, inputs_of, once, parser_of, publish, read  # noqa: E402
 
 HERE = ROOT / "tools" / "coverage"
 ZOO = ROOT / "docs" / "results" / "zoo"
@@ -25,26 +25,17 @@ LIMIT = 5 * 60  # seconds
 
 def parsed():
     parser = parser_of(__doc__)
-    parser.add_argument("names", metavar="NAME", nargs="*")
-    parser.add_argument(
-        "--folder", type=pathlib.Path, default=CACHE / "coverage", help="of exports and reports"
-    )
-    parser.add_argument(
-        "--python",
-        default="/usr/bin/python3",
-        metavar="PROGRAM",
-        help="a Python whose torch exports ONNX and TorchScript (Debian's)",
-    )
-    parser.add_argument(
-        "--pt2",
-        default="python3",
-        metavar="PROGRAM",
-        help="one whose torch has torch.export, 2.6 or newer; may be several words (python3)",
-    )
-    parser.add_argument("--command", default=COMMAND, help="build/release/bin/parsimony")
-    parser.add_argument("--again", action="store_true", help="prune again what has been pruned")
-    parser.add_argument("--threads", default="1", help="for running networks (1)")
-    parser.add_argument("--no-page", action="store_true", help="leave docs/results as it is")
+    add = parser.add_argument
+    add("names", metavar="NAME", nargs="*")
+    add("--folder", type=pathlib.Path, default=CACHE / "coverage", help="of exports and reports")
+    add("--python", metavar="PROGRAM", default="/usr/bin/python3",
+        help="a Python whose torch exports ONNX and TorchScript (Debian's)")  # fmt: skip
+    add("--pt2", metavar="PROGRAM", default="python3",
+        help="one whose torch has torch.export, 2.6 or newer; may be several words (python3)")  # fmt: skip
+    add("--command", default=COMMAND, help="build/release/bin/parsimony")
+    add("--again", action="store_true", help="prune again what has been pruned")
+    add("--threads", default="1", help="for running networks (1)")
+    add("--no-page", action="store_true", help="leave docs/results as it is")
     return parser.parse_args()
 
 
@@ -53,65 +44,44 @@ def export(asked):
         subprocess.run([*program.split(), HERE / "export.py", asked.folder, formats, *asked.names], check=True)
 
 
-class Pruner:
-    def __init__(self, asked):
-        self.asked, self.folder, self.results = asked, asked.folder, asked.folder / "results"
-        self.results.mkdir(parents=True, exist_ok=True)
+def pruned(asked, name, form):
+    """What became of NAME.FORM; kept in FOLDER/results:
 
-    def pruned(self, name, form):
-        """What became of NAME.FORM; kept in FOLDER/results:
+    params, macs: shares left;  proven;  note: why not, or why the file could not be pruned
+    """
+    kept = asked.folder / "results" / f"{name}.{form}.json"
+    again = asked.again and name in (asked.names or [name])
+    return once(kept, lambda: run(asked, name, form), again)
 
-        params, macs: shares left;  proven;  note: why not, or why the file could not be pruned
-        """
-        kept = self.results / f"{name}.{form}.json"
-        again = self.asked.again and name in (self.asked.names or [name])
-        if again or not kept.exists():
-            kept.write_text(json.dumps(self.run(name, form), indent=1, ensure_ascii=False))
-        return read(kept)
 
-    def run(self, name, form):
-        fault = self.folder / f"{name}.{form}.fault"
-        if fault.exists():
-            return {"exported": False, "note": fault.read_text().strip()}
-        small, report = self.results / f"small.{form}", self.results / "report.json"
-        line = [
-            self.asked.command,
-            "prune",
-            self.folder / f"{name}.{form}",
-            "-o",
-            small,
-            "--ratio",
-            "0.5",
-            "-q",
-        ]
-        line += ["--report", report, "--threads", self.asked.threads]
-        if form != "pt2":
-            for spec in (self.folder / f"{name}.inputs").read_text().split():
-                line += ["--input", spec]
-        report.unlink(missing_ok=True)
-        try:
-            done = subprocess.run(
-                line, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, timeout=LIMIT
-            )
-        except subprocess.TimeoutExpired:
-            return {"exported": True, "note": f"not done in {LIMIT} s"}
-        finally:
-            small.unlink(missing_ok=True)
-        if done.returncode != 0:
-            return {"exported": True, "note": done.stderr.strip() or f"ended with {done.returncode}"}
-        return summary(read(report))
+def run(asked, name, form):
+    original = asked.folder / f"{name}.{form}"
+    fault = original.with_name(f"{original.name}.fault")
+    if fault.exists():
+        return {"exported": False, "note": fault.read_text().strip()}
+    small, report = (asked.folder / "results" / name for name in (f"small.{form}", "report.json"))
+    line = [asked.command, "prune", original, "-o", small, *"--ratio 0.5 -q --report".split(), report]
+    line += ["--threads", asked.threads]
+    if form != "pt2":
+        line += inputs_of((asked.folder / f"{name}.inputs").read_text().split())
+    report.unlink(missing_ok=True)
+    done = finished(line, LIMIT)
+    small.unlink(missing_ok=True)
+    if done.returncode is None:
+        return {"exported": True, "note": f"not done in {LIMIT} s"}
+    if done.returncode != 0:
+        return {"exported": True, "note": done.stderr.strip() or f"ended with {done.returncode}"}
+    return summary(read(report))
 
 
 def summary(report):
-    counts = {key: report[key] for key in ("params", "macs")}
-    proof = report["proof"]
-    proven = bool(proof["ran"] and proof.get("holds"))
+    counts, proven = {key: report[key] for key in ("params", "macs")}, is_proven(report)
     return {
         "exported": True,
         **{key: count["after"] / max(count["before"], 1) for key, count in counts.items()},
         "counts": counts,
         "proven": proven,
-        "note": "" if proven else proof.get("reason", "the proof does not hold"),
+        "note": "" if proven else report["proof"].get("reason", "the proof does not hold"),
         "notes": report["notes"],
         "whole": [f"{whole['axis']}: {whole['reason']}" for whole in report["kept_whole"]],
     }
@@ -121,21 +91,14 @@ def torchvision(folder):
     """From the ledgers of tools/zoo, and from the page of torch.export's programs."""
     programs = {row[0]: f"{row[1]}, {row[2]}" for row in read(DATA / "exported.json")["tables"][0]["rows"]}
 
-    def first(name, key):
+    def first(name, form):
         paths = (ledger / f"{name}.json" for ledger in (folder / "zoo", ZOO))
-        runs = (read(path)["runs"].get(key) for path in paths if path.exists())
-        return next(
-            (run for run in runs if run and all(run.get(of, {}).get("after") for of in ("params", "macs"))),
-            None,
-        )
+        runs = (read(path)["runs"].get(f"{form}:half-local") or {} for path in paths if path.exists())
+        counted = (run for run in runs if all(run.get(of, {}).get("after") for of in ("params", "macs")))
+        return next(counted, None)
 
     return [
-        {
-            "name": name,
-            "onnx": first(name, "onnx:half-local"),
-            "pt": first(name, "pt:half-local"),
-            "pt2": programs.get(name),
-        }
+        {"name": name, "pt2": programs.get(name), **{form: first(name, form) for form in ("onnx", "pt")}}
         for name in sorted(path.stem for path in ZOO.glob("*.json"))
     ]
 
@@ -143,11 +106,11 @@ def torchvision(folder):
 def main():
     asked = parsed()
     export(asked)
-    pruner, reasons = Pruner(asked), read(HERE / "reasons.json")
+    reasons = read(HERE / "reasons.json")
     networks = []
     for name, kind in read(asked.folder / "kinds.json").items():
         if (asked.folder / f"{name}.inputs").exists():
-            runs = {form: pruner.pruned(name, form) for form in FORMATS}
+            runs = {form: pruned(asked, name, form) for form in FORMATS}
             networks.append({"name": name, "kind": kind, "runs": runs, "reason": reasons.get(name, "")})
     for network in networks:
         runs = network["runs"]

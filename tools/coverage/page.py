@@ -1,12 +1,12 @@
 """The tables of docs/results/coverage.md."""
 
 from tables.cells import left
-from tables.measured import measured
+from tables.measured import table
 
 FORMATS = {"onnx": "ONNX", "pt": "TorchScript", "pt2": ".pt2"}
 POINT = 0.01  # what the shares in two formats may differ by without a reason
 LARGE = 0.4  # what more is left than has one
-COMMAND = ["tools/coverage/main.py --pt2 PYTHON     # PYTHON: with torch.export"]
+COMMAND = "tools/coverage/main.py --pt2 PYTHON     # PYTHON: with torch.export"
 
 
 def lacks_reason(network):
@@ -32,10 +32,7 @@ def page(networks, torchvision, torch_pruning):
         f"{len(torchvision)} networks. {counts(networks)} Cells: parameters left, MACs left; inputs and outputs stay, "
         "and are wide beside such small networks. A reason stands where the formats differ by more than one point, "
         "where more than 40 % of the MACs are left, or where a format is missing.",
-        "tables": [
-            *(kind_table(kind, networks) for kind in kinds),
-            torchvision_table(torchvision, torch_pruning),
-        ],
+        "tables": [*(kind_table(kind, networks) for kind in kinds), torchvision_table(torchvision, torch_pruning)],
     }
 
 
@@ -54,13 +51,8 @@ def kind_table(kind, networks):
         return [f"`{network['name']}`", f"{size:,}", *(cell(runs[form]) for form in FORMATS), network["reason"]]
 
     those = sorted((one for one in networks if one["kind"] == kind), key=lambda one: one["name"])
-    return {
-        "title": kind[0].upper() + kind[1:],
-        **measured(),
-        "command": COMMAND,
-        "columns": ["network", "parameters", *FORMATS.values(), "reason"],
-        "rows": [row(network) for network in those],
-    }
+    columns = ["network", "parameters", *FORMATS.values(), "reason"]
+    return table(kind[0].upper() + kind[1:], "", COMMAND, columns, [*map(row, those)])
 
 
 def cell(run):
@@ -78,11 +70,7 @@ def torchvision_table(networks, theirs):
     def count(form):
         return sum(bool(network[form]) for network in networks)
 
-    listed = {
-        **dict.fromkeys(theirs["fails"], "fails"),
-        **dict.fromkeys(theirs["prunes"], "prunes"),
-        **theirs["shares"],
-    }
+    listed = dict.fromkeys(theirs["fails"], "fails") | dict.fromkeys(theirs["prunes"], "prunes") | theirs["shares"]
     rows = [
         [
             f"`{network['name']}`",
@@ -93,17 +81,16 @@ def torchvision_table(networks, theirs):
         ]
         for network in networks
     ]
-    return {
-        "title": "Torchvision's networks",
-        "about": "ONNX from the ledger of [the zoo](zoo.md), which has commit, machine and proof of each; .pt2 from "
+    return table(
+        "Torchvision's networks",
+        "ONNX from the ledger of [the zoo](zoo.md), which has commit, machine and proof of each; .pt2 from "
         f"[Programs of torch.export](exported.md), for {count('pt2')} of them; TorchScript, which the zoo proves for "
         f"all, by a run of its tool for {count('pt')}. Torch-Pruning: what it publishes at half of the channels "
         f'({theirs["source"]}); "prunes" and "fails" are the lists there, "–" is not listed.',
-        **measured(),
-        "command": [
+        [
             "tools/zoo/main.py --ledger FOLDER/zoo --runs pt:half-local NAME...",
             "tools/coverage/main.py --folder FOLDER",
         ],
-        "columns": ["network", "ONNX", "TorchScript", ".pt2", "Torch-Pruning"],
-        "rows": rows,
-    }
+        "network|ONNX|TorchScript|.pt2|Torch-Pruning",
+        rows,
+    )

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Writes docs/results/data/exported.json from what check.py found with several versions of PyTorch.
+"""Writes docs/results/data/exported.json and its page from what check.py found with several versions of PyTorch.
 
     tools/exported/table.py COMMIT MACHINE CHECKED.json ...
 """
 
-import datetime
-import json
 import pathlib
-import re
 import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from tables.measured import table  # noqa: E402
+from tables.runs import publish, read  # noqa: E402
 
 
 def cell(row):
@@ -22,8 +23,8 @@ def cell(row):
 
 
 def main():
-    commit, machine = sys.argv[1:3]
-    found = [json.loads(pathlib.Path(path).read_text()) for path in sys.argv[3:]]
+    commit, machine, *paths = sys.argv[1:]
+    found = [*map(read, paths)]
     versions = [one["torch"].split("+")[0] for one in found]
     rows = []
     for name in sorted(set().union(*(one["networks"] for one in found))):
@@ -35,31 +36,26 @@ def main():
         f"{n} of {len(one['networks'])} with PyTorch {version}" for n, one, version in zip(good, found, versions)
     )
     unproven = sorted({name for one in found for name, row in one["networks"].items() if not row.get("proven")})
-    table = {
-        "title": "Programs of torch.export",
-        "about": "Random weights, half of the channels removed, proven by the command except for "
+    title = "Programs of torch.export"
+    programs = table(
+        title,
+        "Random weights, half of the channels removed, proven by the command except for "
         f"{' and '.join(unproven) or 'none'}. The small file is loaded and "
         "run by the PyTorch that exported the network. Differences by the largest output: from the original of which "
         "the removed channels are masked, and from ONNX Runtime on the small network exported again. \"mixes\": a "
         "masked channel does not stay zero there (normalisations over several dimensions, mixed tokens), so that "
         f"masking is no reference. Equal to 1e-5: {counts}.",
-        "date": datetime.date.today().isoformat(),
-        "commit": commit,
-        "machine": machine,
-        "command": [
+        [
             "tools/exported/export.py FOLDER            # in each PyTorch",
             "tools/exported/prune.sh FOLDER SMALL",
             "tools/exported/check.py FOLDER SMALL       # in each PyTorch",
         ],
-        "columns": ["network", "parameters left", "MACs left", *(f"PyTorch {version}" for version in versions)],
-        "rows": rows,
-    }
-    page = {"title": "Programs of torch.export", "tables": [table]}
-    target = pathlib.Path(__file__).parents[2] / "docs/results/data/exported.json"
-    text = json.dumps(page, indent=1, ensure_ascii=False)
-    # A row on a line.
-    text = re.sub(r'\[\n(\s*"(?:[^"\\]|\\.)*",?\n)+\s*\]', lambda m: json.dumps(json.loads(m[0]), ensure_ascii=False), text)
-    target.write_text(text + "\n")
+        ["network", "parameters left", "MACs left", *(f"PyTorch {version}" for version in versions)],
+        rows,
+        commit=commit,
+        machine=machine,
+    )
+    publish("exported", {"title": title, "tables": [programs]})
 
 
 main()

@@ -5,22 +5,13 @@ import pathlib
 import re
 import subprocess
 
-from tables.runs import ROOT, read
+from tables.cells import is_proven
+from tables.runs import ROOT, finished, once, read
 
 HERE = ROOT / "tools" / "rivals"
 HOURS = 10 * 3600  # seconds that all networks may take
 LIMIT = 5 * 60  # and one of them
 MEGABYTE = 2**20
-
-
-def finished(line, limit=None):
-    """A process that has ended; its code is None if it took too long."""
-    line = [*map(str, line)]
-    try:
-        return subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=limit)
-    except subprocess.TimeoutExpired as late:
-        said = (text.decode() if text else "" for text in (late.stdout, late.stderr))
-        return subprocess.CompletedProcess(line, None, *said)
 
 
 def python(program, arguments, limit=HOURS):
@@ -43,23 +34,17 @@ def loaded_by(command):
 
 class Jobs:
     def __init__(self, asked):
-        self.folder, self.command, self.names, self.again = (
-            asked.folder,
-            asked.command,
-            asked.names,
-            asked.again,
-        )
+        self.folder, self.command = asked.folder, asked.command
+        self.names, self.again = asked.names, asked.again
 
     def together(self, kind, program, arguments):
         """What one process of `measure.py KIND ...` says of all networks that lack it."""
         lacking = [name for name in self.names if self.again or not self.kept(kind, name).exists()]
         for entry in python(program, [*arguments, *lacking]) if lacking else []:
             if "name" in entry:
-                self.keep(kind, entry["name"], entry)
-        return {
-            name: read(self.kept(kind, name)) if self.kept(kind, name).exists() else {"note": "no answer"}
-            for name in self.names
-        }
+                once(self.kept(kind, entry["name"]), lambda: entry, again=True)
+        kept = {name: self.kept(kind, name) for name in self.names}
+        return {name: read(path) if path.exists() else {"note": "no answer"} for name, path in kept.items()}
 
     def export(self, program):
         return self.together("export", program, ["export", self.folder])
@@ -100,7 +85,8 @@ class Jobs:
                 return found
             before, after = (self.inspected(self.at(name, suffix)) for suffix in ("onnx", "onnxsim.onnx"))
             counts = {"before": before.get("macs"), "macs": after.get("macs")}
-            return {**found, **given({**counts, "note": before.get("note", after.get("note"))})}
+            about = {**counts, "note": before.get("note", after.get("note"))}
+            return found | {key: value for key, value in about.items() if value is not None}
 
         return self.all("onnxsim", run)
 
@@ -113,45 +99,20 @@ class Jobs:
     def pruned(self, name):
         small, report, time = (self.at(name, suffix) for suffix in ("small.pt2", "report.json", "time"))
         small.unlink(missing_ok=True)
-        line = [
-            self.command,
-            "prune",
-            self.at(name, "pt2"),
-            "-o",
-            small,
-            "--ratio",
-            "0.5",
-            "-q",
-            "--report",
-            report,
-        ]
-        done = finished(["/usr/bin/time", "-f", "%U %S %M", "-o", time, *line, "--threads", "1"], LIMIT)
+        line = ["/usr/bin/time", "-f", "%U %S %M", "-o", time, self.command, "prune", self.at(name, "pt2")]
+        line += ["-o", small, *"--ratio 0.5 -q --threads 1 --report".split(), report]
+        done = finished(line, LIMIT)
         if done.returncode != 0:
             return {"note": done.stderr.strip()}
         user, system, kilobytes = map(float, time.read_text().splitlines()[-1].split())
-        proof = read(report)["proof"]
-        proven = bool(proof["ran"] and proof.get("holds"))
+        proven = is_proven(read(report))
         return {"seconds": user + system, "megabytes": kilobytes / 1024, "proven": proven}
 
     def all(self, tool, run):
-        return {name: self.one(tool, name, run) for name in self.names}
-
-    def one(self, tool, name, run):
-        kept = self.kept(tool, name)
-        return read(kept) if kept.exists() and not self.again else self.keep(tool, name, run(name))
+        return {name: once(self.kept(tool, name), lambda: run(name), self.again) for name in self.names}
 
     def at(self, name, suffix):
         return self.folder / f"{name}.{suffix}"
 
     def kept(self, tool, name):
         return self.folder / "results" / tool / f"{name}.json"
-
-    def keep(self, tool, name, entry):
-        path = self.kept(tool, name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(entry, ensure_ascii=False))
-        return entry
-
-
-def given(entry):
-    return {key: value for key, value in entry.items() if value is not None}

@@ -17,36 +17,23 @@ from tables.runs import CACHE, COMMAND, parser_of, publish, read  # noqa: E402
 
 def parsed():
     parser = parser_of(__doc__)
-    parser.add_argument("names", metavar="NAME", nargs="*")
-    parser.add_argument("--folder", type=pathlib.Path, default=CACHE / "rivals", help="of networks and results")
-    parser.add_argument(
-        "--python",
-        metavar="PROGRAM",
-        default="python3",
+    add = parser.add_argument
+    add("names", metavar="NAME", nargs="*")
+    add("--folder", type=pathlib.Path, default=CACHE / "rivals", help="of networks and results")
+    add("--python", metavar="PROGRAM", default="python3",
         help="a Python with PyTorch 2.6 or newer; may be several words, such as a chroot of Debian 13 "
         "with python3-torch that has this tree and FOLDER at the same paths (python3). It writes the "
-        ".pt2 files and has torch.ao.pruning",
-    )
-    parser.add_argument(
-        "--torch-pruning",
-        metavar="PROGRAM",
+        ".pt2 files and has torch.ao.pruning")  # fmt: skip
+    add("--torch-pruning", metavar="PROGRAM",
         help="one that imports torch_pruning, too (pip install torch-pruning); without this option "
-        "--python is asked",
-    )
-    parser.add_argument(
-        "--onnxsim",
-        metavar="PROGRAM",
-        help="one that imports onnx and onnxsim, with onnxsim.apply_structured_pruning",
-    )
-    parser.add_argument(
-        "--onnx-python",
-        metavar="PROGRAM",
-        default="/usr/bin/python3",
-        help="for --onnxsim: one whose torch exports ONNX (Debian's)",
-    )
-    parser.add_argument("--command", default=COMMAND, help="build/release/bin/parsimony")
-    parser.add_argument("--again", action="store_true", help="measure again what has been measured")
-    parser.add_argument("--no-page", action="store_true", help="leave docs/results as it is")
+        "--python is asked")  # fmt: skip
+    add("--onnxsim", metavar="PROGRAM",
+        help="one that imports onnx and onnxsim, with onnxsim.apply_structured_pruning")  # fmt: skip
+    add("--onnx-python", metavar="PROGRAM", default="/usr/bin/python3",
+        help="for --onnxsim: one whose torch exports ONNX (Debian's)")  # fmt: skip
+    add("--command", default=COMMAND, help="build/release/bin/parsimony")
+    add("--again", action="store_true", help="measure again what has been measured")
+    add("--no-page", action="store_true", help="leave docs/results as it is")
     return parser.parse_args()
 
 

@@ -3,13 +3,9 @@
 import math
 import statistics
 
-from tables.measured import measured
+from tables.measured import table
 
-COMMAND = ["tools/rivals/main.py --python PYTHON     # PyTorch 2.6 or newer"]
-QUOTED = {
-    "machine": "none: quoted, not measured",
-    "command": ["tools/rivals/main.py     # from tools/rivals/quoted.json"],
-}
+COMMAND = "tools/rivals/main.py --python PYTHON     # PyTorch 2.6 or newer"
 ERROR = 80  # characters of an error
 
 
@@ -60,9 +56,7 @@ def page(kinds, names, tools, exported, versions, loaded, quoted):
     def judged(tool, name, found):
         return Run({"before": exported[name].get("macs"), **found} if tool == "parsimony" else found)
 
-    runs = {
-        tool: {name: judged(tool, name, run) for name, run in found.items()} for tool, found in tools.items()
-    }
+    runs = {tool: {name: judged(tool, name, run) for name, run in found.items()} for tool, found in tools.items()}
     titles = quoted["titles"]
     columns = [titles[tool] for tool in runs]
     return {
@@ -80,15 +74,18 @@ def page(kinds, names, tools, exported, versions, loaded, quoted):
     }
 
 
+def quotation(title, about, columns, rows):
+    command = "tools/rivals/main.py     # from tools/rivals/quoted.json"
+    return table(title, about, command, columns, rows, machine="none: quoted, not measured")
+
+
 def better(quoted):
-    return {
-        "title": "Where others are better",
-        "about": f"Read in their repositories in {quoted['date']}, not measured. Date: of the source, where it has one.",
-        **measured(),
-        **QUOTED,
-        "columns": ["tool", "what it has that Parsimony lacks", "source", "date"],
-        "rows": quoted["better"],
-    }
+    return quotation(
+        "Where others are better",
+        f"Read in their repositories in {quoted['date']}, not measured. Date: of the source, where it has one.",
+        "tool|what it has that Parsimony lacks|source|date",
+        quoted["better"],
+    )
 
 
 def ahead(rows, columns):
@@ -110,19 +107,14 @@ def ahead(rows, columns):
 def overlooked(ours):
     """What Parsimony had proven, and PyTorch does not run."""
     missed = sum(run.outcome == "fails" and bool(run["proven"]) for run in ours)
-    if missed == 0:
-        return ""
-    return (
-        f"Parsimony had proven {missed} of the files that PyTorch then did not run: the proof runs the network that "
-        "Parsimony has read, not the file. "
-    )
+    said = f"Parsimony had proven {missed} of the files that PyTorch then did not run: the proof runs the network "
+    return said + "that Parsimony has read, not the file. " if missed else ""
 
 
 def unreadable(ours):
     count = sum(bool(run["unreadable"]) for run in ours)
-    if count == 0:
-        return ""
-    return f"Of the .pt2 files PyTorch does not read {count} that it wrote itself; there Parsimony's counts stand. "
+    said = f"Of the .pt2 files PyTorch does not read {count} that it wrote itself; there Parsimony's counts stand. "
+    return said if count else ""
 
 
 def row_of_tool(tool, runs, loaded, quoted):
@@ -147,14 +139,12 @@ def together(names, runs, exported, versions, loaded, quoted):
     ours = list(runs["parsimony"].values())
     alone = sum(bool(run["alone"]) for run in runs.get("torch_ao", {}).values())
     rows = [row_of_tool(tool, list(found.values()), loaded, quoted) for tool, found in runs.items()]
-    columns = "tool|smaller|unchanged|differs|fails|MACs left|MACs left, all|s|MB|loaded, MB|proof|needs".split(
-        "|"
-    )
+    columns = "tool|smaller|unchanged|differs|fails|MACs left|MACs left, all|s|MB|loaded, MB|proof|needs".split("|")
     others = "".join(f", {name} {version}" for name, version in versions.items() if name != "torch")
     export = fixed(median(run.get("seconds") for run in exported.values()), 1)
-    return {
-        "title": "The same networks",
-        "about": f"{ahead(rows, columns)}{overlooked(ours)}The {len(names)} architectures of [coverage](coverage.md), "
+    return table(
+        "The same networks",
+        f"{ahead(rows, columns)}{overlooked(ours)}The {len(names)} architectures of [coverage](coverage.md), "
         "half of the channels by L1 norm. Smaller: the small network runs, has fewer MACs, and gives what the masked "
         "original gives (where a tool has no masks, outputs of the same shapes). MACs left: the median of those, and "
         "of all networks, where one that did not become smaller keeps all. MACs are counted by PyTorch "
@@ -166,42 +156,38 @@ def together(names, runs, exported, versions, loaded, quoted):
         f"{unreadable(ours)}torch.ao.pruning (SaliencyPruner) gets every help: BatchNorm is folded first, and it is "
         "told the layers with which it copes, found by trying each alone, which is not in its time; with its own choice "
         f"of layers it prunes {alone}. No tool is told the heads of attention.",
-        **measured(),
-        "command": COMMAND,
-        "columns": columns,
-        "rows": rows,
-    }
+        COMMAND,
+        columns,
+        rows,
+    )
 
 
 def by_kind(kinds, names, runs, columns):
     def cell(those):
-        return (
-            f"{sum(run.outcome == 'smaller' for run in those)}, {percent(median(run.left() for run in those))}"
-        )
+        smaller = sum(run.outcome == "smaller" for run in those)
+        return f"{smaller}, {percent(median(run.left() for run in those))}"
 
     def row(kind):
         those = [name for name in names if kinds[name] == kind]
         return [kind, str(len(those)), *(cell([found[name] for name in those]) for found in runs.values())]
 
-    return {
-        "title": "By kind of network",
-        "about": "Networks that became smaller, and the median of the MACs left, over all networks of the kind.",
-        **measured(),
-        "command": COMMAND,
-        "columns": ["kind", "networks", *columns],
-        "rows": [row(kind) for kind in dict.fromkeys(kinds[name] for name in names)],
-    }
+    return table(
+        "By kind of network",
+        "Networks that became smaller, and the median of the MACs left, over all networks of the kind.",
+        COMMAND,
+        ["kind", "networks", *columns],
+        [row(kind) for kind in dict.fromkeys(kinds[name] for name in names)],
+    )
 
 
 def by_network(names, runs, columns):
-    return {
-        "title": "Every network",
-        "about": 'MACs left. "Unchanged": no layer that the tool can prune. "Fails": the first words of its error.',
-        **measured(),
-        "command": COMMAND,
-        "columns": ["network", *columns],
-        "rows": [[f"`{name}`", *(cell(found[name]) for found in runs.values())] for name in sorted(names)],
-    }
+    return table(
+        "Every network",
+        'MACs left. "Unchanged": no layer that the tool can prune. "Fails": the first words of its error.',
+        COMMAND,
+        ["network", *columns],
+        [[f"`{name}`", *(cell(found[name]) for found in runs.values())] for name in sorted(names)],
+    )
 
 
 def cell(run):
@@ -214,24 +200,20 @@ def cell(run):
 
 
 def absent(quoted, columns):
-    return {
-        "title": "Not measured",
-        "about": "Debian and npm do not have them, or there is nothing to measure.",
-        **measured(),
-        **QUOTED,
-        "columns": ["tool", "where it comes from", "in Debian or npm", "here"],
-        "rows": [row for row in quoted["absent"] if not row[0].startswith(tuple(columns))],
-    }
+    return quotation(
+        "Not measured",
+        "Debian and npm do not have them, or there is nothing to measure.",
+        "tool|where it comes from|in Debian or npm|here",
+        [row for row in quoted["absent"] if not row[0].startswith(tuple(columns))],
+    )
 
 
 def figures(quoted):
-    return {
-        "title": "Published by others",
-        "about": f"Quoted, read in {quoted['date']}; nothing of this was repeated here, and data, training and machines "
+    return quotation(
+        "Published by others",
+        f"Quoted, read in {quoted['date']}; nothing of this was repeated here, and data, training and machines "
         "differ from those of our pages: [recovery](recovery.md), [data sets](data_sets.md), "
         "[language models](language_models.md).",
-        **measured(),
-        **QUOTED,
-        "columns": ["tool", "network, data, method", "result", "cost", "source"],
-        "rows": quoted["figures"],
-    }
+        "tool|network, data, method|result|cost|source",
+        quoted["figures"],
+    )

@@ -33,6 +33,10 @@ def seconds_between(report):
     return sum(time for stage, time in report["timings"].items() if stage not in NOT_OURS)
 
 
+def is_proven(report):
+    return bool(report["proof"]["ran"] and report["proof"].get("holds"))
+
+
 def pruned_groups(report):
     return [group for group in report["groups"] if group["kept"] < group["size"]]
 

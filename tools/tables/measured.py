@@ -22,6 +22,14 @@ def measured():
     }
 
 
+def table(title, about, command, columns, rows, **where):
+    """A table of a page, measured now, or as `where` says; columns may be one text, `a|b`."""
+    command = [command] if isinstance(command, str) else command
+    columns = columns.split("|") if isinstance(columns, str) else columns
+    head = {"title": title, "about": about, **measured(), **where}
+    return {**head, "command": command, "columns": columns, "rows": rows}
+
+
 def commit():
     """The commit of this tree; empty outside of a repository."""
     line = ["git", "rev-parse", "--short=7", "HEAD"]

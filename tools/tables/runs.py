@@ -26,10 +26,9 @@ class Command:
 
     def run(self, *arguments, before=(), **settings):
         """What it prints. `before`: the words of a program that starts it."""
-        line = [*map(str, [*before, self.path, *arguments])]
-        done = subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, text=True, **settings)
+        done = finished([*before, self.path, *arguments], **settings)
         if done.returncode != 0:
-            raise RuntimeError(f"{' '.join(line)}: {done.stderr}")
+            raise RuntimeError(f"{' '.join(done.args)}: {done.stderr}")
         return done.stdout
 
     def report(self, *arguments):
@@ -37,6 +36,30 @@ class Command:
         path = self.folder / "report.json"
         self.run(*arguments, "--report", path)
         return read(path)
+
+
+def finished(line, limit=None, **settings):
+    """A process that has ended; its code is None if it took more than `limit` seconds."""
+    line = [*map(str, line)]
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **settings}
+    try:
+        return subprocess.run(line, timeout=limit, text=True, **pipes)
+    except subprocess.TimeoutExpired as late:
+        said = (text.decode() if text else "" for text in (late.stdout, late.stderr))
+        return subprocess.CompletedProcess(line, None, *said)
+
+
+def inputs_of(specs):
+    """The words of the command that describe these inputs."""
+    return [word for spec in specs for word in ("--input", spec)]
+
+
+def once(path, make, again=False):
+    """What was made once stays in a file of JSON."""
+    if again or not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(make(), ensure_ascii=False))
+    return read(path)
 
 
 def read(path):

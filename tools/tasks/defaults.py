@@ -18,9 +18,9 @@ import tempfile
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import environment  # noqa: E402, F401
 from tables.cells import significant  # noqa: E402
-from tables.measured import as_data, measured  # noqa: E402
-from tables.runs import parser_of  # noqa: E402
-from task import ALL, Task, once  # noqa: E402
+from tables.measured import as_data, table  # noqa: E402
+from tables.runs import once  # noqa: E402
+from task import ALL, Task, parser_of_tasks  # noqa: E402
 
 CHOICES = (
     ("l1", "local"),
@@ -33,17 +33,8 @@ CHOICES = (
 BUDGET = "macs=70%"
 
 
-def parsed():
-    parser = parser_of(__doc__)
-    parser.add_argument("--networks", default=ALL)
-    parser.add_argument("--folder")
-    parser.add_argument("command", metavar="PARSIMONY")
-    parser.add_argument("shared", metavar="SHARED")
-    return parser.parse_args()
-
-
 def main():
-    asked = parsed()
+    asked = parser_of_tasks(__doc__).parse_args()
     root = asked.folder or tempfile.mkdtemp(prefix="parsimony-defaults-")
     errors, values = [], []
     for name in asked.networks.split(","):
@@ -73,30 +64,16 @@ def result(command, task, criterion, scope):
 
 def data(networks, errors, values):
     chosen = "" if networks == ALL else f" --networks {networks}"
-    common = {
-        **measured(),
-        "command": [f"tools/tasks/defaults.py{chosen} build/release/bin/parsimony SHARED"],
-    }
+    command = f"tools/tasks/defaults.py{chosen} build/release/bin/parsimony SHARED"
+    least = "‖small − dense‖ / ‖dense‖; the least of a network is bold."
     heads = [f"`{criterion}`, {scope}" for criterion, scope in CHOICES]
     return {
         "title": "Criteria and scopes compared",
         "about": "Networks of [networks and their tasks](networks.md) at 70 % of their MACs after least squares, "
         "on test data that neither the criterion nor the recovery saw.",
         "tables": [
-            {
-                "title": "Output error",
-                "about": "‖small − dense‖ / ‖dense‖; the least of a network is bold.",
-                **common,
-                "columns": ["network", *heads],
-                "rows": errors,
-            },
-            {
-                "title": "The task",
-                "about": "",
-                **common,
-                "columns": ["network", "task", *heads],
-                "rows": values,
-            },
+            table("Output error", least, command, ["network", *heads], errors),
+            table("The task", "", command, ["network", "task", *heads], values),
         ],
     }
 

@@ -20,24 +20,20 @@ import time
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import environment  # noqa: E402, F401
-from tables.cells import significant  # noqa: E402
-from tables.measured import as_data, measured  # noqa: E402
-from tables.runs import parser_of  # noqa: E402
-from task import ALL, Task  # noqa: E402
+from tables import cells  # noqa: E402
+from tables.measured import as_data, measured, table  # noqa: E402
+from tables.runs import once, read  # noqa: E402
+from task import ALL, Task, parser_of_tasks  # noqa: E402
 
 STEPS = ("plain cut", "cut", "least squares", "outputs")
 
 
 def parsed():
-    parser = parser_of(__doc__)
-    parser.add_argument("--networks", default=ALL)
+    parser = parser_of_tasks(__doc__)
     parser.add_argument("--left", default="70,50")
     parser.add_argument("--scope", default="local")
     parser.add_argument("--minutes", default="10")
-    parser.add_argument("--folder")
     parser.add_argument("--pictures", type=pathlib.Path)
-    parser.add_argument("command", metavar="PARSIMONY")
-    parser.add_argument("shared", metavar="SHARED")
     return parser.parse_args()
 
 
@@ -47,11 +43,12 @@ def main():
     entries, lefts = [], asked.left.split(",")
     for name in asked.networks.split(","):
         task = Task(name, asked.shared, root)
-        entries += [entry(asked, task, left) for left in lefts]
+        for left in lefts:
+            entries.append(once(task.at(f"{left} {asked.scope}.json"), lambda: entry(asked, task, left)))
         if asked.pictures and task.shown:
             models = ["dense", *(model_name(asked, lefts[0], step) for step in STEPS)]
             task.draw(asked.pictures / f"{name}.jpg", models)
-    tables = [table(asked, left, [one for one in entries if one["left"] == left]) for left in lefts]
+    tables = [table_of(asked, left, [one for one in entries if one["left"] == left]) for left in lefts]
     print(as_data(data(tables)))
 
 
@@ -61,9 +58,6 @@ def model_name(asked, left, step):
 
 def entry(asked, task, left):
     """One network with so many per cent of its MACs left, recovered in each way."""
-    path = task.at(f"{left} {asked.scope}.json")
-    if path.exists():
-        return json.loads(path.read_text())
     result = {"name": task.name, "left": left, "measure": task.measure, "steps": {}, **measured()}
     for step in STEPS:
         model = model_name(asked, left, step)
@@ -73,9 +67,7 @@ def entry(asked, task, left):
         result["steps"][step] = {**task.value(model), "minutes": minutes}
         print(task.name, left, step, json.dumps(result["steps"][step]), file=sys.stderr)
     report = task.at(f"{model_name(asked, left, 'least squares')}.json")
-    result["macs"] = json.loads(report.read_text())["macs"]
-    path.write_text(json.dumps(result))
-    return result
+    return {**result, "macs": read(report)["macs"]}
 
 
 def make(asked, task, left, step):
@@ -110,44 +102,40 @@ def data(tables):
     }
 
 
-def table(asked, left, rows):
+def table_of(asked, left, rows):
     chosen = "" if asked.networks == ALL else f" --networks {asked.networks}"
     options = f"--scope {asked.scope} --minutes {asked.minutes} --left {asked.left}{chosen}"
     ranked = "over the whole network" if asked.scope == "global" else "within each group"
-    return {
-        "title": f"{left} % of the multiply-adds",
-        "about": "Plain: `prune` without options but the budget. The others choose channels by the criterion "
+    return table(
+        f"{left} % of the multiply-adds",
+        "Plain: `prune` without options but the budget. The others choose channels by the criterion "
         f"`fisher`, ranked {ranked}. In parentheses: times smaller than after the plain cut. `outputs` is least "
         f"squares and then at most {asked.minutes} minutes of matching the dense network's outputs, on "
         f"{len(os.sched_getaffinity(0))} of this machine's cores.",
-        **measured(),
-        "command": [f"tools/tasks/main.py {options} build/release/bin/parsimony SHARED"],
-        "columns": [
-            "network", "MACs left", "output error: plain", "`fisher`", "least squares", "`outputs`",
-            "task", "plain", "`fisher`", "least squares", "`outputs`", "minutes",
-        ],
-        "rows": [row(one) for one in rows],
-    }  # fmt: skip
+        f"tools/tasks/main.py {options} build/release/bin/parsimony SHARED",
+        "network|MACs left|output error: plain|`fisher`|least squares|`outputs`|"
+        "task|plain|`fisher`|least squares|`outputs`|minutes",
+        [*map(row, rows)],
+    )
 
 
 def row(one):
     plain, *better = (one["steps"][step] for step in STEPS)
-    macs = one["macs"]
 
     def times(step):
-        return f"{significant(step['error'], 3)} ({plain['error'] / step['error']:.1f})"
+        return f"{cells.significant(step['error'], 3)} ({plain['error'] / step['error']:.1f})"
 
-    cells = [
+    shown = [
         one["name"],
-        f"{100 * macs['after'] / macs['before']:.1f} %",
-        significant(plain["error"], 3),
+        cells.left(one["macs"]),
+        cells.significant(plain["error"], 3),
         *map(times, better),
         one["measure"],
         plain["value"],
         *(step["value"] for step in better),
         ", ".join(f"{step['minutes']:.1f}" for step in better),
     ]
-    return {"date": one["date"], "commit": one["commit"], "cells": cells}
+    return {"date": one["date"], "commit": one["commit"], "cells": shown}
 
 
 if __name__ == "__main__":

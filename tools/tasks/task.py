@@ -8,6 +8,7 @@ import numpy
 import tensors
 from oracle.model import Model, open_image_sizes
 from oracle.runtime import Session
+from tables.runs import inputs_of, once, parser_of
 
 ALL = "yolox_nano,nanodet,ultraface,candy,espcn,SINet,DTLN_model_1,gtcrn,silero,Magika"
 
@@ -21,11 +22,13 @@ def tasks(*arguments):
     return subprocess.run(line, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
-def once(path, make):
-    """What is done once stays in a file."""
-    if not path.exists():
-        path.write_text(json.dumps(make()))
-    return json.loads(path.read_text())
+def parser_of_tasks(text):
+    parser = parser_of(text)
+    parser.add_argument("--networks", default=ALL)
+    parser.add_argument("--folder")
+    parser.add_argument("command", metavar="PARSIMONY")
+    parser.add_argument("shared", metavar="SHARED")
+    return parser
 
 
 class Task:
@@ -60,11 +63,8 @@ class Task:
     def run(self, command, arguments, samples):
         """Runs the command on so many samples of the calibration part."""
         data = ["--calibration", f"safetensors:{self.at('calibration.safetensors')}", "--samples", str(samples)]
-        if self.states:
-            data += ["--states", "auto"]
-        for name, value in self.fixed.items():
-            data += ["--input", f"{name}={value}"]
-        line = [command, *arguments, *data]
+        data += ["--states", "auto"] if self.states else []
+        line = [command, *arguments, *data, *inputs_of(f"{name}={value}" for name, value in self.fixed.items())]
         subprocess.run(line, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
 
     def draw(self, path, models):

@@ -16,15 +16,13 @@ import sys
 
 TOOLS = pathlib.Path(__file__).resolve().parents[1]
 sys.path.append(str(TOOLS))
-import environment  # noqa: E402
 from run import Job, largest_difference, run_recipe  # noqa: E402
 from tables.cells import digits, milliseconds  # noqa: E402
 from tables.measured import measured  # noqa: E402
-from tables.runs import parser_of  # noqa: E402
+from tables.runs import CACHE, COMMAND, ROOT, finished, parser_of, read  # noqa: E402
 
 PYTHON = "/usr/bin/python3"  # Debian's, which has Debian's torch
 NO_TORCH = 77
-ROOT = TOOLS.parent
 EXPORTER = ROOT / "tests/models/export.py"
 RUNS = "onnx:half-local,onnx:third-global,pt:half-local,pt:third-global"
 
@@ -38,11 +36,10 @@ def parsed():
     add("--again", action="store_true", help="forget what the ledger has of these")
     add("--keep", action="store_true", help="keep the exported networks")
     add("--threads", metavar="N", type=int, default=2, help="for running networks (%(default)s)")
-    add("--command", metavar="PATH", default=ROOT / "build/release/bin/parsimony")
-    add("--cache", metavar="FOLDER", type=pathlib.Path, default=environment.CACHE / "zoo",
-        help="where exports lie")  # fmt: skip
-    add("--ledger", metavar="FOLDER", type=pathlib.Path, default=ROOT / "docs/results/zoo",
-        help="where results lie")  # fmt: skip
+    add("--command", metavar="PATH", default=COMMAND)
+    folder = {"metavar": "FOLDER", "type": pathlib.Path}
+    add("--cache", **folder, default=CACHE / "zoo", help="where exports lie")
+    add("--ledger", **folder, default=ROOT / "docs/results/zoo", help="where results lie")
     add("--no-page", action="store_true", help="leave docs/results/zoo.md as it is")
     return parser.parse_args()
 
@@ -64,7 +61,7 @@ def main():
 def listed():
     """{name: kind} of torchvision's networks."""
     try:
-        done = subprocess.run([PYTHON, EXPORTER, "--list"], capture_output=True, text=True)
+        done = finished([PYTHON, EXPORTER, "--list"])
     except OSError:
         done = subprocess.CompletedProcess([], NO_TORCH)
     if done.returncode != 0:
@@ -77,7 +74,7 @@ def listed():
 def run_one(asked, name):
     """The runs that the ledger lacks, for one network. Returns what all of those asked for gave."""
     path = asked.ledger / f"{name}.json"
-    entry = json.loads(path.read_text()) if path.exists() and not asked.again else {"runs": {}}
+    entry = read(path) if path.exists() and not asked.again else {"runs": {}}
     runs = asked.runs.split(",")
     missing = [run for run in runs if run not in entry["runs"]]
     folder = asked.cache / "models" / name
@@ -114,10 +111,10 @@ def exported(name, folder, threads):
     description = folder / f"{name}.json"
     if not description.exists():
         environ = {**os.environ, "OMP_NUM_THREADS": str(threads)}
-        done = subprocess.run([PYTHON, EXPORTER, name, folder], capture_output=True, text=True, env=environ)
+        done = finished([PYTHON, EXPORTER, name, folder], env=environ)
         if done.returncode != 0:
             raise RuntimeError(f"{name} was not exported: {done.stderr}")
-    about = json.loads(description.read_text())
+    about = read(description)
     forms = {"onnx": "onnx", "torchscript": "pt"}
     errors = {forms[form]: error for form, error in about["errors"].items() if form in forms}
     return {**about, "errors": errors}

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 from tables.cells import pruned_groups, reasons_of, seconds_between
+from tables.runs import finished, inputs_of, read
 
 ORACLE = pathlib.Path(__file__).resolve().parents[1] / "ort_compare.py"
 # A session made from bytes, as the oracle makes them, cannot have more.
@@ -53,13 +54,14 @@ def run_recipe(job):
     suffix = ".onnx" if job.original.suffix == ".onnx" else ".pt"
     small, plan, report = folder / f"small{suffix}", folder / "plan.json", folder / "report.json"
     try:
-        code, said = prune(job, small, plan, report)
-        if code != 0:
-            return {"status": "FAILED", "error": said}
-        result = summary(json.loads(report.read_text()))
+        done = prune(job, small, plan, report)
+        if done.returncode != 0:
+            said = done.stdout.strip() or f"exit code {done.returncode}"
+            return {"status": "FAILED", "error": said[:SHOWN] if done.returncode else f"not done in {LIMIT} s"}
+        result = summary(read(report))
         for _ in range(1, TIMED_RUNS):
             prune(job, small, plan, report, ["--no-verify"])
-            result["seconds"] = min(result["seconds"], seconds_between(json.loads(report.read_text())))
+            result["seconds"] = min(result["seconds"], seconds_between(read(report)))
         if suffix == ".onnx" and result["status"] != "whole":
             judge(job, small, plan, result)
         is_proven = "proof" in result or (is_comparable(result) and "oracle" in result)
@@ -82,16 +84,9 @@ def is_comparable(result):
 
 
 def prune(job, small, plan, report, more=()):
-    """The exit code, and what was said."""
     line = [job.command, "prune", job.original, "-o", small, "--criterion", "l1", *RECIPES[job.recipe]]
-    line += ["--plan", plan, "--report", report, "--threads", str(job.threads), "-q", *more]
-    for spec in job.inputs:
-        line += ["--input", spec]
-    try:
-        done = subprocess.run(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LIMIT)
-    except (subprocess.TimeoutExpired, OSError) as error:
-        return None, str(error)
-    return done.returncode, (done.stdout.strip() or f"exit code {done.returncode}")[:SHOWN]
+    line += ["--plan", plan, "--report", report, "--threads", job.threads, "-q", *more]
+    return finished([*line, *inputs_of(job.inputs)], LIMIT, stderr=subprocess.STDOUT)
 
 
 def summary(report):
@@ -121,13 +116,11 @@ def judge(job, small, plan, result):
     if bytes_of(job.original) > ORACLE_BYTES:
         return
     # The command's own proof has three inputs; this one has another batch size besides.
-    line = [sys.executable, ORACLE, job.original, small, plan, "--json", "--inputs", "1"]
-    line += ["--threads", str(job.threads)]
-    for spec in job.inputs:
-        line += ["--input", spec]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=LIMIT)
+    line = [sys.executable, ORACLE, job.original, small, plan, "--json", "--inputs", 1, "--threads", job.threads]
+    done = finished([*line, *inputs_of(job.inputs)], LIMIT)
     if not done.stdout.startswith("{"):
-        result["notes"].append(f"ONNX Runtime: {done.stderr.strip().splitlines()[-1]}")
+        said = done.stderr.strip().splitlines() or [f"not done in {LIMIT} s"]
+        result["notes"].append(f"ONNX Runtime: {said[-1]}")
         return
     found = json.loads(done.stdout)
     kept = {key: found[key] for key in ("verdict", "difference", "tolerance")}
