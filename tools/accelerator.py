@@ -20,45 +20,19 @@ import time
 import numpy as np
 import torch
 import torchvision
-from torch import nn
 from torch.nn import functional as F
 
-from tables.measured import measured
+from networks import CifarResNet
+from tables.measured import table
 from tables.runs import Command, parser_of, publish
 
 BATCHES = {"resnet56": (128, 50_000, 32), "mobilenet_v2": (64, 3_200, 224), "resnet50": (64, 3_200, 224)}
 CROP = {32: 4, 224: 16}
 
 
-class Block(nn.Module):
-    """Of CIFAR's ResNets; a shortcut to more channels pads with zeros."""
-
-    def __init__(self, inputs, outputs, stride):
-        super().__init__()
-        self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(outputs)
-        self.conv2 = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
-        self.bn2 = nn.BatchNorm2d(outputs)
-        self.stride = stride
-        self.more = outputs - inputs
-
-    def forward(self, x):
-        y = self.bn2(self.conv2(F.relu(self.bn1(self.conv1(x)))))
-        if self.more > 0:
-            x = F.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, 0, self.more))
-        return F.relu(x + y)
-
-
-def resnet56():
-    widths = [16] + [w for w in (16, 32, 64) for _ in range(9)]
-    blocks = [Block(a, b, 2 if b > a else 1) for a, b in zip(widths, widths[1:])]
-    first = [nn.Conv2d(3, 16, 3, 1, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU()]
-    return nn.Sequential(*first, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
-
-
 def network(name):
     torch.manual_seed(0)
-    return resnet56() if name == "resnet56" else getattr(torchvision.models, name)(num_classes=10)
+    return CifarResNet(56) if name == "resnet56" else getattr(torchvision.models, name)(num_classes=10)
 
 
 class Images:
@@ -236,27 +210,17 @@ def main():
                 cuts.append([name] + [f"{x:.1f}" for x in pruned(command, model, images)])
                 print(" ".join(cuts[-1]), flush=True)
     card = torch.cuda.get_device_name()
-    where = measured() | {
-        "machine": f"{card}, {os.cpu_count()} cores, PyTorch {torch.__version__}",
-        "command": ["tools/gpu_check.sh"],
-    }
+    machine = f"{card}, {os.cpu_count()} cores, PyTorch {torch.__version__}"
+    columns = "network|batch|eager|CUDA graph|ours|ours / eager|ours / graph"
+    of_cuts = "Half of every layer's channels by fisher, least squares on 4,096 images, then 20 epochs, in seconds"
+    command = "tools/gpu_check.sh"
     page = {
         "title": "Training on an accelerator",
         "about": "In bf16 with channels last, data on the device, by `parsimony train`, by an eager loop of PyTorch and "
         "by one that replays each step as a CUDA graph with a fused optimizer.",
         "tables": [
-            {
-                "title": "Images per second",
-                **where,
-                "columns": ["network", "batch", "eager", "CUDA graph", "ours", "ours / eager", "ours / graph"],
-                "rows": rows,
-            },
-            {
-                "title": "Half of every layer's channels by fisher, least squares on 4,096 images, then 20 epochs, in seconds",
-                **where,
-                "columns": ["network", "cut", "whole command"],
-                "rows": cuts,
-            },
+            table("Images per second", "", command, columns, rows, machine=machine),
+            table(of_cuts, "", command, "network|cut|whole command", cuts, machine=machine),
         ],
     }
     publish("accelerator", page)

@@ -18,7 +18,9 @@ from torch import nn
 
 
 class Cnn(nn.Module):
-    def __init__(self, first, second):
+    """That of `parsimony train --model cnn`."""
+
+    def __init__(self, first=32, second=64):
         super().__init__()
         self.conv1 = nn.Conv2d(3, first, 3, padding=1)
         self.conv2 = nn.Conv2d(first, second, 3, padding=1)
@@ -31,7 +33,7 @@ class Cnn(nn.Module):
         return self.fc2(self.fc1(x.flatten(1)))
 
 
-def read(folder):
+def images_of(folder):
     """Images [n, 3, 32, 32] uint8 and labels of CIFAR-10's binary layout; noise without a folder."""
     if not folder:
         return torch.randint(256, (50_000, 3, 32, 32), dtype=torch.uint8), torch.randint(10, (50_000,))
@@ -85,7 +87,7 @@ def main():
     if args.channels_last:
         net = net.to(memory_format=torch.channels_last)
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-5, weight_decay=0.005)
-    images, labels = read(args.data)
+    images, labels = images_of(args.data)
     batches = (in_memory if args.kind == "memory" else pipeline)(images, labels)
     for step in range(args.batches + 10):
         if step == 10:

@@ -13,32 +13,15 @@ import argparse
 import json
 import os
 import pathlib
+import sys
 import tempfile
 import time
 
 import torch
 from torch import distributed, nn
 
-
-class Cnn(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv1 = nn.Conv2d(3, 32, 3, padding=1)
-        self.conv2 = nn.Conv2d(32, 64, 3, padding=1)
-        self.fc1 = nn.Linear(64 * 8 * 8, 512)
-        self.fc2 = nn.Linear(512, 10)
-
-    def forward(self, x):
-        x = nn.functional.max_pool2d(torch.relu(self.conv1(x)), 2)
-        x = nn.functional.max_pool2d(torch.relu(self.conv2(x)), 2)
-        return self.fc2(self.fc1(x.flatten(1)))
-
-
-def read(folder, samples):
-    """Images [n, 3, 32, 32] of 0 to 1 and labels of CIFAR-10's binary layout."""
-    data = b"".join((pathlib.Path(folder) / f"data_batch_{i}.bin").read_bytes() for i in range(1, 6))
-    rows = torch.frombuffer(bytearray(data), dtype=torch.uint8).view(-1, 3073)[:samples]
-    return rows[:, 1:].reshape(-1, 3, 32, 32).float() / 255, rows[:, 0].long()
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from python_training import Cnn, images_of  # noqa: E402
 
 
 def train(rank, options, folder):
@@ -52,7 +35,8 @@ def train(rank, options, folder):
             "gloo", init_method=f"file://{folder}/store", rank=rank, world_size=options.ranks)
         net = nn.parallel.DistributedDataParallel(net)  # buckets of 25 MB
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
-    images, labels = read(options.data, options.samples)
+    images, labels = (rows[:options.samples] for rows in images_of(options.data))
+    images = images.float() / 255
     share = options.batch // options.ranks
     seconds, losses = [], []
     for _ in range(options.epochs):
