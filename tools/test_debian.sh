@@ -24,6 +24,7 @@ self=$0
 source=$(cd "$(dirname "$0")/.." && pwd)
 
 fail() { code=$1; shift; echo "test_debian.sh: $*" >&2; exit "$code"; }
+. "$source/tools/debian_tree.sh"
 value() { [ $# -ge 2 ] || fail 2 "$1 needs a value; see --help"; }
 
 suite=
@@ -70,30 +71,10 @@ fi
 place="$source/build/debian-$suite"
 tree="$place/root"
 
-# The host's own Debian mirror, for an archive that it can reach.
-host_mirror() {
-  apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
-    grep -m 1 '/debian/*$' || echo http://deb.debian.org/debian/
-}
-
 make_tree() {
-  if ! command -v debootstrap >/dev/null 2>&1; then
-    apt-get install -y --no-install-recommends debootstrap >/dev/null 2>&1 ||
-      fail 4 "there is no debootstrap, and apt-get cannot install it"
-  fi
-  [ -n "$mirror" ] || mirror=$(host_mirror)
   mkdir -p "$place"
-  # A half-made one; nothing is ever mounted in it outside a namespace of its own.
-  rm -rf --one-file-system "$tree.new"
-  echo "test_debian.sh: $suite from $mirror" >&2
-  # The script's name is given: an old debootstrap does not know the names of later releases.
-  debootstrap --variant=minbase --include=ca-certificates "$suite" "$tree.new" "$mirror" \
-    /usr/share/debootstrap/scripts/sid >"$place/debootstrap.log" 2>&1 || {
-    tail -n 20 "$place/debootstrap.log" >&2
-    fail 4 "debootstrap failed: is \"$suite\" at $mirror? The whole log is $place/debootstrap.log"
-  }
-  # Proxies as here, and neither manuals nor a cache of packages.
-  apt-config dump | grep -i '^Acquire::https\{0,1\}::.*Proxy' >"$tree.new/etc/apt/apt.conf.d/90proxy" || true
+  bare_tree "$suite" "$tree.new" "$place/debootstrap.log"
+  # Neither manuals nor a cache of packages.
   printf 'path-exclude=/usr/share/%s/*\n' doc man locale >"$tree.new/etc/dpkg/dpkg.cfg.d/90small"
   echo 'APT::Keep-Downloaded-Packages "false";' >"$tree.new/etc/apt/apt.conf.d/90small"
   mkdir -p "$tree.new/build" "$tree.new/ccache"

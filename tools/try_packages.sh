@@ -19,6 +19,7 @@ set -eu
 fail() { code=$1; shift; echo "try_packages.sh: $*" >&2; exit "$code"; }
 
 root=$(cd "$(dirname "$0")/.." && pwd)
+. "$root/tools/debian_tree.sh"
 packages=$root/build/packages
 trees=$root/build/trees
 mirror=
@@ -45,22 +46,6 @@ done
 [ "$(id -u)" -eq 0 ] || fail 4 "mounts and chroot need root"
 mkdir -p "$trees"
 model=$(realpath "$model") packages=$(realpath "$packages") trees=$(realpath "$trees")
-
-make_tree() {
-  command -v debootstrap >/dev/null 2>&1 || apt-get install -y --no-install-recommends debootstrap >/dev/null 2>&1 ||
-    fail 4 "there is no debootstrap, and apt-get cannot install it"
-  # shellcheck disable=SC2016  # the format is apt's
-  [ -n "$mirror" ] || mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' |
-    grep -m 1 '/debian/*$' || echo http://deb.debian.org/debian/)
-  rm -rf --one-file-system "$trees/$1.new"
-  # The script's name is given: an old debootstrap does not know the names of later releases.
-  debootstrap --variant=minbase --include=ca-certificates "$1" "$trees/$1.new" "$mirror" \
-    /usr/share/debootstrap/scripts/sid >"$trees/$1.log" 2>&1 || fail 4 "no tree of $1; see $trees/$1.log"
-  # Proxies as here, and whether lists may be old.
-  apt-config dump | grep -iE '^Acquire::(https?::.*Proxy|Check-Valid-Until)' \
-    >"$trees/$1.new/etc/apt/apt.conf.d/90host" || true
-  mv -T "$trees/$1.new" "$trees/$1"
-}
 
 # What runs in a tree: each prints the times in nanoseconds between its steps, then a line.
 # shellcheck disable=SC2016  # the shell in the tree expands it
@@ -124,7 +109,10 @@ row() { printf '%-9s %-6s %-8s %7s %7s %7s %7s %5s  %s\n' "$@"; }
 row suite glibc package lists install prune total MB result
 code=0
 for suite in $suites; do
-  [ -d "$trees/$suite" ] || make_tree "$suite"
+  [ -d "$trees/$suite" ] || {
+    bare_tree "$suite" "$trees/$suite.new" "$trees/$suite.log"
+    mv -T "$trees/$suite.new" "$trees/$suite"
+  }
   glibc=$(chroot "$trees/$suite" ldd --version | sed -n '1s/.* //p')
   proven=
   for package in archive wheel deb; do

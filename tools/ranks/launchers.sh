@@ -93,18 +93,18 @@ row() { printf '%-34s %-24s %-10s %6s\n' "$@"; }
 # Where the next run takes place.
 begin() { rows=$((rows + 1)); folder=$work/run$rows; mkdir "$folder"; started=$(date +%s.%N); }
 
-# LAUNCHER STORE CODE: compares what the run has left.
-judge() {
-  local result="same" seconds
-  seconds=$(awk "BEGIN { printf \"%.1f\", $(date +%s.%N) - $started }")
-  if [ "$3" != 0 ]; then result="exit $3"
-  elif ! cmp -s "$folder/model.pt" "$reference/model.pt"; then result="DIFFERS"
-  fi
-  row "$1" "$2" "$result" "$seconds"
+# LAUNCHER STORE CODE RESULT: what became of a run; RESULT says it where the launcher ended well.
+tell() {
+  local result=$4
+  [ "$3" = 0 ] || result="exit $3"
+  row "$1" "$2" "$result" "$(awk "BEGIN { printf \"%.1f\", $(date +%s.%N) - $started }")"
   [ "$result" = same ] && return
   failed=$((failed + 1))
   tail -n 4 "$folder/log" | cut -c -160 | sed 's/^/    /'
 }
+
+# LAUNCHER STORE CODE: compares what the run has left.
+judge() { tell "$@" "$(cmp -s "$folder/model.pt" "$reference/model.pt" && echo same || echo DIFFERS)"; }
 
 # LAUNCHER STORE COMMAND...
 run() {
@@ -270,18 +270,13 @@ sweep=(--config "$work/sweep.json" --memory-format contiguous --deterministic)
 
 # LAUNCHER HOW CODE
 judge_sweep() {
-  local result="same" seconds points networks
-  seconds=$(awk "BEGIN { printf \"%.1f\", $(date +%s.%N) - $started }")
+  local result="same" points networks
   points=$(wc -l < "$folder/out/ledger.jsonl")
   networks=$(find "$folder/out/models" -name '*.pt' | wc -l)
-  if [ "$3" != 0 ]; then result="exit $3"
-  elif [ "$points" != 4 ] || [ "$networks" != 4 ]; then result="$points points"
+  if [ "$points" != 4 ] || [ "$networks" != 4 ]; then result="$points points"
   elif ! diff -r "$folder/out/models" "$work/sweep/models" > /dev/null; then result="DIFFERS"
   fi
-  row "$1" "$2" "$result" "$seconds"
-  [ "$result" = same ] && return
-  failed=$((failed + 1))
-  tail -n 4 "$folder/log" | cut -c -160 | sed 's/^/    /'
+  tell "$@" "$result"
 }
 
 begin
