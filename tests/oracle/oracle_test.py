@@ -1,7 +1,4 @@
-"""The oracle's own tests: above all, that it does not believe everything.
-
-Run in the project's Python: python -m unittest discover -s tools/oracle -t tools
-"""
+"""Tests of the oracle, tools/oracle: above all, that it does not believe everything."""
 
 import gzip
 import json
@@ -15,13 +12,14 @@ import numpy
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from .compare import Job, Options, compare, verdict_of
-from .faults import FileFault, Refusal, UsageFault
-from .model import Argument, Model, array_of
-from .plan import mask_model
-from .probes import candidates, draw, mixed, normal, parse_spec
+TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools"
+sys.path.insert(0, str(TOOLS))
+from oracle.compare import Job, Options, compare, verdict_of  # noqa: E402
+from oracle.faults import FileFault, Refusal, UsageFault  # noqa: E402
+from oracle.model import Argument, Model, array_of  # noqa: E402
+from oracle.plan import mask_model  # noqa: E402
+from oracle.probes import candidates, draw, mixed, normal, parse_spec  # noqa: E402
 
-TOOLS = pathlib.Path(__file__).resolve().parents[1]
 FOLDER = tempfile.TemporaryDirectory(prefix="oracle-")
 unittest.addModuleCleanup(FOLDER.cleanup)
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
