@@ -48,6 +48,8 @@ class PictureNetwork(Network):
     """One input that takes a photograph."""
 
     source = SKIMAGE + "astronaut.png"
+    mean, std = [0], [1]
+    blue_first = False
     matched = 300  # photographs for matching, which are mirrored as well
 
     def inputs(self, shared, part):
@@ -58,18 +60,13 @@ class PictureNetwork(Network):
         return {self.input: numpy.stack([self.prepared(p) for p in pictures])}
 
     def prepared(self, picture):
-        pixels = self.channels(cropped(picture, *self.sizes))
-        return (pixels - self.shaped(self.mean)) / self.shaped(self.std)
-
-    @staticmethod
-    def channels(pixels):
-        return pixels
-
-    @staticmethod
-    def shaped(values):
-        return numpy.array(values, numpy.float32).reshape(-1, 1, 1)
+        pixels = cropped(picture, *self.sizes)[:: -1 if self.blue_first else 1]
+        mean, std = (numpy.array(values, numpy.float32).reshape(-1, 1, 1) for values in (self.mean, self.std))
+        return (pixels - mean) / std
 
     def shown(self):
+        if self.source is None:
+            return None
         picture = Image.open(self.source).convert("RGB")
         return {self.input: self.prepared(picture)[None]}
 
@@ -106,6 +103,7 @@ def suppressed(boxes, scores, classes, threshold):
 class Detector(PictureNetwork):
     measure = "boxes found again"
     confidence = 0.3
+    names = {0: "person", 4: "airplane", 27: "tie", 39: "bottle", 41: "cup", 44: "spoon", 60: "table"}  # of COCO
 
     def boxes(self, outputs, k):
         boxes, scores = self.decoded({name: array[k] for name, array in outputs.items()})
@@ -132,24 +130,13 @@ class Detector(PictureNetwork):
         for x1, y1, x2, y2, score, kind in self.boxes(outputs, 0):
             colour = "hsl(%d, 90%%, 55%%)" % (int(kind) * 47 % 360)
             draw.rectangle([x1, y1, x2, y2], outline=colour, width=3)
-            draw.text((x1 + 4, y1 + 3), f"{self.labels(int(kind))} {score:.2f}", fill=colour)
+            draw.text((x1 + 4, y1 + 3), f"{self.names.get(int(kind), int(kind))} {score:.2f}", fill=colour)
         return image
-
-    def labels(self, kind):
-        return str(kind)
-
-
-COCO = {0: "person", 4: "airplane", 27: "tie", 39: "bottle", 41: "cup", 44: "spoon", 60: "table"}
 
 
 class YoloxNano(Detector):
     file, input, sizes = "yolox_nano", "images", (416, 416)
-    mean, std = [0], [1]
     source = SKIMAGE + "coffee.png"
-
-    @staticmethod
-    def channels(pixels):
-        return pixels[::-1]
 
     def prepared(self, picture):
         """The whole picture in the upper left, the rest grey."""
@@ -157,7 +144,7 @@ class YoloxNano(Detector):
         resized = picture.resize((round(picture.width * scale), round(picture.height * scale)), Image.BILINEAR)
         whole = Image.new("RGB", (416, 416), (114, 114, 114))
         whole.paste(resized)
-        return self.channels(numpy.asarray(whole, numpy.float32).transpose(2, 0, 1))
+        return numpy.asarray(whole, numpy.float32).transpose(2, 0, 1)[::-1]
 
     def background(self):
         pixels = self.prepared(Image.open(self.source).convert("RGB"))[::-1]
@@ -175,18 +162,12 @@ class YoloxNano(Detector):
         half = numpy.exp(rows[:, 2:4]) * cells[:, 2:] / 2
         return numpy.hstack([centre - half, centre + half]), rows[:, 4:5] * rows[:, 5:]
 
-    def labels(self, kind):
-        return COCO.get(kind, str(kind))
-
 
 class Nanodet(Detector):
     file, input, sizes = "nanodet_m_320", "input.1", (320, 320)
     mean, std = [103.53, 116.28, 123.675], [57.375, 57.12, 58.395]
+    blue_first = True
     source = SKIMAGE + "coffee.png"
-
-    @staticmethod
-    def channels(pixels):
-        return pixels[::-1]
 
     def decoded(self, outputs):
         boxes, scores = [], []
@@ -201,27 +182,21 @@ class Nanodet(Detector):
             scores.append(outputs[f"cls_pred_stride_{stride}"])
         return numpy.concatenate(boxes), numpy.concatenate(scores)
 
-    def labels(self, kind):
-        return COCO.get(kind, str(kind))
-
 
 class UltraFace(Detector):
     file, input, sizes = "ultraface_RFB-320", "input", (240, 320)
     mean, std = [127], [128]
     confidence = 0.5
+    names = {0: "face"}
 
     def decoded(self, outputs):
         return outputs["boxes"] * numpy.array([320, 240, 320, 240]), outputs["scores"][:, 1:]
-
-    def labels(self, kind):
-        return "face"
 
 
 class Candy(PictureNetwork):
     file, input, sizes = "candy", "inputImage", (720, 720)
     counts = (24, 8)
     matched = 40
-    mean, std = [0], [1]
     measure = "PSNR to the dense network's pictures"
 
     def value(self, dense, small, shared):
@@ -239,15 +214,13 @@ class Espcn(PictureNetwork):
     file, input, sizes = "espcn_bsd300x3_float", "input", (96, 96)
     opened = True
     counts = (256, 64)
-    mean, std = [0], [255]
+    source = None
+    std = [255]
     measure = "PSNR to the dense network's answers, of their range (untrained weights)"
 
     def value(self, dense, small, shared):
         a, b = dense["output"], small["output"]
         return decibels(a.max() - a.min(), a, b)
-
-    def shown(self):
-        return None
 
 
 def decibels(peak, a, b):
@@ -262,10 +235,7 @@ class SINet(PictureNetwork):
     measure = "IoU with the dense network's portraits"
     source = MATPLOTLIB + "grace_hopper.jpg"
     output = "classifier/1"
-
-    @staticmethod
-    def channels(pixels):
-        return pixels[::-1]
+    blue_first = True
 
     def value(self, dense, small, shared):
         a, b = (x[self.output].argmax(1) == 1 for x in (dense, small))
@@ -390,18 +360,6 @@ class Magika(Network):
         return f"{100 * numpy.mean(a == b):.0f} % of {len(a)} files"
 
 
-NETWORKS = {
-    name: network()
-    for name, network in {
-        "yolox_nano": YoloxNano,
-        "nanodet": Nanodet,
-        "ultraface": UltraFace,
-        "candy": Candy,
-        "espcn": Espcn,
-        "SINet": SINet,
-        "DTLN_model_1": Dtln,
-        "gtcrn": Gtcrn,
-        "silero": Silero,
-        "Magika": Magika,
-    }.items()
-}
+NAMES = "yolox_nano nanodet ultraface candy espcn SINet DTLN_model_1 gtcrn silero Magika".split()
+KINDS = YoloxNano, Nanodet, UltraFace, Candy, Espcn, SINet, Dtln, Gtcrn, Silero, Magika
+NETWORKS = {name: kind() for name, kind in zip(NAMES, KINDS)}
