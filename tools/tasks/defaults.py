@@ -43,7 +43,7 @@ def main():
         least = min(one["error"] for one in found)
         three = [(one["error"] == least, significant(one["error"], 3)) for one in found]
         errors.append([name, *(f"**{text}**" if is_least else text for is_least, text in three)])
-        values.append([name, task.measure, *(one["value"] for one in found)])
+        values.append([name, task.network.measure, *(one["value"] for one in found)])
     print(as_data(data(asked.networks, errors, values)))
 
 

@@ -7,8 +7,8 @@ what that means for the task.
       [--folder DIR] [--pictures DIR] PARSIMONY SHARED > docs/results/data/networks.json
     tools/results.py
 
-SHARED has models/onnx and data; tasks.py says what else is needed. What is measured once stays in the
-folder and is not measured again.
+SHARED has models/onnx and data. Needs espeak-ng, and for pictures python-matplotlib-data and
+python3-skimage. What is measured once stays in the folder and is not measured again.
 """
 
 import json
@@ -45,7 +45,7 @@ def main():
         task = Task(name, asked.shared, root)
         for left in lefts:
             entries.append(once(task.at(f"{left} {asked.scope}.json"), lambda: entry(asked, task, left)))
-        if asked.pictures and task.shown:
+        if asked.pictures and task.network.source:
             models = ["dense", *(model_name(asked, lefts[0], step) for step in STEPS)]
             task.draw(asked.pictures / f"{name}.jpg", models)
     tables = [table_of(asked, left, [one for one in entries if one["left"] == left]) for left in lefts]
@@ -58,7 +58,7 @@ def model_name(asked, left, step):
 
 def entry(asked, task, left):
     """One network with so many per cent of its MACs left, recovered in each way."""
-    result = {"name": task.name, "left": left, "measure": task.measure, "steps": {}, **measured()}
+    result = {"name": task.name, "left": left, "measure": task.network.measure, "steps": {}, **measured()}
     for step in STEPS:
         model = model_name(asked, left, step)
         start = time.time()
@@ -80,7 +80,7 @@ def make(asked, task, left, step):
         recovery = ["--recover", "least-squares"] if step == "least squares" else []
         report = ["--report", task.at(f"{model}.json")]
         task.run(asked.command, [*prune, *report, *criterion, *recovery], task.samples)
-    elif task.states:
+    elif task.network.states:
         # Of what is left of states only the plan of this run knows.
         recovery = ["--recover", "least-squares,outputs", "--recover-minutes", asked.minutes]
         task.run(asked.command, [*prune, *criterion, *recovery, "--recover-epochs", "200"], task.samples)

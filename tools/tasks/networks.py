@@ -35,13 +35,11 @@ class Network:
     fixed = {}  # input: its only value
     opened = False  # whether the size of the pictures, which the file fixes, may be any
     measure = ""
+    source = None  # of a picture to look at
     counts = (200, 100)  # samples of either part: for the cut and least squares, and to test
 
     def count(self, part):
         return self.counts[sources.PARTS.index(part)]
-
-    def shown(self):
-        return None
 
 
 class PictureNetwork(Network):
@@ -65,8 +63,6 @@ class PictureNetwork(Network):
         return (pixels - mean) / std
 
     def shown(self):
-        if self.source is None:
-            return None
         picture = Image.open(self.source).convert("RGB")
         return {self.input: self.prepared(picture)[None]}
 
