@@ -9,7 +9,6 @@ With names only those are written. --check prunes checkpoints of random weights 
 says what is left of each. Needs torch and torchvision; takes 20 minutes and 10 GB of memory for all.
 """
 
-import argparse
 import functools
 import pathlib
 import re
@@ -23,6 +22,8 @@ import zipfile
 import torch
 import torchvision.models
 from torch import nn
+
+from tables.runs import COMMAND, ROOT, finished, parser_of
 
 # What only training runs.
 IGNORED = {"googlenet": ["aux1", "aux2"], "inception_v3": ["AuxLogits"]}
@@ -54,16 +55,10 @@ class CifarResNet(nn.Module):
 
     def __init__(self, depth):
         super().__init__()
-        blocks = (depth - 2) // 6
-        self.conv1 = nn.Conv2d(3, 16, 3, 1, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(16)
-        before = 16
-        for i, width in enumerate((16, 32, 64)):
-            layers = []
-            for _ in range(blocks):
-                layers.append(CifarBlock(before, width))
-                before = width
-            setattr(self, f"layer{i + 1}", nn.Sequential(*layers))
+        self.conv1, self.bn1 = nn.Conv2d(3, 16, 3, 1, 1, bias=False), nn.BatchNorm2d(16)
+        for i, (before, width) in enumerate(((16, 16), (16, 32), (32, 64)), 1):
+            same = [CifarBlock(width, width) for _ in range((depth - 2) // 6 - 1)]
+            setattr(self, f"layer{i}", nn.Sequential(CifarBlock(before, width), *same))
         self.linear = nn.Linear(64, 10)
 
     def forward(self, x):
@@ -120,11 +115,9 @@ def graph_of(name, make, image, command, folder):
     with torch.no_grad():
         torch.jit.trace(model, torch.zeros(1, 3, image, image), check_trace=False).save(str(traced))
     del model
-    words = [command, "--quiet", "know", name, str(traced), "-o", str(stored)]
-    words += ["--input", f"1x3x{image}x{image}"]
-    if name in IGNORED:
-        words += ["--ignore", *IGNORED[name]]
-    subprocess.run(words, check=True)
+    words = [command, "--quiet", "know", name, traced, "-o", stored, "--input", f"1x3x{image}x{image}"]
+    words += ["--ignore", *IGNORED[name]] if name in IGNORED else []
+    finished(words, stdout=None, stderr=None).check_returncode()
     traced.unlink()
     return stored.read_bytes()
 
@@ -146,7 +139,7 @@ def check(names, command):
             del model
             words = [command, "prune", f"{folder}/a.pth", "-o", f"{folder}/b.pth", "--ratio", "0.5"]
             begin = time.monotonic()
-            done = subprocess.run(words, capture_output=True, text=True)
+            done = finished(words)
             seconds = time.monotonic() - begin
             proof = re.search(r"largest difference (\S+)", done.stdout)
             cut = re.search(r"(\d+) tensors cut", done.stdout)
@@ -159,9 +152,9 @@ def check(names, command):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--command", default="build/release/bin/parsimony")
-    parser.add_argument("--output", default="share/networks.zip")
+    parser = parser_of(__doc__)
+    parser.add_argument("--command", default=COMMAND)
+    parser.add_argument("--output", type=pathlib.Path, default=ROOT / "share/networks.zip")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("names", nargs="*", metavar="NAME")
     options = parser.parse_args()
@@ -170,7 +163,7 @@ def main():
         check(options.names, options.command)
     without_initialisation()
     entries = {}
-    if options.names and pathlib.Path(options.output).exists():
+    if options.names and options.output.exists():
         with zipfile.ZipFile(options.output) as archive:
             entries = {name: archive.read(name) for name in archive.namelist()}
     failed = []
@@ -179,17 +172,16 @@ def main():
             if options.names and name not in options.names:
                 continue
             try:
-                entries[f"{name}.onnx"] = graph_of(
-                    name, THIN.get(name, make), image, options.command, pathlib.Path(folder)
-                )
-                print(name, len(entries[f"{name}.onnx"]), flush=True)
+                graph = graph_of(name, THIN.get(name, make), image, options.command, pathlib.Path(folder))
+                entries[f"{name}.onnx"] = graph
+                print(name, len(graph), flush=True)
             except subprocess.CalledProcessError:
                 failed.append(name)
     with zipfile.ZipFile(options.output, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name in sorted(entries):
             # The same bytes whenever it is made.
             archive.writestr(zipfile.ZipInfo(name), entries[name], zipfile.ZIP_DEFLATED, 9)
-    print(len(entries), "networks,", pathlib.Path(options.output).stat().st_size, "bytes")
+    print(len(entries), "networks,", options.output.stat().st_size, "bytes")
     sys.exit(f"failed: {' '.join(failed)}" if failed else 0)
 
 

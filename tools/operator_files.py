@@ -21,7 +21,7 @@ import sys
 import tempfile
 import venv
 
-from tables.runs import CACHE, ROOT, parser_of
+from tables.runs import CACHE, ROOT, finished, parser_of
 
 DEBIAN = pathlib.Path("/usr/share/libonnx-testdata/data")
 LIMIT = 120  # seconds
@@ -103,11 +103,10 @@ def environment():
 
 def fault_of(binary, words, env):
     """What is wrong with how it ended; empty if nothing is."""
-    try:
-        done = subprocess.run([binary, *words], env=env, capture_output=True, timeout=LIMIT)
-    except subprocess.TimeoutExpired:
+    done = finished([binary, *words], LIMIT, env=env, errors="replace")
+    if done.returncode is None:
         return f"longer than {LIMIT} s"
-    said = done.stderr.decode(errors="replace")
+    said = done.stderr
     if done.returncode < 0:
         return f"signal {-done.returncode}\n{said[-3000:]}"
     if done.returncode == FOUND or "Sanitizer" in said or "runtime error:" in said:

@@ -11,7 +11,7 @@ from torch.export import Dim
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 from architectures import NETWORKS
-from architectures.pieces import Language, Vision, image, tokens
+from architectures.pieces import Language, Module, Vision, image, tokens
 
 TORCHVISION = """alexnet convnext_tiny convnext_small densenet121 densenet169 densenet201
     efficientnet_b0 efficientnet_b1 efficientnet_b2 efficientnet_b3 efficientnet_v2_s googlenet
@@ -24,9 +24,8 @@ SEGMENTATION = "deeplabv3_mobilenet_v3_large fcn_resnet50 lraspp_mobilenet_v3_la
 VIDEO = "mc3_18 r2plus1d_18 r3d_18".split()
 
 
-class Small(nn.Module):
+class Small(Module):
     def __init__(self):
-        super().__init__()
         self.conv1, self.bn = nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16)
         self.conv2, self.fc = nn.Conv2d(16, 32, 3, padding=1), nn.Linear(32, 10)
 
@@ -35,11 +34,10 @@ class Small(nn.Module):
         return self.fc(F.relu(self.conv2(x)).mean((2, 3)))
 
 
-class Nested(nn.Module):
+class Nested(Module):
     """Inputs in a dictionary and a tuple."""
 
     def __init__(self):
-        super().__init__()
         self.trunk, self.side, self.head = Small(), nn.Linear(6, 12), nn.Linear(22, 3)
 
     def forward(self, inputs, pair):
@@ -48,11 +46,10 @@ class Nested(nn.Module):
         return self.head(y), y.sum()
 
 
-class Branch(nn.Module):
+class Branch(Module):
     """Sub-graphs of which only the run chooses one, with layers and sizes inside."""
 
     def __init__(self):
-        super().__init__()
         self.trunk, self.middle, self.head = nn.Linear(8, 24), nn.Linear(24, 16), nn.Linear(10, 5)
         self.a, self.b, self.c = nn.Linear(16, 12), nn.Linear(12, 10), nn.Linear(16, 10)
 
@@ -65,11 +62,10 @@ class Branch(nn.Module):
         return self.head(torch.cond(x.sum() > 0, parts, lambda y: self.c(y).relu(), (x,)))
 
 
-class TinyImage(nn.Module):
+class TinyImage(Module):
     """Convolutions with what surrounds them: parts, channels side by side, a dynamic batch."""
 
     def __init__(self):
-        super().__init__()
         self.conv1, self.bn = nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8)
         self.conv2, self.conv3 = nn.Conv2d(4, 6, 1), nn.Conv2d(4, 6, 3, padding=1)
         self.norm, self.act = nn.GroupNorm(3, 12), nn.ReLU(inplace=True)
@@ -82,11 +78,10 @@ class TinyImage(nn.Module):
         return self.fc(F.adaptive_avg_pool2d(y, 1).flatten(1))
 
 
-class TinyGuarded(nn.Module):
+class TinyGuarded(Module):
     """Parts that run in sub-graphs of their own: with gradients, in another precision."""
 
     def __init__(self):
-        super().__init__()
         self.conv1, self.conv2 = nn.Conv2d(3, 8, 3), nn.Conv2d(8, 12, 3)
         self.fc = nn.Linear(12, 5)
 
@@ -98,11 +93,10 @@ class TinyGuarded(nn.Module):
         return self.fc(y.mean((2, 3)))
 
 
-class TinyText(nn.Module):
+class TinyText(Module):
     """Tokens, fused attention with a mask, a tied head."""
 
     def __init__(self):
-        super().__init__()
         self.net = Language(width=8, heads=2, tied=True, fused=True, kind="mask")
         self.net.blocks = self.net.blocks[:1]
 
@@ -110,11 +104,10 @@ class TinyText(nn.Module):
         return {"logits": self.net(tokens), "last": self.net(tokens)[:, -1]}
 
 
-class TinyWaves(nn.Module):
+class TinyWaves(Module):
     """A time embedding computed from literals, and complex weights behind a Fourier transform."""
 
     def __init__(self):
-        super().__init__()
         self.signal, self.time = nn.Linear(3, 12), nn.Linear(8, 12)
         self.weight, self.out = nn.Parameter(torch.randn(12, 5, dtype=torch.cfloat)), nn.Linear(12, 5)
 
@@ -126,11 +119,10 @@ class TinyWaves(nn.Module):
         return self.out(y.transpose(1, 2))
 
 
-class TinyUnread(nn.Module):
+class TinyUnread(Module):
     """A layer that nothing reads, behind one that shrinks."""
 
     def __init__(self):
-        super().__init__()
         self.inner, self.back, self.ahead = nn.Linear(6, 8), nn.Linear(8, 6), nn.Linear(8, 4)
 
     def forward(self, x):
@@ -139,11 +131,10 @@ class TinyUnread(nn.Module):
         return self.ahead(inner)
 
 
-class TinyRotary(nn.Module):
+class TinyRotary(Module):
     """Rotary frequencies, a table of positions and a window as buffers, and a parameter of one number."""
 
     def __init__(self):
-        super().__init__()
         self.inner, self.out = nn.Linear(8, 16), nn.Linear(16, 8)
         self.scale = nn.Parameter(torch.tensor(0.5))
         self.register_buffer("inv_freq", 10.0 ** -torch.arange(4))
@@ -207,14 +198,12 @@ def all_networks():
         extra.update({"init_weights": False} if extra else {})
         return lambda: models.get_model(name, weights=None, **extra)
 
+    def model(name, *shape, **options):
+        return name, lambda: models.get_model(name, weights=None, **options), (torch.randn(shape),), None
+
     found = [vision(name, classifier(name)) for name in TORCHVISION]
-    for name in SEGMENTATION:
-        make = lambda name=name: models.get_model(name, weights=None, weights_backbone=None)
-        found.append((name, make, (torch.randn(2, 3, 96, 96),), None))
-    for name in VIDEO:
-        make = lambda name=name: models.get_model(name, weights=None)
-        found.append((name, make, (torch.randn(2, 3, 8, 64, 64),), None))
+    found += [model(name, 2, 3, 96, 96, weights_backbone=None) for name in SEGMENTATION]
+    found += [model(name, 2, 3, 8, 64, 64) for name in VIDEO]
     found += transformers() + others()
-    result = [entry + (False,) for entry in found]
-    result += [(entry[0] + "_decomposed",) + entry[1:] + (True,) for entry in found if entry[0] in DECOMPOSED]
-    return result
+    decomposed = [(name + "_decomposed", *entry) for name, *entry in found if name in DECOMPOSED]
+    return [(*entry, False) for entry in found] + [(*entry, True) for entry in decomposed]
