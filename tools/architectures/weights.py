@@ -1,6 +1,15 @@
-"""Weights that tell all channels apart."""
+"""Networks with weights that tell all channels apart."""
 
 import torch
+
+from . import NETWORKS
+
+
+def network(name):
+    """The network and its inputs, the same whenever they are made."""
+    _, make, inputs = NETWORKS[name]
+    torch.manual_seed(0)
+    return randomised(make().eval()), inputs()
 
 
 def randomised(module):

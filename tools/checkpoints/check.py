@@ -37,7 +37,7 @@ from torch import Tensor, nn
 
 from sample import Maker, Sample, State, like, train
 from tables.measured import table
-from tables.runs import finished, parser_of, publish
+from tables.runs import CACHE, COMMAND, finished, parser_of, publish
 
 PACKAGES = ["lightning", "timm", "ultralytics", "transformers", "peft", "distributed"]
 OUTPUT_TOLERANCE = 1e-5  # of the largest output
@@ -280,8 +280,8 @@ def all_samples() -> Dict[str, Maker]:
 def main() -> int:
     parser = parser_of(__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="of a checkpoint: all by default")
-    parser.add_argument("--folder", type=pathlib.Path, required=True, help="where the checkpoints are made")
-    parser.add_argument("--command", default=os.environ.get("PARSIMONY_COMMAND", "build/release/bin/parsimony"))
+    parser.add_argument("--folder", type=pathlib.Path, default=CACHE / "checkpoints/made", help="of the checkpoints")
+    parser.add_argument("--command", default=os.environ.get("PARSIMONY_COMMAND", COMMAND))
     parser.add_argument("--page", metavar="MACHINE", help="write docs/results/data/checkpoints.json and its page")
     arguments = parser.parse_args()
     torch.set_num_threads(1)

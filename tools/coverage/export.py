@@ -16,7 +16,7 @@ import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 from architectures import NETWORKS
-from architectures.weights import randomised
+from architectures.weights import network
 
 OPSETS = 17, 16  # the exporter of 1.13 makes invalid nodes of layer norms without weights in 17
 
@@ -59,10 +59,8 @@ def main():
             path, fault = folder / f"{name}.{form}", folder / f"{name}.{form}.fault"
             if path.exists() or fault.exists():
                 continue
-            _, make, inputs = NETWORKS[name]
-            torch.manual_seed(0)
             try:
-                module, given = randomised(make().eval()), inputs()
+                module, given = network(name)
                 WRITERS[form](module, given, str(path))
                 (folder / f"{name}.inputs").write_text("\n".join(map(spec, given)) + "\n")
             except Exception as error:  # whatever torch says is the answer

@@ -23,8 +23,8 @@ import tempfile
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from tables.cells import digits, significant  # noqa: E402
-from tables.measured import as_data, measured  # noqa: E402
-from tables.runs import Command, parser_of, read  # noqa: E402
+from tables.measured import as_data, table  # noqa: E402
+from tables.runs import Command, finished, parser_of, read  # noqa: E402
 
 Sizes = collections.namedtuple("Sizes", "runs images epochs traced few more learnt seeds ranks samples")
 QUICK = Sizes(1, 128, 2, 320, 2, 5, 128, [0], [1, 2], 32)
@@ -127,14 +127,7 @@ class Bench:
         words += ["--quick"] if self.asked.quick else []
         words += ["--model", self.asked.model.name] if self.asked.model else []
         line = " ".join(["tools/ranks/measure.py", *words, "build/release/bin/parsimony CIFAR"])
-        return {
-            "title": title,
-            "about": about,
-            **measured(),
-            "command": [line],
-            "columns": columns,
-            "rows": rows,
-        }
+        return table(title, about, line, columns, rows)
 
 
 def processes(ranks):
@@ -166,12 +159,9 @@ def times(bench):
         "is the median of its epochs without the first. PyTorch: `tools/ranks/ddp.py`, two processes by "
         "DistributedDataParallel over Gloo; it has the OpenBLAS kernel and the `OMP_WAIT_POLICY` that the command "
         "sets. Tuned: channels-last, and mimalloc with large pages, which the command has, too.",
-        [
-            "processes × threads", "parsimony", "against 1 × 2", "PyTorch", "PyTorch, tuned",
-            "parsimony against the faster",
-        ],
+        "processes × threads|parsimony|against 1 × 2|PyTorch|PyTorch, tuned|parsimony against the faster",
         rows,
-    )  # fmt: skip
+    )
 
 
 def epoch_times(bench, machine, program, ranks, threads):
@@ -186,13 +176,10 @@ def epoch_times(bench, machine, program, ranks, threads):
     environment = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE", **(MIMALLOC if tuned else {})}
     if library == "OpenBLAS":
         environment["OPENBLAS_CORETYPE"] = kernel
-    line = (
-        f"--ranks {ranks} --threads {threads} --batch {BATCH} --samples {sizes.images} --epochs {sizes.epochs}"
-    )
+    line = f"--ranks {ranks} --threads {threads} --batch {BATCH} --samples {sizes.images} --epochs {sizes.epochs}"
     words = [*line.split(), *(["--channels-last"] if tuned else [])]
-    done = subprocess.run(
-        [PYTHON, DDP, bench.asked.cifar, *words], env=environment, stdout=subprocess.PIPE, text=True, check=True
-    )
+    done = finished([PYTHON, DDP, bench.asked.cifar, *words], env=environment, stderr=None)
+    done.check_returncode()
     said = json.loads(done.stdout)
     if tuned and said["allocator"] != "mimalloc":
         raise RuntimeError(f"no {MIMALLOC['LD_PRELOAD']}")
@@ -373,9 +360,7 @@ def recovered(bench):
 
 
 def least_squares(bench, ranks, threads):
-    line = (
-        f"--ratio 0.3 --no-verify --recover least-squares --samples {bench.sizes.samples} --threads {threads}"
-    )
+    line = f"--ratio 0.3 --no-verify --recover least-squares --samples {bench.sizes.samples} --threads {threads}"
     calibration = ["--calibration", f"cifar10:{bench.asked.cifar}", *processes(ranks)]
     words = ["prune", bench.asked.model, "-o", bench.at("small.onnx"), *line.split(), *calibration]
     recovery = bench.command.report(*words)["recovery"]

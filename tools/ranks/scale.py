@@ -178,15 +178,13 @@ class Model:
     def step(self, link):
         own, latency = self.compute[link["network"]], self.rounds * link["delay_ms"] / 1000
         bandwidth = 1 / (8 / (link["rate_mbit"] * 1e6) + self.per_byte)
-        return own + max(
-            0, communication(link["bytes"], BUCKETS, latency, bandwidth) - self.overlap * BACKWARD * own
-        )
+        exchange = communication(link["bytes"], BUCKETS, latency, bandwidth)
+        return own + max(0, exchange - self.overlap * BACKWARD * own)
 
     def loss(self, entries):
         """The sum of relative errors, which a step that was disturbed does not bend."""
-        return (
-            math.inf if self.overlap > 1 else sum(abs(math.log(self.step(e) / e["seconds"])) for e in entries)
-        )
+        errors = (abs(math.log(self.step(e) / e["seconds"])) for e in entries)
+        return math.inf if self.overlap > 1 else sum(errors)
 
 
 def normals():
@@ -233,11 +231,10 @@ def many():
         buckets = math.ceil(size / ASSUMED["bucket"]) + 1  # a small one goes first
         return rounded(communication(size, buckets, ASSUMED["latency"], gbit * 1e9 / 8, n))
 
-    return [
-        {"ranks": n, "gbit": gbit, "dense": seconds(n, gbit, 1), "pruned": seconds(n, gbit, 0.5)}
-        for n in RANKS
-        for gbit in RATES
-    ]
+    def row(n, gbit):
+        return {"ranks": n, "gbit": gbit, "dense": seconds(n, gbit, 1), "pruned": seconds(n, gbit, 0.5)}
+
+    return [row(n, gbit) for n in RANKS for gbit in RATES]
 
 
 # ---- what is told
@@ -268,9 +265,7 @@ def result(links, where):
         },
         "errors": {
             "fitted": {"median": rounded(statistics.median(sizes(True)))},
-            "held_back": (
-                {"median": rounded(statistics.median(held)), "most": rounded(max(held))} if held else None
-            ),
+            "held_back": {"median": rounded(statistics.median(held)), "most": rounded(max(held))} if held else None,
         },
         "assumed": ASSUMED,
         "many": many(),

@@ -33,15 +33,12 @@ warnings.simplefilter("ignore")
 
 def network(name):
     import torch
-    from architectures import NETWORKS
-    from architectures.weights import randomised
+    from architectures import weights
 
     torch.set_num_threads(1)
     # Convolutions of Debian 13's oneDNN give NaN at random; nor would fused recurrences be counted.
     torch.backends.mkldnn.set_flags(False)
-    torch.manual_seed(0)
-    _, make, inputs = NETWORKS[name]
-    return randomised(make().eval()), inputs()
+    return weights.network(name)
 
 
 def outputs(model, inputs):
@@ -341,10 +338,9 @@ def main():
         lines(lambda name: run(rest[0], pathlib.Path(rest[1]), name), rest[2:])
     elif what == "layers":
         lines(lambda name: layers(rest[0], name), rest[1:])
-    elif what == "export":
-        lines(lambda name: export(pathlib.Path(rest[0]), name), rest[1:])
-    elif what == "count":
-        lines(lambda name: count(pathlib.Path(rest[0]), name), rest[1:])
+    else:
+        function, folder = {"export": export, "count": count}[what], pathlib.Path(rest[0])
+        lines(lambda name: function(folder, name), rest[1:])
 
 
 main()
