@@ -6,7 +6,7 @@ from torch import nn
 
 from .pieces import (
     ChannelNorm, Classifier, LayerScale, Module, Residual, Squeeze, conv, depthwise, image,
-    inverted,
+    inverted, turned,
 )
 
 
@@ -21,20 +21,17 @@ class ResponseNorm(Module):
         return self.gamma * (x * (size / (size.mean(-1, keepdim=True) + 1e-6))) + self.beta + x
 
 
-class ConvNeXtBlock(Module):
-    def __init__(self, width, response=True):
-        self.depth, self.norm = nn.Conv2d(width, width, 7, padding=3, groups=width), nn.LayerNorm(width)
-        last = [ResponseNorm(4 * width)] if response else []
-        self.feed = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), *last, nn.Linear(4 * width, width))
-
-    def forward(self, x):
-        return x + self.feed(self.norm(self.depth(x).permute(0, 2, 3, 1))).permute(0, 3, 1, 2)
+def convnext_block(width):
+    wide = 4 * width
+    depth, response = nn.Conv2d(width, width, 7, padding=3, groups=width), ResponseNorm(wide)
+    feed = nn.LayerNorm(width), nn.Linear(width, wide), nn.GELU(), response, nn.Linear(wide, width)
+    return Residual(depth, turned(0, 2, 3, 1), *feed, turned(0, 3, 1, 2))
 
 
 def convnext_v2():
     down = nn.Sequential(ChannelNorm(32), nn.Conv2d(32, 48, 2, 2))
     stem = nn.Sequential(nn.Conv2d(3, 32, 4, 4), ChannelNorm(32))
-    return Classifier(48, stem, ConvNeXtBlock(32), ConvNeXtBlock(32), down, ConvNeXtBlock(48), ChannelNorm(48))
+    return Classifier(48, stem, convnext_block(32), convnext_block(32), down, convnext_block(48), ChannelNorm(48))
 
 
 def fused_inverted(inward, outward, expand=4, stride=1):

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .pieces import Module, dense, mlp
+from .pieces import Function, Module, dense, mlp
 
 
 class Modulated(Module):
@@ -80,13 +80,8 @@ class NeRF(Module):
         return torch.cat((colour, F.relu(self.density(x))), -1)
 
 
-class Sine(nn.Module):
-    def forward(self, x):
-        return torch.sin(30 * x)
-
-
 def siren():
-    return dense(2, 48, 48, 40, 3, act=Sine)
+    return dense(2, 48, 48, 40, 3, act=lambda: Function(lambda x: torch.sin(30 * x)))
 
 
 class Grids(Module):

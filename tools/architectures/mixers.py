@@ -5,8 +5,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from .pieces import (
-    Attention, Block, ChannelNorm, Classifier, Module, Residual, Stack, Tokens, conv, depthwise,
-    feed2d, image, mlp,
+    Attention, Block, ChannelNorm, Classifier, Function, Module, Residual, Stack, Tokens, conv,
+    depthwise, feed2d, image, mlp, swapped,
 )
 
 
@@ -16,29 +16,19 @@ def metaformer(mixer):
     return Classifier(48, conv(3, 48, 3, 4, act=None), *block(), *block(), nn.GroupNorm(1, 48))
 
 
-class Pooling(nn.Module):
-    def forward(self, x):
-        return F.avg_pool2d(x, 3, 1, 1, count_include_pad=False) - x
+def pooling():
+    return Function(lambda x: F.avg_pool2d(x, 3, 1, 1, count_include_pad=False) - x)
 
 
-class MixerBlock(Module):
-    def __init__(self, tokens, width):
-        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.tokens, self.channels = mlp(tokens, 48), mlp(width, 160)
-
-    def forward(self, x):
-        x = x + self.tokens(self.norm1(x).transpose(1, 2)).transpose(1, 2)
-        return x + self.channels(self.norm2(x))
+def mixer_block(tokens, width):
+    mixer = Residual(nn.LayerNorm(width), swapped(), mlp(tokens, 48), swapped())
+    return nn.Sequential(mixer, Residual(nn.LayerNorm(width), mlp(width, 160)))
 
 
-class Mixer(Module):
-    def __init__(self):
-        self.patches = nn.Conv2d(3, 64, 8, 8)
-        self.blocks = nn.Sequential(MixerBlock(16, 64), MixerBlock(16, 64))
-        self.head = nn.Linear(64, 10)
-
-    def forward(self, x):
-        return self.head(self.blocks(self.patches(x).flatten(2).transpose(1, 2)).mean(1))
+def mixer():
+    patches = nn.Conv2d(3, 64, 8, 8), Function(lambda x: x.flatten(2)), swapped()
+    blocks = mixer_block(16, 64), mixer_block(16, 64)
+    return Stack(*patches, *blocks, Function(lambda x: x.mean(1)), nn.Linear(64, 10))
 
 
 class ResMLPBlock(Module):
@@ -104,14 +94,14 @@ class Perceiver(Module):
 
 
 NETWORKS = {
-    "poolformer": (lambda: metaformer(Pooling), image),
+    "poolformer": (lambda: metaformer(pooling), image),
     "convformer": (
         lambda: metaformer(lambda: nn.Sequential(conv(48, 96, 1), depthwise(96, 7), nn.Conv2d(96, 48, 1))), image,
     ),
     "resmlp": (lambda: Tokens(48, ResMLPBlock(48), ResMLPBlock(48)), image),
     "fnet": (lambda: Tokens(48, FourierMixer(48), FourierMixer(48)), image),
     "gfnet": (gfnet, image),
-    "mixer": (Mixer, image),
+    "mixer": (mixer, image),
     "gated_mlp": (lambda: Stack(GatedMLP(), GatedMLP()), lambda: (torch.randn(2, 16, 64),)),
     "perceiver": (Perceiver, lambda: (torch.randn(2, 20, 40),)),
 }

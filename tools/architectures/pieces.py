@@ -223,6 +223,25 @@ def depthwise(width, kernel=3, stride=1, act=nn.SiLU):
     return conv(width, width, kernel, stride, width, act)
 
 
+class Function(Module):
+    """What has no weights: Function(lambda x: x.flatten(2))."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+def turned(*order):
+    return Function(lambda x: x.permute(order))
+
+
+def swapped():
+    """Tokens and channels change places."""
+    return Function(lambda x: x.transpose(1, 2))
+
+
 class Residual(Module):
     def __init__(self, *body):
         self.body = nn.Sequential(*body)

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .pieces import Attention, Block, Module, Residual, conv, dense, mlp
+from .pieces import Attention, Block, Module, Residual, Stack, conv, dense, mlp
 
 
 class NBeats(Module):
@@ -37,17 +37,6 @@ class PatchTST(Module):
         y = ((x - mean) / dev).unfold(2, self.patch, self.stride)
         y = self.blocks(self.inward(y.reshape(b * c, 5, self.patch)) + self.places)
         return self.head(y.reshape(b, c, -1)) * dev + mean
-
-
-class Inverted(Module):
-    """iTransformer: each series is one token."""
-
-    def __init__(self, width=48):
-        self.inward, self.blocks = nn.Linear(24, width), nn.Sequential(Block(width, 4), Block(width, 4))
-        self.head = nn.Linear(width, 6)
-
-    def forward(self, x):
-        return self.head(self.blocks(self.inward(x)))
 
 
 class GatedResidual(Module):
@@ -201,7 +190,8 @@ def series():
 NETWORKS = {
     "n_beats": (NBeats, lambda: (torch.randn(2, 24),)),
     "patch_tst": (PatchTST, series),
-    "itransformer": (Inverted, series),
+    # Each series is one token.
+    "itransformer": (lambda: Stack(nn.Linear(24, 48), Block(48, 4), Block(48, 4), nn.Linear(48, 6)), series),
     "tft": (FusionTransformer, lambda: (torch.randn(2, 12, 3),)),
     "dueling_dqn": (Dueling, lambda: (torch.randn(2, 4, 16, 16),)),
     "decision_transformer": (

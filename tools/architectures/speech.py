@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .pieces import Attention, Block, Module, Residual, Squeeze, Stack, mel, mlp
+from .pieces import Attention, Block, Module, Residual, Squeeze, Stack, mel, mlp, swapped
 
 
 class Conformer(Module):
@@ -21,15 +21,10 @@ class Conformer(Module):
         return x + self.out(F.silu(self.batch(self.depth(y)))).transpose(1, 2)
 
 
-class Speech(Module):
+def speech():
     """Strided convolutions before a transformer."""
-
-    def __init__(self):
-        self.front = nn.Sequential(nn.Conv1d(40, 64, 3, 2, 1), nn.GELU(), nn.Conv1d(64, 64, 3, 2, 1), nn.GELU())
-        self.blocks, self.head = nn.Sequential(Block(64, 4), Block(64, 4)), nn.Linear(64, 30)
-
-    def forward(self, x):
-        return self.head(self.blocks(self.front(x).transpose(1, 2))).log_softmax(-1)
+    front = nn.Conv1d(40, 64, 3, 2, 1), nn.GELU(), nn.Conv1d(64, 64, 3, 2, 1), nn.GELU()
+    return Stack(*front, swapped(), Block(64, 4), Block(64, 4), nn.Linear(64, 30), nn.LogSoftmax(-1))
 
 
 class Whisper(Module):
@@ -180,7 +175,7 @@ class ConvBlock(Module):
 
 NETWORKS = {
     "conformer": (lambda: Stack(Conformer(), Conformer()), lambda: (torch.randn(2, 12, 64),)),
-    "speech": (Speech, mel),
+    "speech": (speech, mel),
     "whisper": (Whisper, lambda: mel() + (torch.randint(0, 97, (2, 7)),)),
     "wav2vec2": (Wav2Vec, lambda: (torch.randn(2, 400),)),
     "quartznet": (quartznet, mel),

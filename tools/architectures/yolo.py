@@ -4,15 +4,12 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .pieces import Module, Residual, conv, depthwise, large, upsampled
+from .pieces import Function, Module, Residual, conv, depthwise, large, upsampled
 
 
-class Bottleneck(Module):
-    def __init__(self, width, short=True, kernels=(3, 3)):
-        self.one, self.two, self.short = conv(width, width, kernels[0]), conv(width, width, kernels[1]), short
-
-    def forward(self, x):
-        return x + self.two(self.one(x)) if self.short else self.two(self.one(x))
+def bottleneck(width, short=True):
+    layers = conv(width, width), conv(width, width)
+    return Residual(*layers) if short else nn.Sequential(*layers)
 
 
 class C3(Module):
@@ -21,7 +18,7 @@ class C3(Module):
     def __init__(self, inward, outward, n=1, short=True):
         half = outward // 2
         self.one, self.two, self.three = conv(inward, half, 1), conv(inward, half, 1), conv(2 * half, outward, 1)
-        self.body = nn.Sequential(*(Bottleneck(half, short) for _ in range(n)))
+        self.body = nn.Sequential(*(bottleneck(half, short) for _ in range(n)))
 
     def forward(self, x):
         return self.three(torch.cat((self.body(self.one(x)), self.two(x)), 1))
@@ -32,7 +29,7 @@ class C2f(Module):
 
     def __init__(self, inward, outward, n=1, short=True, part=None):
         self.half = outward // 2
-        part = part or (lambda width: Bottleneck(width, short))
+        part = part or (lambda width: bottleneck(width, short))
         self.one, self.two = conv(inward, 2 * self.half, 1), conv((2 + n) * self.half, outward, 1)
         self.parts = nn.ModuleList(part(self.half) for _ in range(n))
 
@@ -109,13 +106,9 @@ class SpatialAttention(Module):
         return self.two(torch.cat((a, self.feed(self.attention(b))), 1))
 
 
-class AreaBlock(Module):
-    def __init__(self, width):
-        self.attention = Residual(YoloAttention(width, 2, 4))
-        self.feed = Residual(conv(width, 2 * width, 1), conv(2 * width, width, 1, act=None))
-
-    def forward(self, x):
-        return self.feed(self.attention(x))
+def area_block(width):
+    attention = Residual(YoloAttention(width, 2, 4))
+    return nn.Sequential(attention, Residual(conv(width, 2 * width, 1), conv(2 * width, width, 1, act=None)))
 
 
 class A2C2f(Module):
@@ -124,7 +117,7 @@ class A2C2f(Module):
     def __init__(self, inward, outward, n=1, short=True):
         half = outward // 2
         self.one, self.two = conv(inward, half, 1), conv((1 + n) * half, outward, 1)
-        self.parts = nn.ModuleList(nn.Sequential(AreaBlock(half), AreaBlock(half)) for _ in range(n))
+        self.parts = nn.ModuleList(nn.Sequential(area_block(half), area_block(half)) for _ in range(n))
         self.gamma = nn.Parameter(torch.rand(outward)) if inward == outward else None
 
     def forward(self, x):
@@ -194,11 +187,9 @@ def separable_down(inward, outward):
     return nn.Sequential(conv(inward, outward, 1), depthwise(outward, 3, 2, None))
 
 
-class Focus(nn.Module):
+def focus(x):
     """The pixels of 2 x 2 squares as channels."""
-
-    def forward(self, x):
-        return torch.cat((x[..., ::2, ::2], x[..., 1::2, ::2], x[..., ::2, 1::2], x[..., 1::2, 1::2]), 1)
+    return torch.cat((x[..., ::2, ::2], x[..., 1::2, ::2], x[..., ::2, 1::2], x[..., 1::2, 1::2]), 1)
 
 
 class YoloV5(Yolo):
@@ -206,7 +197,7 @@ class YoloV5(Yolo):
 
     def __init__(self):
         super().__init__(C3)
-        self.stem = nn.Sequential(Focus(), conv(12, 24, 3, 2), C3(24, 24))
+        self.stem = nn.Sequential(Function(focus), conv(12, 24, 3, 2), C3(24, 24))
         self.head = AnchorHead((24, 32, 48))
 
 
