@@ -45,15 +45,11 @@ class ResMLPBlock(Module):
         return x + self.scale2 * self.feed(x * self.gain2 + self.shift2)
 
 
-class FourierMixer(Module):
+def fourier_mixer(width):
     """FNet: the real part of a Fourier transform over tokens and channels."""
-
-    def __init__(self, width):
-        self.norm1, self.norm2, self.feed = nn.LayerNorm(width), nn.LayerNorm(width), mlp(width, 2 * width)
-
-    def forward(self, x):
-        x = self.norm1(x + torch.fft.fft(torch.fft.fft(x, dim=-1), dim=-2).real)
-        return self.norm2(x + self.feed(x))
+    mixer = Function(lambda x: torch.fft.fft(torch.fft.fft(x, dim=-1), dim=-2).real)
+    feed = Residual(mlp(width, 2 * width))
+    return nn.Sequential(Residual(mixer), nn.LayerNorm(width), feed, nn.LayerNorm(width))
 
 
 class GlobalFilter(Module):
@@ -99,7 +95,7 @@ NETWORKS = {
         lambda: metaformer(lambda: nn.Sequential(conv(48, 96, 1), depthwise(96, 7), nn.Conv2d(96, 48, 1))), image,
     ),
     "resmlp": (lambda: Tokens(48, ResMLPBlock(48), ResMLPBlock(48)), image),
-    "fnet": (lambda: Tokens(48, FourierMixer(48), FourierMixer(48)), image),
+    "fnet": (lambda: Tokens(48, fourier_mixer(48), fourier_mixer(48)), image),
     "gfnet": (gfnet, image),
     "mixer": (mixer, image),
     "gated_mlp": (lambda: Stack(GatedMLP(), GatedMLP()), lambda: (torch.randn(2, 16, 64),)),

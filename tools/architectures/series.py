@@ -39,15 +39,10 @@ class PatchTST(Module):
         return self.head(y.reshape(b, c, -1)) * dev + mean
 
 
-class GatedResidual(Module):
+def gated_residual(width, hidden=40):
     """Of the temporal fusion transformer."""
-
-    def __init__(self, width, hidden=40):
-        self.one, self.two = nn.Linear(width, hidden), nn.Linear(hidden, width)
-        self.gate, self.norm = nn.Linear(width, 2 * width), nn.LayerNorm(width)
-
-    def forward(self, x):
-        return self.norm(x + F.glu(self.gate(self.two(F.elu(self.one(x))))))
+    gate = dense(width, hidden, width, act=nn.ELU), nn.Linear(width, 2 * width), nn.GLU()
+    return nn.Sequential(Residual(*gate), nn.LayerNorm(width))
 
 
 class FusionTransformer(Module):
@@ -55,10 +50,10 @@ class FusionTransformer(Module):
 
     def __init__(self, width=32, variables=3):
         self.inward = nn.ModuleList(nn.Linear(1, width) for _ in range(variables))
-        self.nets = nn.ModuleList(GatedResidual(width) for _ in range(variables))
+        self.nets = nn.ModuleList(gated_residual(width) for _ in range(variables))
         self.select, self.net = nn.Linear(variables * width, variables), nn.LSTM(width, width, batch_first=True)
         self.norm, self.attention = nn.LayerNorm(width), Attention(width, 4, kind="plain")
-        self.last, self.head = GatedResidual(width), nn.Linear(width, 3)
+        self.last, self.head = gated_residual(width), nn.Linear(width, 3)
 
     def forward(self, x):
         all = [layer(x[..., k : k + 1]) for k, layer in enumerate(self.inward)]

@@ -4,21 +4,16 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .pieces import Attention, Block, Module, Residual, Squeeze, Stack, mel, mlp, swapped
+from .pieces import Attention, Block, Function, Module, Residual, Squeeze, Stack, mel, mlp, swapped
 
 
-class Conformer(Module):
-    def __init__(self):
-        self.feed, self.attention = mlp(64, 128, nn.SiLU), Attention(64, 4)
-        self.norms = nn.ModuleList(nn.LayerNorm(64) for _ in range(3))
-        self.point, self.depth = nn.Conv1d(64, 128, 1), nn.Conv1d(64, 64, 7, padding=3, groups=64)
-        self.batch, self.out = nn.BatchNorm1d(64), nn.Conv1d(64, 64, 1)
-
-    def forward(self, x):
-        x = x + 0.5 * self.feed(self.norms[0](x))
-        x = x + self.attention(self.norms[1](x))
-        y = F.glu(self.point(self.norms[2](x).transpose(1, 2)), 1)
-        return x + self.out(F.silu(self.batch(self.depth(y)))).transpose(1, 2)
+def conformer():
+    half = Function(lambda x: 0.5 * x)
+    feed = Residual(nn.LayerNorm(64), mlp(64, 128, nn.SiLU), half)
+    attention = Residual(nn.LayerNorm(64), Attention(64, 4))
+    point, depth = nn.Conv1d(64, 128, 1), nn.Conv1d(64, 64, 7, padding=3, groups=64)
+    inner = point, nn.GLU(1), depth, nn.BatchNorm1d(64), nn.SiLU(), nn.Conv1d(64, 64, 1)
+    return nn.Sequential(feed, attention, Residual(nn.LayerNorm(64), swapped(), *inner, swapped()))
 
 
 def speech():
@@ -58,23 +53,15 @@ class CrossBlock(Module):
         return x + self.feed(self.norms[2](x))
 
 
-class Wav2Vec(Module):
+def wav2vec(width=48):
     """Strided convolutions of a wave, GroupNorm first; places by a grouped convolution."""
-
-    def __init__(self, width=48):
-        first = nn.Conv1d(1, 32, 10, 5, bias=False), nn.GroupNorm(32, 32), nn.GELU()
-        self.features = nn.Sequential(
-            *first, nn.Conv1d(32, 32, 3, 2, bias=False), nn.GELU(), nn.Conv1d(32, 32, 2, 2, bias=False), nn.GELU(),
-        )
-        self.norm, self.project = nn.LayerNorm(32), nn.Linear(32, width)
-        self.places = nn.Conv1d(width, width, 9, padding=4, groups=4)
-        self.blocks = nn.Sequential(Block(width, 4, post=True), Block(width, 4, post=True))
-        self.head = nn.Linear(width, 30)
-
-    def forward(self, x):
-        x = self.project(self.norm(self.features(x.unsqueeze(1)).transpose(1, 2)))
-        x = x + F.gelu(self.places(x.transpose(1, 2))).transpose(1, 2)
-        return self.head(self.blocks(x))
+    first = nn.Conv1d(1, 32, 10, 5, bias=False), nn.GroupNorm(32, 32), nn.GELU()
+    more = [layer for k in (3, 2) for layer in (nn.Conv1d(32, 32, k, 2, bias=False), nn.GELU())]
+    features = Function(lambda x: x.unsqueeze(1)), *first, *more, swapped()
+    project = nn.LayerNorm(32), nn.Linear(32, width)
+    places = Residual(swapped(), nn.Conv1d(width, width, 9, padding=4, groups=4), nn.GELU(), swapped())
+    blocks = Block(width, 4, post=True), Block(width, 4, post=True)
+    return Stack(*features, *project, places, *blocks, nn.Linear(width, 30))
 
 
 def quartznet():
@@ -85,19 +72,13 @@ def quartznet():
     return nn.Sequential(*part(40, 48), nn.ReLU(), block(48), block(48), nn.Conv1d(48, 30, 1), nn.LogSoftmax(1))
 
 
-class DeepSpeech(Module):
+def deep_speech(kind=nn.GRU):
     """Convolutions over a spectrogram, recurrent layers both ways, characters. CRNN reads text like this."""
-
-    def __init__(self, kind=nn.GRU):
-        self.front = nn.Sequential(
-            nn.Conv2d(1, 16, 3, 2, 1), nn.BatchNorm2d(16), nn.Hardtanh(0, 20), nn.Conv2d(16, 24, 3, (2, 1), 1),
-            nn.BatchNorm2d(24), nn.Hardtanh(0, 20),
-        )
-        self.net, self.head = kind(24 * 10, 32, 2, batch_first=True, bidirectional=True), nn.Linear(64, 30)
-
-    def forward(self, x):
-        x = self.front(x.unsqueeze(1)).permute(0, 3, 1, 2).flatten(2)
-        return self.head(self.net(x)[0]).log_softmax(-1)
+    layer = lambda i, o, stride: (nn.Conv2d(i, o, 3, stride, 1), nn.BatchNorm2d(o), nn.Hardtanh(0, 20))
+    front = Function(lambda x: x.unsqueeze(1)), *layer(1, 16, 2), *layer(16, 24, (2, 1))
+    net = kind(24 * 10, 32, 2, batch_first=True, bidirectional=True), Function(lambda found: found[0])
+    flat = Function(lambda x: x.permute(0, 3, 1, 2).flatten(2))
+    return Stack(*front, flat, *net, nn.Linear(64, 30), nn.LogSoftmax(-1))
 
 
 class Res2Layer(Module):
@@ -148,7 +129,7 @@ class FastSpeech(Module):
 
     def __init__(self, width=48):
         self.embed = nn.Embedding(97, width)
-        self.encoder, self.decoder = ConvBlock(width), ConvBlock(width)
+        self.encoder, self.decoder = conv_block(width), conv_block(width)
         self.pitch = nn.Sequential(nn.Conv1d(width, 32, 3, padding=1), nn.ReLU(), nn.Conv1d(32, 1, 1))
         self.bins, self.mel = nn.Conv1d(1, width, 3, padding=1), nn.Linear(width, 20)
         self.post = nn.Sequential(
@@ -163,24 +144,20 @@ class FastSpeech(Module):
         return mel + self.post(mel), pitch
 
 
-class ConvBlock(Module):
-    def __init__(self, width):
-        self.attention, self.norm1, self.norm2 = Attention(width, 4), nn.LayerNorm(width), nn.LayerNorm(width)
-        self.feed = nn.Sequential(nn.Conv1d(width, 80, 5, padding=2), nn.ReLU(), nn.Conv1d(80, width, 1))
-
-    def forward(self, x):
-        x = self.norm1(x + self.attention(x))
-        return self.norm2(x + self.feed(x.transpose(1, 2)).transpose(1, 2))
+def conv_block(width):
+    attention = Residual(Attention(width, 4)), nn.LayerNorm(width)
+    feed = nn.Conv1d(width, 80, 5, padding=2), nn.ReLU(), nn.Conv1d(80, width, 1)
+    return nn.Sequential(*attention, Residual(swapped(), *feed, swapped()), nn.LayerNorm(width))
 
 
 NETWORKS = {
-    "conformer": (lambda: Stack(Conformer(), Conformer()), lambda: (torch.randn(2, 12, 64),)),
+    "conformer": (lambda: Stack(conformer(), conformer()), lambda: (torch.randn(2, 12, 64),)),
     "speech": (speech, mel),
     "whisper": (Whisper, lambda: mel() + (torch.randint(0, 97, (2, 7)),)),
-    "wav2vec2": (Wav2Vec, lambda: (torch.randn(2, 400),)),
+    "wav2vec2": (wav2vec, lambda: (torch.randn(2, 400),)),
     "quartznet": (quartznet, mel),
-    "deep_speech": (DeepSpeech, mel),
-    "crnn": (lambda: DeepSpeech(nn.LSTM), mel),
+    "deep_speech": (deep_speech, mel),
+    "crnn": (lambda: deep_speech(nn.LSTM), mel),
     "ecapa_tdnn": (SpeakerNet, mel),
     "fastspeech": (FastSpeech, lambda: (torch.randint(0, 97, (2, 12)),)),
 }
