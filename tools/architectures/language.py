@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from .compat import RMSNorm
-from .pieces import Language, Module, SwiGLU, VOCABULARY, heads_of, mlp, tokens
+from .pieces import Language, Module, Residual, SwiGLU, VOCABULARY, heads_of, mlp, tokens
 
 
 class Decoder(Module):
@@ -165,15 +165,9 @@ class Mixture(Module):
         return self.head(x + (y * share.unsqueeze(-2)).sum(-1))
 
 
-class Sandwich(Module):
+def sandwich(width, *branches):
     """Gemma: a norm before and one after each branch."""
-
-    def __init__(self, width, mixer, feed):
-        self.mixer, self.feed, self.norms = mixer, feed, nn.ModuleList(nn.RMSNorm(width) for _ in range(4))
-
-    def forward(self, x):
-        x = x + self.norms[1](self.mixer(self.norms[0](x)))
-        return x + self.norms[3](self.feed(self.norms[2](x)))
+    return nn.Sequential(*(Residual(nn.RMSNorm(width), branch, nn.RMSNorm(width)) for branch in branches))
 
 
 class Gelu(SwiGLU):
@@ -231,7 +225,7 @@ NETWORKS = {
     "qwen3": (lambda: decoder(lambda w: Grouped(w, normed=True), tied=True), tokens),
     "mistral_window": (lambda: decoder(lambda w: Grouped(w, window=4)), tokens),
     "multi_query": (lambda: decoder(lambda w: Grouped(w, groups=1)), tokens),
-    "gemma": (lambda: decoder(Grouped, Gelu, layer=Sandwich, tied=True, cap=30.0), tokens),
+    "gemma": (lambda: decoder(Grouped, Gelu, layer=sandwich, tied=True, cap=30.0), tokens),
     "phi": (lambda: decoder(lambda w: Grouped(w, groups=4, bias=True), mlp, layer=Together, norm=nn.LayerNorm), tokens),
     "gpt_neox": (lambda: decoder(Interleaved, mlp, layer=Together, norm=nn.LayerNorm), tokens),
     "mla": (lambda: decoder(Latent), tokens),
