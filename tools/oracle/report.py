@@ -21,21 +21,17 @@ def comparison_text(result):
         for one in result["outputs"]
     ]
     tensors = result["tensors"]
-    return "\n".join(
-        [
-            *input_lines(result),
-            *table(["output", "type", "shape", *columns], rows),
-            *(
-                f"{one['name']}, element {one['at']}: found {one['found']}, wanted {one['wanted']}"
-                for one in result["outputs"]
-                if one["difference"] > one["tolerance"] and "at" in one
-            ),
-            f"tensors: {tensors['sliced']} sliced, {tensors['as_planned']} as planned, "
-            f"{len(tensors['absent'])} under another name, {len(tensors['wrong'])} wrong",
-            *(f"note: {note}" for note in result["notes"]),
-            f"{result['verdict']}: largest relative difference {number(result['difference'])}, "
-            f"tolerance {number(result['tolerance'])}, {probes_text(result)}",
-        ]
+    beyond = (one for one in result["outputs"] if one["difference"] > one["tolerance"] and "at" in one)
+    return text_of(
+        result,
+        ["output", "type", "shape", *columns],
+        rows,
+        *(f"{one['name']}, element {one['at']}: found {one['found']}, wanted {one['wanted']}" for one in beyond),
+        f"tensors: {tensors['sliced']} sliced, {tensors['as_planned']} as planned, "
+        f"{len(tensors['absent'])} under another name, {len(tensors['wrong'])} wrong",
+        *(f"note: {note}" for note in result["notes"]),
+        f"{result['verdict']}: largest relative difference {number(result['difference'])}, "
+        f"tolerance {number(result['tolerance'])}, {probes_text(result)}",
     )
 
 
@@ -44,13 +40,13 @@ def smoke_text(result):
         [one["name"], one["type"], str(one["shape"]), "yes" if one["finite"] else "NO", number(one["signal"])]
         for one in result["outputs"]
     ]
-    return "\n".join(
-        [
-            *input_lines(result),
-            *table(["output", "type", "shape", "finite", "signal"], rows),
-            f"{result['verdict']}: {result['model']}, {probes_text(result)}",
-        ]
-    )
+    last = f"{result['verdict']}: {result['model']}, {probes_text(result)}"
+    return text_of(result, ["output", "type", "shape", "finite", "signal"], rows, last)
+
+
+def text_of(result, head, rows, *more):
+    inputs = [f"input {one['name']} {one['type']} {one['shape']}" for one in result["inputs"]]
+    return "\n".join([*inputs, *table(head, rows), *more])
 
 
 def row_text(result):
@@ -76,10 +72,6 @@ def probes_text(result):
     batches = result["batches"]
     sizes = f" (batch {' and '.join(map(str, batches))})" if len(batches) > 1 else ""
     return f"{counted(result['probes'], 'probe')}{sizes}, seed {result['seed']}"
-
-
-def input_lines(result):
-    return [f"input {one['name']} {one['type']} {one['shape']}" for one in result["inputs"]]
 
 
 def table(head, rows):

@@ -49,15 +49,9 @@ class Run:
         temporary.mkdir(parents=True, exist_ok=True)
         environment = {**os.environ, "TMPDIR": str(temporary), "OMP_NUM_THREADS": "1", **variables}
         self.errors = tempfile.TemporaryFile(mode="w+")
-        self.child = subprocess.Popen(
-            [command, *map(str, words)],
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=self.errors,
-            start_new_session=True,
-        )
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": self.errors}
+        line = [command, *map(str, words)]
+        self.child = subprocess.Popen(line, cwd=folder, env=environment, start_new_session=True, **pipes)
 
     def outcome(self):
         """The exit code; -9 where it was ended by signal 9; None while it runs."""
