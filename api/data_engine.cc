@@ -6,7 +6,7 @@
 
 #include "parsimony/api/calibration_samples.h"
 #include "parsimony/api/measure.h"
-#include "parsimony/api/recovery/engine_recovery.h"
+#include "parsimony/api/recovery/recover.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/engines/random_inputs.h"
 
@@ -93,7 +93,6 @@ Recovered DataEngine::recover(const Graph& original, const Plan& plan,
                               const Say& say) const {
   std::string why = only_libtorch(original, data);
   if (!data.loss.empty()) why = "--loss";
-  if (!plan.ends.empty()) why = "recovery of a network whose inputs or outputs are cut";
   for (const RecoveryMethod method : settings.steps) {
     if (!is_closed_form(method)) why = "--recover " + std::string(name_of(method));
   }

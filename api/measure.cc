@@ -1,18 +1,19 @@
 #include "parsimony/api/measure.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "parsimony/api/calibration_samples.h"
 #include "parsimony/api/errors.h"
 #include "parsimony/api/network_error.h"
-#include "parsimony/api/recovery/engine_refit.h"
+#include "parsimony/api/recovery/fit_sums.h"
+#include "parsimony/api/recovery/part.h"
 #include "parsimony/api/recovery/row_sums.h"
 #include "parsimony/pruners/activations.h"
 #include "parsimony/pruners/sites.h"
@@ -21,9 +22,11 @@
 namespace parsimony {
 namespace {
 
-// Of a run's activations, all of which come back at once.
+// Of a run's activations.
 constexpr int64_t kMostMeasured = int64_t{128} << 20;
 constexpr int64_t kLargestRun = 64;
+// Elements of the windows of a convolution in memory at a time.
+constexpr int64_t kMostElements = 16 << 20;
 
 void see(ActivationSums& activations, ValueId value, const TensorBytes& x) {
   if (x.dtype == DType::kFloat32) {
@@ -37,19 +40,31 @@ void see(ActivationSums& activations, ValueId value, const TensorBytes& x) {
   activations.see(value, {floats.data(), x.dims});
 }
 
-/// Second moments of the inputs of matrices, made by the engine run by run.
-class MomentSums {
+/// Bytes of these values for one sample, as far as they are known.
+int64_t bytes_of(const Facts& facts, const std::vector<ValueId>& values, int64_t batch) {
+  int64_t bytes = 0;
+  for (const ValueId v : values) {
+    if (facts.shapes[v]) bytes += element_count(*facts.shapes[v]) * int64_t{sizeof(float)};
+  }
+  return std::max<int64_t>(1, bytes / std::max<int64_t>(1, batch));
+}
+
+}  // namespace
+
+/// Second moments of the inputs of matrices.
+class ForwardStatistics::Moments {
  public:
-  MomentSums(Engine& engine, const Graph& graph, const std::set<std::string>& wanted)
+  Moments(Engine& engine, const Graph& graph, const std::set<std::string>& wanted)
       : engine_(engine), graph_(graph), inputs_(matrix_inputs(graph, wanted)) {}
 
+  bool empty() const { return inputs_.empty(); }
   std::vector<ValueId> values() const {
     std::vector<ValueId> values;
     for (const MatrixInput& input : inputs_) values.push_back(input.value);
     return values;
   }
 
-  void see(ValueId value, const Held& x) {
+  void see(ValueId value, const EngineValue& x) {
     for (const MatrixInput& input : inputs_) {
       if (input.value == value) add(input, x);
     }
@@ -59,28 +74,78 @@ class MomentSums {
     for (const auto& [name, moments] : moments_) statistics.inputs[name] = moments;
   }
 
+  int64_t bytes() const {
+    int64_t bytes = 0;
+    for (const auto& [name, moments] : moments_) {
+      bytes += moments.second.size() * static_cast<int64_t>(sizeof(double));
+    }
+    return bytes;
+  }
+
  private:
+  struct Kind {
+    NodeId node = kNone;
+    std::string weight;
+    Shape sample;
+    bool in_parts = false;
+    auto operator<=>(const Kind&) const = default;
+  };
   struct Summing {
     GraphBuilder builder{kSumsOpset};
     std::unique_ptr<Part> part;
   };
 
-  void add(const MatrixInput& input, const Held& x) {
-    const auto [place, is_new] =
-        known_.try_emplace({input.node, input.weight->name, sample_dims(x)});
-    Summing& summing = place->second;
-    if (is_new) {
-      GraphBuilder& graph = summing.builder;
-      const ValueId data = input_in_floats(graph, bytes_in(x).dtype);
-      const RowsOf what{graph_.node(input.node), input.weight->dims, input.operand};
-      const ValueId rows = rows_of(graph, what, data, bytes_in(x).dims);
-      graph.output(sizes_of(graph, rows));
-      graph.output(products(graph, rows, rows));
-      summing.part = part_on(engine_, graph.finished());
+  /// Of so many samples of a convolution the windows are in memory at a time.
+  static int64_t step_of(const MatrixInput& input, const Shape& dims) {
+    const int64_t all = dims.empty() ? 1 : std::max<int64_t>(1, dims[0]);
+    if (input.kind != LinearKind::kConvolution) return all;
+    const Shape& weight = input.weight->dims;
+    const int64_t kernel = element_count({weight.begin() + 2, weight.end()});
+    const int64_t each = std::max<int64_t>(1, element_count(dims) / all * kernel);
+    return std::clamp<int64_t>(kMostElements / each, 1, all);
+  }
+
+  void add(const MatrixInput& input, const EngineValue& x) {
+    const Shape dims = x->dims();
+    const int64_t step = step_of(input, dims);
+    const bool in_parts = !dims.empty() && step < dims[0];
+    Part& part = part_for(input, x, in_parts);
+    if (!in_parts) return add(input, on_host(part.run({x})));
+    for (int64_t begin = 0; begin < dims[0]; begin += step) {
+      add(input, on_host(part.run({x, host_number(begin), host_number(begin + step)})));
     }
-    const std::vector<Held> found = summing.part->run({x});
-    const HostTensor shape = numbers_of(bytes_in(found[0]));
-    const std::vector<double> products = numbers_of(bytes_in(found[1])).floats;
+  }
+
+  Part& part_for(const MatrixInput& input, const EngineValue& x, bool in_parts) {
+    const auto [place, is_new] =
+        known_.try_emplace({input.node, input.weight->name, sample_dims(x), in_parts});
+    Summing& summing = place->second;
+    if (!is_new) return *summing.part;
+    GraphBuilder& graph = summing.builder;
+    ValueId data = input_in_floats(graph, x->dtype());
+    if (in_parts) {
+      const ValueId begin = graph.input("begin", DType::kInt64);
+      const ValueId end = graph.input("end", DType::kInt64);
+      data = graph.emit("Slice", {data, begin, end, graph.integers({0})});
+    }
+    const RowsOf what{graph_.node(input.node), input.weight->dims, input.operand};
+    const ValueId rows = input_rows_of(graph, what, data, x->dims());
+    graph.output(sizes_of(graph, rows));
+    graph.output(products(graph, rows, rows));
+    summing.part = std::make_unique<Part>(engine_, graph.finished());
+    return *summing.part;
+  }
+
+  static EngineValue host_number(int64_t number) {
+    TensorBytes tensor{"", DType::kInt64, {1}, {}};
+    tensor.bytes.resize(sizeof number);
+    std::memcpy(tensor.bytes.data(), &number, sizeof number);
+    return host_value(std::move(tensor));
+  }
+
+  void add(const MatrixInput& input, const TensorList& found) {
+    const HostTensor shape = numbers_of(found[0]);
+    const std::vector<double> products = numbers_of(found[1]).floats;
     InputMoments& moments = moments_[input.weight->name];
     moments.rows += shape.ints[1];
     // Symmetric blocks one after the other are, read by columns, blocks side by side.
@@ -96,50 +161,87 @@ class MomentSums {
   Engine& engine_;
   const Graph& graph_;
   const std::vector<MatrixInput> inputs_;
-  std::map<std::tuple<NodeId, std::string, Shape>, Summing> known_;  ///< last: of a sample
+  std::map<Kind, Summing> known_;
   std::map<std::string, InputMoments> moments_;
 };
 
-/// Bytes of these values for one sample, as far as they are known.
-int64_t bytes_of(const Facts& facts, const std::vector<ValueId>& values, int64_t batch) {
-  int64_t bytes = 0;
-  for (const ValueId v : values) {
-    if (facts.shapes[v]) bytes += element_count(*facts.shapes[v]) * int64_t{sizeof(float)};
+struct ForwardStatistics::State {
+  State(Engine& engine, const Graph& graph, const Facts& facts, const Coupling& coupling,
+        const Needs& needs)
+      : activations(graph, facts, coupling, sites_of(graph, coupling), needs.channels),
+        moments(engine, graph, needs.inputs),
+        network(part_for(graph, values())),
+        part(engine, network) {
+    const auto& first = facts.shapes[graph.inputs.front()];
+    const int64_t probed = first && !first->empty() ? first->front() : 1;
+    const int64_t fit = kMostMeasured / bytes_of(facts, network.outputs, probed);
+    batch = std::clamp<int64_t>(fit, 1, kLargestRun);
+    for (const Group& group : coupling.groups) groups.push_back(group.id);
   }
-  return std::max<int64_t>(1, bytes / std::max<int64_t>(1, batch));
+
+  std::vector<ValueId> values() const {
+    std::set<ValueId> seen;
+    for (const ValueId v : activations.values()) seen.insert(v);
+    for (const ValueId v : moments.values()) seen.insert(v);
+    return {seen.begin(), seen.end()};
+  }
+
+  ActivationSums activations;
+  Moments moments;
+  Graph network;
+  Part part;
+  int64_t batch = 1;
+  int64_t samples = 0;
+  PerGroup<std::string> groups;
+};
+
+ForwardStatistics::ForwardStatistics(Engine& engine, const Graph& graph, const Facts& facts,
+                                     const Coupling& coupling, const Needs& needs)
+    : state_(std::make_unique<State>(engine, graph, facts, coupling, needs)) {}
+ForwardStatistics::~ForwardStatistics() = default;
+
+bool ForwardStatistics::empty() const {
+  return state_->activations.empty() && state_->moments.empty();
 }
 
-}  // namespace
+int64_t ForwardStatistics::batch() const { return state_->batch; }
+
+void ForwardStatistics::add(const EngineValues& inputs, int64_t samples) {
+  State& state = *state_;
+  state.samples += samples;
+  state.activations.add_samples(samples);
+  if (empty()) return;
+  const EngineValues found = state.part.run(inputs);
+  for (size_t i = 0; i < found.size(); ++i) {
+    const ValueId value = state.network.outputs[i];
+    state.moments.see(value, found[i]);
+    if (state.activations.observes(value)) {
+      parsimony::see(state.activations, value, found[i]->to_host());
+    }
+  }
+}
+
+void ForwardStatistics::finish(Statistics& statistics) const {
+  statistics.samples = state_->samples;
+  statistics.groups = state_->groups;
+  state_->activations.finish(statistics);
+  state_->moments.finish(statistics);
+}
+
+int64_t ForwardStatistics::bytes() const {
+  return state_->activations.bytes() + state_->moments.bytes();
+}
 
 Statistics measure_on(Engine& engine, const Graph& graph, const Facts& facts,
                       const Coupling& coupling, const Needs& needs, const CalibrationData& job) {
   const CalibrationSamples samples(job, graph);
-  ActivationSums activations(graph, facts, coupling, sites_of(graph, coupling), needs.channels);
-  MomentSums moments(engine, graph, needs.inputs);
-  std::set<ValueId> seen;
-  for (const ValueId v : activations.values()) seen.insert(v);
-  for (const ValueId v : moments.values()) seen.insert(v);
-  const Graph part = part_for(graph, {seen.begin(), seen.end()});
-  const std::unique_ptr<Part> opened = part_on(engine, part);
-  const auto& first = facts.shapes[graph.inputs.front()];
-  const int64_t probed = first && !first->empty() ? first->front() : 1;
-  const int64_t fit = kMostMeasured / bytes_of(facts, part.outputs, probed);
+  ForwardStatistics forward(engine, graph, facts, coupling, needs);
   Statistics statistics;
-  for (const Group& group : coupling.groups) statistics.groups.push_back(group.id);
-  samples.for_each(
-      false, std::clamp<int64_t>(fit, 1, kLargestRun), [&](int64_t begin, int64_t count) {
-        const std::vector<Held> found = opened->run(held(samples.data().inputs(begin, count)));
-        for (size_t i = 0; i < found.size(); ++i) {
-          const ValueId value = part.outputs[i];
-          moments.see(value, found[i]);
-          if (activations.observes(value)) see(activations, value, bytes_in(found[i]));
-        }
-        activations.add_samples(count);
-        statistics.samples += count;
-      });
+  samples.for_each(false, forward.batch(), [&](int64_t first, int64_t count) {
+    forward.add(host_values(samples.data().inputs(first, count)), count);
+  });
+  forward.finish(statistics);
   if (statistics.samples == 0) throw errors::no_calibration_data(samples.batch(1));
-  activations.finish(statistics);
-  moments.finish(statistics);
   return statistics;
 }
 

@@ -1,6 +1,7 @@
 // An engine runs networks: libtorch, ONNX Runtime.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -44,6 +45,14 @@ class Engine {
   /// original's shapes. `options.file` has zeros in place of removed elements.
   virtual std::unique_ptr<Network> open_masked(const Graph& graph, const Plan& plan,
                                                const OpenOptions& options) = 0;
+
+  /// How many runs of small batches to make at the same time: one uses all of the engine's threads,
+  /// or each a single one. What they give is the same.
+  virtual int at_once() const { return 1; }
+  /// Calls `work` with 0 … count - 1, so many at a time.
+  virtual void side_by_side(int64_t count, const std::function<void(int64_t)>& work) {
+    for (int64_t i = 0; i < count; ++i) work(i);
+  }
 };
 
 }  // namespace parsimony

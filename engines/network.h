@@ -1,4 +1,4 @@
-// A network that an engine runs on inputs from host memory, without a dependency on libtorch.
+// Networks that an engine runs, and the values that they take and give.
 #pragma once
 
 #include <any>
@@ -24,6 +24,26 @@ struct TensorBytes {
 
 /// The inputs or outputs of one run, in network order.
 using TensorList = std::vector<TensorBytes>;
+
+/// A tensor where its engine has it: in host memory, in a runtime's, on a device. It does not
+/// change, and several threads may read it.
+class EngineTensor {
+ public:
+  virtual ~EngineTensor() = default;
+
+  virtual DType dtype() const = 0;
+  virtual Shape dims() const = 0;
+  /// A copy, without a name.
+  virtual TensorBytes to_host() const = 0;
+};
+
+/// Null: none.
+using EngineValue = std::shared_ptr<const EngineTensor>;
+using EngineValues = std::vector<EngineValue>;
+
+/// In host memory; any engine takes it.
+EngineValue host_value(TensorBytes tensor);
+EngineValues host_values(TensorList tensors);
 
 /// An operand of a node that selects among numbers (TopK, comparisons, rounding), in two networks.
 struct ComparedChoice {
@@ -55,6 +75,10 @@ class Network {
   virtual std::vector<TensorList> run(const std::vector<TensorList>& inputs,
                                       const RunOptions& options) = 0;
   std::vector<TensorList> run(const std::vector<TensorList>& inputs) { return run(inputs, {}); }
+
+  /// From values of this engine, or in host memory, in the order of the network's inputs to its
+  /// outputs, which stay with the engine. Several threads may call it.
+  virtual EngineValues forward(const EngineValues& inputs);
 
   /// Copies inputs into engine-specific memory, for `compute`.
   /// @throws UnsupportedError for types that the engine does not support

@@ -67,91 +67,123 @@ struct OnnxRuntime::Library {
 
 namespace {
 
+using OwnedValue = Owned<ort::Value>;
+
+OwnedValue value_of(const ort::Api& api, ort::Allocator* allocator, const TensorBytes& tensor) {
+  if (size_of(tensor.dtype) == 0) throw errors::no_such_type(tensor.name, name_of(tensor.dtype));
+  const int type = onnx_number(tensor.dtype);
+  ort::Value* made = nullptr;
+  check(api, api.create_tensor(allocator, tensor.dims.data(), tensor.dims.size(), type, &made));
+  OwnedValue value(made, api.release_value);
+  void* data = nullptr;
+  check(api, api.tensor_data(made, &data));
+  if (!tensor.bytes.empty()) std::memcpy(data, tensor.bytes.data(), tensor.bytes.size());
+  return value;
+}
+
+/// All but the elements. @param name  of the output
+TensorBytes type_of(const ort::Api& api, const ort::Value* value, const std::string& name) {
+  int is_tensor = 0;
+  if (value != nullptr) check(api, api.is_tensor(value, &is_tensor));
+  if (is_tensor == 0) throw UnsupportedError("output ", in_quotes(name), " is no tensor");
+  ort::TensorInfo* made = nullptr;
+  check(api, api.tensor_info(value, &made));
+  const Owned<ort::TensorInfo> info(made, api.release_tensor_info);
+  int type = 0;
+  size_t rank = 0;
+  check(api, api.element_type(info.get(), &type));
+  check(api, api.rank(info.get(), &rank));
+  TensorBytes tensor;
+  tensor.name = name;
+  tensor.dtype = dtype_of_onnx(type);
+  tensor.dims.resize(rank);
+  check(api, api.dimensions(info.get(), tensor.dims.data(), rank));
+  if (size_of(tensor.dtype) == 0) throw errors::no_such_type(name, name_of(tensor.dtype));
+  return tensor;
+}
+
+TensorBytes copy_of(const ort::Api& api, ort::Value* value, const std::string& name) {
+  TensorBytes copy = type_of(api, value, name);
+  void* data = nullptr;
+  check(api, api.tensor_data(value, &data));
+  copy.bytes.resize(element_count(copy.dims) * size_of(copy.dtype));
+  if (!copy.bytes.empty()) std::memcpy(copy.bytes.data(), data, copy.bytes.size());
+  return copy;
+}
+
+/// A value that stays with the library, which it keeps.
+template <typename Library>
+class RuntimeValue final : public EngineTensor {
+ public:
+  RuntimeValue(std::shared_ptr<const Library> library, OwnedValue value, const std::string& name)
+      : library_(std::move(library)),
+        value_(std::move(value)),
+        type_(type_of(*library_->api, value_.get(), name)) {}
+
+  DType dtype() const override { return type_.dtype; }
+  Shape dims() const override { return type_.dims; }
+  TensorBytes to_host() const override { return copy_of(*library_->api, value_.get(), {}); }
+
+  const ort::Value* get() const { return value_.get(); }
+
+ private:
+  std::shared_ptr<const Library> library_;
+  OwnedValue value_;
+  TensorBytes type_;  ///< without elements
+};
+
+/// The outputs of a session for these inputs.
+std::vector<OwnedValue> outputs_of(const ort::Api& api, ort::Session* session,
+                                   const std::vector<std::string>& input_names,
+                                   const std::vector<const ort::Value*>& inputs,
+                                   const std::vector<std::string>& output_names) {
+  const auto texts_of = [](const std::vector<std::string>& names) {
+    std::vector<const char*> texts;
+    for (const std::string& name : names) texts.push_back(name.c_str());
+    return texts;
+  };
+  std::vector<ort::Value*> found(output_names.size(), nullptr);
+  check(api, api.run(session, nullptr, texts_of(input_names).data(), inputs.data(), inputs.size(),
+                     texts_of(output_names).data(), output_names.size(), found.data()));
+  std::vector<OwnedValue> outputs;
+  for (ort::Value* value : found) outputs.emplace_back(value, api.release_value);
+  return outputs;
+}
+
 /// The inputs of a session in memory of the library, and its outputs.
 class Bound {
  public:
-  Bound(const ort::Api& api, ort::Session* session, const std::vector<std::string>& output_names)
-      : api_(api), session_(session) {
-    for (const std::string& name : output_names) output_names_.push_back(name.c_str());
-  }
-  ~Bound() {
-    forget_outputs();
-    for (ort::Value* value : inputs_) api_.release_value(value);
-  }
-  Bound(const Bound&) = delete;
-  Bound& operator=(const Bound&) = delete;
-
-  void add_inputs(ort::Allocator* allocator, const TensorList& inputs) {
-    for (const TensorBytes& input : inputs) input_names_.push_back(input.name);
-    for (const std::string& name : input_names_) names_of_run_.push_back(name.c_str());
-    for (const TensorBytes& input : inputs) add_input(allocator, input);
+  Bound(const ort::Api& api, ort::Session* session, ort::Allocator* allocator,
+        const TensorList& inputs, const std::vector<std::string>& output_names)
+      : api_(api), session_(session), output_names_(output_names) {
+    for (const TensorBytes& input : inputs) {
+      input_names_.push_back(input.name);
+      owned_.push_back(value_of(api, allocator, input));
+      inputs_.push_back(owned_.back().get());
+    }
   }
 
   void compute() {
-    forget_outputs();
-    outputs_.resize(output_names_.size(), nullptr);
-    check(api_, api_.run(session_, nullptr, names_of_run_.data(), inputs_.data(), inputs_.size(),
-                         output_names_.data(), output_names_.size(), outputs_.data()));
+    outputs_.clear();
+    outputs_ = outputs_of(api_, session_, input_names_, inputs_, output_names_);
   }
 
   TensorList outputs() const {
     TensorList result;
     for (size_t o = 0; o < outputs_.size(); ++o) {
-      result.push_back(copy_of(outputs_[o], output_names_[o]));
+      result.push_back(copy_of(api_, outputs_[o].get(), output_names_[o]));
     }
     return result;
   }
 
  private:
-  void add_input(ort::Allocator* allocator, const TensorBytes& input) {
-    if (size_of(input.dtype) == 0) throw errors::no_such_type(input.name, name_of(input.dtype));
-    const int type = onnx_number(input.dtype);
-    ort::Value* value = nullptr;
-    check(api_, api_.create_tensor(allocator, input.dims.data(), input.dims.size(), type, &value));
-    inputs_.push_back(value);
-    void* data = nullptr;
-    check(api_, api_.tensor_data(value, &data));
-    if (!input.bytes.empty()) std::memcpy(data, input.bytes.data(), input.bytes.size());
-  }
-
-  void forget_outputs() {
-    for (ort::Value* value : outputs_) {
-      if (value != nullptr) api_.release_value(value);
-    }
-    outputs_.clear();
-  }
-
-  TensorBytes copy_of(ort::Value* value, const char* name) const {
-    int is_tensor = 0;
-    if (value != nullptr) check(api_, api_.is_tensor(value, &is_tensor));
-    if (is_tensor == 0) throw UnsupportedError("output ", in_quotes(name), " is no tensor");
-    ort::TensorInfo* made = nullptr;
-    check(api_, api_.tensor_info(value, &made));
-    const Owned<ort::TensorInfo> info(made, api_.release_tensor_info);
-    int type = 0;
-    size_t rank = 0;
-    check(api_, api_.element_type(info.get(), &type));
-    check(api_, api_.rank(info.get(), &rank));
-    TensorBytes copy;
-    copy.name = name;
-    copy.dtype = dtype_of_onnx(type);
-    copy.dims.resize(rank);
-    check(api_, api_.dimensions(info.get(), copy.dims.data(), rank));
-    if (size_of(copy.dtype) == 0) throw errors::no_such_type(name, name_of(copy.dtype));
-    void* data = nullptr;
-    check(api_, api_.tensor_data(value, &data));
-    copy.bytes.resize(element_count(copy.dims) * size_of(copy.dtype));
-    if (!copy.bytes.empty()) std::memcpy(copy.bytes.data(), data, copy.bytes.size());
-    return copy;
-  }
-
   const ort::Api& api_;
   ort::Session* session_;
   std::vector<std::string> input_names_;
-  std::vector<const char*> names_of_run_;
-  std::vector<const char*> output_names_;
-  std::vector<ort::Value*> inputs_;
-  std::vector<ort::Value*> outputs_;
+  const std::vector<std::string>& output_names_;
+  std::vector<OwnedValue> owned_;
+  std::vector<const ort::Value*> inputs_;
+  std::vector<OwnedValue> outputs_;
 };
 
 /// What the arena of a session has held at most, which are no weights: see session_options().
@@ -183,14 +215,8 @@ class RuntimeNetwork final : public Network {
   RuntimeNetwork(std::shared_ptr<const Library> library, Open<Library> open)
       : library_(std::move(library)), open_(std::move(open)), session_(open_(*library_, true)) {
     const ort::Api& api = *library_->api;
-    size_t count = 0;
-    check(api, api.session_output_count(session_.get(), &count));
-    for (size_t o = 0; o < count; ++o) {
-      char* name = nullptr;
-      check(api, api.session_output_name(session_.get(), o, library_->allocator, &name));
-      output_names_.emplace_back(name);
-      check(api, api.allocator_free(library_->allocator, name));
-    }
+    input_names_ = names_by(api.session_input_count, api.session_input_name);
+    output_names_ = names_by(api.session_output_count, api.session_output_name);
   }
 
   std::vector<TensorList> run(const std::vector<TensorList>& inputs,
@@ -205,6 +231,30 @@ class RuntimeNetwork final : public Network {
     return outputs;
   }
 
+  EngineValues forward(const EngineValues& inputs) override {
+    const ort::Api& api = *library_->api;
+    std::vector<OwnedValue> owned;
+    std::vector<const ort::Value*> taken;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (const auto* own = dynamic_cast<const RuntimeValue<Library>*>(inputs[i].get())) {
+        taken.push_back(own->get());
+        continue;
+      }
+      TensorBytes tensor = inputs[i]->to_host();
+      tensor.name = input_names_.at(i);
+      owned.push_back(value_of(api, library_->allocator, tensor));
+      taken.push_back(owned.back().get());
+    }
+    std::vector<OwnedValue> found =
+        outputs_of(api, session_.get(), input_names_, taken, output_names_);
+    EngineValues outputs;
+    for (size_t o = 0; o < found.size(); ++o) {
+      outputs.push_back(std::make_shared<const RuntimeValue<Library>>(library_, std::move(found[o]),
+                                                                      output_names_[o]));
+    }
+    return outputs;
+  }
+
   void bind(const TensorList& inputs) override { bound_ = bound_to(session_.get(), inputs); }
   void compute() override { bound_->compute(); }
   TensorList outputs() override { return bound_->outputs(); }
@@ -212,15 +262,30 @@ class RuntimeNetwork final : public Network {
 
  private:
   std::unique_ptr<Bound> bound_to(ort::Session* session, const TensorList& inputs) const {
-    auto bound = std::make_unique<Bound>(*library_->api, session, output_names_);
-    bound->add_inputs(library_->allocator, inputs);
-    return bound;
+    return std::make_unique<Bound>(*library_->api, session, library_->allocator, inputs,
+                                   output_names_);
+  }
+
+  template <typename Count, typename Name>
+  std::vector<std::string> names_by(const Count& count_of, const Name& name_at) const {
+    const ort::Api& api = *library_->api;
+    size_t count = 0;
+    check(api, count_of(session_.get(), &count));
+    std::vector<std::string> names;
+    for (size_t i = 0; i < count; ++i) {
+      char* name = nullptr;
+      check(api, name_at(session_.get(), i, library_->allocator, &name));
+      names.emplace_back(name);
+      check(api, api.allocator_free(library_->allocator, name));
+    }
+    return names;
   }
 
   std::shared_ptr<const Library> library_;
   Open<Library> open_;
   Owned<ort::Session> session_;
   Owned<ort::Session> plain_{nullptr, nullptr};  ///< without optimisations
+  std::vector<std::string> input_names_;
   std::vector<std::string> output_names_;
   std::unique_ptr<Bound> bound_;  ///< of `session_`
 };

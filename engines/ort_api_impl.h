@@ -59,9 +59,11 @@ struct Api {
   Unused<12> unused_11;
   Status* (*set_optimization_level)(SessionOptions*, int);  // 23
   Status* (*set_intra_op_threads)(SessionOptions*, int);    // 24
-  Unused<6> unused_25;
+  Unused<5> unused_25;
+  Status* (*session_input_count)(const Session*, size_t*);   // 30
   Status* (*session_output_count)(const Session*, size_t*);  // 31
-  Unused<5> unused_32;
+  Unused<4> unused_32;
+  Status* (*session_input_name)(const Session*, size_t, Allocator*, char**);   // 36
   Status* (*session_output_name)(const Session*, size_t, Allocator*, char**);  // 37
   Unused<10> unused_38;
   Status* (*create_tensor)(Allocator*, const int64_t* shape, size_t rank, int type, Value**);  // 48

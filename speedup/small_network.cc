@@ -49,6 +49,16 @@ void SmallNetwork::assign(const Weight& weight, const std::vector<std::byte>& va
   if (known->reason.find(reason) == std::string::npos) known->reason += "; " + reason;
 }
 
+void SmallNetwork::assign_numbers(const Weight& weight, const std::vector<double>& values,
+                                  const std::string& reason) {
+  const size_t size = size_of(weight.dtype);
+  std::vector<std::byte> bytes(values.size() * size);
+  for (size_t i = 0; i < values.size(); ++i) {
+    write_number(values[i], weight.dtype, &bytes[i * size]);
+  }
+  assign(weight, bytes, reason);
+}
+
 std::vector<TensorUpdate> SmallNetwork::updates() const { return updates_; }
 
 }  // namespace parsimony

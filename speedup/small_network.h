@@ -33,6 +33,10 @@ class SmallNetwork {
   void assign(const Weight& weight, const std::vector<std::byte>& values,
               const std::string& reason);
 
+  /// The same, rounded to its type.
+  void assign_numbers(const Weight& weight, const std::vector<double>& values,
+                      const std::string& reason);
+
   /// The plan's updates and the assigned values. A tensor that was changed several times has its
   /// last values and all reasons.
   std::vector<TensorUpdate> updates() const;

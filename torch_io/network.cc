@@ -7,13 +7,17 @@
 
 #include <cstring>
 #include <optional>
+#include <set>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "parsimony/base/errors.h"
 #include "parsimony/graph/model_editor.h"
+#include "parsimony/speedup/fit_layers.h"
 #include "parsimony/torch_io/executor/choices.h"
 #include "parsimony/torch_io/executor/graph_module.h"
+#include "parsimony/torch_io/machine/side_by_side.h"
 #include "parsimony/torch_io/reason.h"
 #include "parsimony/torch_io/tensor.h"
 
@@ -58,6 +62,21 @@ TensorBytes bytes_of(const at::Tensor& tensor) {
   return copy;
 }
 
+/// A tensor that stays where it is.
+class TorchValue final : public EngineTensor {
+ public:
+  explicit TorchValue(at::Tensor tensor) : tensor_(std::move(tensor)) {}
+
+  DType dtype() const override { return dtype_of(tensor_.scalar_type()); }
+  Shape dims() const override { return tensor_.sizes().vec(); }
+  TensorBytes to_host() const override { return bytes_of(tensor_); }
+
+  const at::Tensor& tensor() const { return tensor_; }
+
+ private:
+  at::Tensor tensor_;
+};
+
 std::vector<ComparedChoice> compared(const Choices& choices) {
   std::vector<ComparedChoice> result;
   for (const Choice& choice : choices.list()) {
@@ -68,6 +87,16 @@ std::vector<ComparedChoice> compared(const Choices& choices) {
 }
 
 }  // namespace
+
+at::Tensor tensor_of(const EngineValue& value) {
+  if (value == nullptr) return {};
+  if (const auto* own = dynamic_cast<const TorchValue*>(value.get())) return own->tensor();
+  return to_tensors({value->to_host()}).front();
+}
+
+EngineValue value_of(at::Tensor tensor) {
+  return tensor.defined() ? std::make_shared<const TorchValue>(std::move(tensor)) : nullptr;
+}
 
 TorchNetwork::List to_tensors(const TensorList& inputs) {
   TorchNetwork::List tensors;
@@ -114,6 +143,16 @@ std::vector<TensorList> TorchNetwork::run(const std::vector<TensorList>& inputs,
   });
 }
 
+EngineValues TorchNetwork::forward(const EngineValues& inputs) {
+  return guarded([&] {
+    List tensors;
+    for (const EngineValue& input : inputs) tensors.push_back(tensor_of(input));
+    EngineValues outputs;
+    for (at::Tensor& output : (*this)(tensors)) outputs.push_back(value_of(std::move(output)));
+    return outputs;
+  });
+}
+
 void TorchNetwork::bind(const TensorList& inputs) {
   guarded([&] {
     List tensors = to_tensors(inputs);
@@ -137,6 +176,17 @@ GraphModuleOptions options_of(std::function<bool(const Weight&)> streamed) {
   return {.trainable = false, .streamed = std::move(streamed)};
 }
 
+/// By name.
+std::set<std::string_view> read_weights(const Graph& graph) {
+  std::set<std::string_view> read;
+  const auto see = [&](ValueId v) {
+    if (graph.value(v).weight != kNone) read.insert(graph.weight(graph.value(v).weight).name);
+  };
+  for (const Node& node : graph.nodes) for_each_read(graph, node, see);
+  for (const ValueId v : graph.outputs) see(v);
+  return read;
+}
+
 TorchNetwork in_floats(GraphModule module) {
   module->widen_halves();
   return [module](const std::vector<TorchNetwork::List>& inputs) mutable {
@@ -156,19 +206,29 @@ TorchNetwork masked_run(const Graph& original, const Plan& plan,
   return in_floats(std::move(module));
 }
 
-TorchNetwork plain_run(const Graph& graph, std::function<bool(const Weight&)> streamed) {
-  return in_floats(GraphModule(graph, options_of(std::move(streamed))));
+TorchNetwork plain_run(const Graph& graph, std::function<bool(const Weight&)> streamed,
+                       c10::Device device) {
+  const auto not_held = [streamed = std::move(streamed),
+                         read = read_weights(graph)](const Weight& weight) {
+    return !read.contains(weight.name) || (streamed && streamed(weight));
+  };
+  GraphModule module(graph, options_of(not_held));
+  if (!device.is_cpu()) module->to(device);
+  return in_floats(std::move(module));
 }
 
 std::string TorchEngine::version() const { return TORCH_VERSION; }
 
 std::unique_ptr<Network> TorchEngine::open(const Graph& graph, const OpenOptions& options) {
   return guarded([&] {
-    auto network = std::make_unique<TorchNetwork>(plain_run(graph, options.stays));
+    auto network = std::make_unique<TorchNetwork>(plain_run(graph, options.stays, device_));
     if (options.stays) {  // bound networks hold all weights, for timing
-      network->timed_by([graph](TorchNetwork::List inputs) -> TorchNetwork::Bound {
-        return [compute = plain_run(graph), inputs = std::move(inputs)] { return compute(inputs); };
-      });
+      network->timed_by(
+          [graph, device = device_](TorchNetwork::List inputs) -> TorchNetwork::Bound {
+            return [compute = plain_run(graph, {}, device), inputs = std::move(inputs)] {
+              return compute(inputs);
+            };
+          });
     }
     return network;
   });
@@ -178,6 +238,12 @@ std::unique_ptr<Network> TorchEngine::open_masked(const Graph& graph, const Plan
                                                   const OpenOptions& options) {
   return guarded(
       [&] { return std::make_unique<TorchNetwork>(masked_run(graph, plan, options.stays)); });
+}
+
+int TorchEngine::at_once() const { return batches_at_once(device_); }
+
+void TorchEngine::side_by_side(int64_t count, const std::function<void(int64_t)>& work) {
+  torch_io::side_by_side(count, device_, work);
 }
 
 }  // namespace parsimony::torch_io

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
 
 #include <concepts>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
@@ -47,6 +49,7 @@ class TorchNetwork final : public Network {
   using Network::run;
   std::vector<TensorList> run(const std::vector<TensorList>& inputs,
                               const RunOptions& options) override;
+  EngineValues forward(const EngineValues& inputs) override;
   void bind(const TensorList& inputs) override;
   void compute() override;
   TensorList outputs() override;
@@ -57,6 +60,10 @@ class TorchNetwork final : public Network {
   Bound bound_;
   List computed_;
 };
+
+/// Undefined for a null value. @throws UnsupportedError as to_tensors()
+at::Tensor tensor_of(const EngineValue& value);
+EngineValue value_of(at::Tensor tensor);
 
 /// Copies to CPU tensors. @throws UnsupportedError for types that libtorch does not support
 TorchNetwork::List to_tensors(const TensorList& inputs);
@@ -69,13 +76,17 @@ TensorList to_bytes(const TorchNetwork::List& tensors);
 TorchNetwork masked_run(const Graph& original, const Plan& plan,
                         std::function<bool(const Weight&)> streamed = {});
 
-/// The unmasked network, run by the executor; float16 and `streamed` as in `masked_run`. @throws
-/// UnsupportedError
-TorchNetwork plain_run(const Graph& graph, std::function<bool(const Weight&)> streamed = {});
+/// The unmasked network, run by the executor; float16 and `streamed` as in `masked_run`. It holds
+/// no weights that nothing reads. @throws UnsupportedError
+TorchNetwork plain_run(const Graph& graph, std::function<bool(const Weight&)> streamed = {},
+                       c10::Device device = c10::kCPU);
 
 /// libtorch with the executor.
 class TorchEngine : public Engine {
  public:
+  /// @param device  of the networks that it opens, and of their values
+  explicit TorchEngine(c10::Device device = c10::kCPU) : device_(device) {}
+
   std::string name() const override { return "libtorch"; }
   std::string version() const override;
   bool executes_graphs() const override { return true; }
@@ -83,6 +94,11 @@ class TorchEngine : public Engine {
   std::unique_ptr<Network> open(const Graph& graph, const OpenOptions& options) override;
   std::unique_ptr<Network> open_masked(const Graph& graph, const Plan& plan,
                                        const OpenOptions& options) override;
+  int at_once() const override;
+  void side_by_side(int64_t count, const std::function<void(int64_t)>& work) override;
+
+ private:
+  c10::Device device_;
 };
 
 }  // namespace parsimony::torch_io

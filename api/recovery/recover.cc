@@ -5,8 +5,14 @@
 #include <string_view>
 #include <utility>
 
+#include "parsimony/api/calibration_samples.h"
+#include "parsimony/api/feed.h"
+#include "parsimony/api/network_error.h"
+#include "parsimony/api/output_metrics.h"
+#include "parsimony/api/recovery/refit.h"
 #include "parsimony/base/ranges.h"
 #include "parsimony/base/words.h"
+#include "parsimony/configs/loss_spec.h"
 #include "parsimony/engines/timing.h"
 
 namespace parsimony {
@@ -14,17 +20,22 @@ namespace {
 
 class Recovering {
  public:
-  Recovering(RecoveryEngine& engine, const Graph& original, const Plan& plan,
+  Recovering(RecoverySource& source, const Graph& dense, const Graph& original, const Plan& plan,
              const RecoverySettings& settings, const Say& say)
-      : engine_(engine), small_(original, plan), settings_(settings), say_(say) {
+      : source_(source),
+        dense_(dense),
+        dense_part_(source.engine(), dense),
+        small_(original, plan),
+        settings_(settings),
+        say_(say) {
     for (const PlanZeros& zeros : plan.zeros) fixed_.push_back(zeros.tensor);
     for (const PlanMask& mask : plan.masks) {
       if (has_zeros(mask.tensor)) fixed_.push_back(mask.tensor);
     }
-    report_.samples = engine.samples();
-    report_.test_samples = engine.test_samples();
-    report_.dense_accuracy = engine.dense_accuracy();
-    report_.dense_loss = engine.dense_loss();
+    report_.samples = source.samples();
+    report_.test_samples = source.test_samples();
+    report_.dense_accuracy = source.accuracy_of(dense);
+    report_.dense_loss = source.loss_of(SmallNetwork(dense, Plan()));
     report_.before = evaluate("pruned");
   }
 
@@ -39,7 +50,7 @@ class Recovering {
     RefitLog log;
     RecoveryStep step;
     step.method = method;
-    step.layers = engine_.carry_out(method, small_, fixed_, log, report_.notes);
+    step.layers = change(method, log);
     step.seconds = machine::steady_seconds() - begin;
     step.fits = std::move(log.fits);
     const RecoveryState before =
@@ -51,9 +62,36 @@ class Recovering {
            " left the outputs further from the dense network's; without it, or with "
            "outputs behind it, they may be closer");
     }
-    if (kind.fits_layers) note_unfit(method, std::move(log.unfit));
+    if (kind.fits_layers) note_unfit(method, log.unfit);
     if (step.layers == 0) note(method, ": " + std::string(reason_for_nothing(step)));
     report_.steps.push_back(std::move(step));
+  }
+
+  /// @returns how many layers, or tensors, changed
+  int change(RecoveryMethod method, RefitLog& log) {
+    const bool fits = recovery_kind(method).fits_layers;
+    const int64_t batch = fits ? source_.fit_batch() : source_.batch();
+    const RefitData data = {source_.engine(),
+                            [&](bool small) {
+                              return source_.feed(RecoverySource::Samples::kOwn, batch,
+                                                  small ? &small_ : nullptr);
+                            },
+                            source_.together()};
+    switch (method) {
+      case RecoveryMethod::kBias:
+        return refit(data, dense_, small_, fixed_, {.weights = false, .batch = batch, .log = &log});
+      case RecoveryMethod::kLeastSquares:
+        return refit(
+            data, dense_, small_, fixed_,
+            {.ridge = settings_.ridge, .rounds = settings_.rounds, .batch = batch, .log = &log});
+      case RecoveryMethod::kBatchNorm:
+        return estimate_batch_norms(data, small_);
+      case RecoveryMethod::kOutputs:
+      case RecoveryMethod::kBlocks:
+      case RecoveryMethod::kFinetune:
+        break;
+    }
+    return source_.train(method, small_, fixed_, report_.notes);
   }
 
   /// Samples that recovery does not see count where there are some.
@@ -75,9 +113,9 @@ class Recovering {
   }
 
   /// What the step leaves as it was, by reason.
-  void note_unfit(RecoveryMethod method, std::vector<UnfitLayer> of_engine) {
+  void note_unfit(RecoveryMethod method, const std::vector<UnfitLayer>& of_data) {
     std::vector<UnfitLayer> unfit = unfit_layers(small_.graph(), fixed_);
-    unfit.insert(unfit.end(), of_engine.begin(), of_engine.end());
+    unfit.insert(unfit.end(), of_data.begin(), of_data.end());
     std::map<std::string_view, std::vector<std::string>> layers;
     for (const UnfitLayer& layer : unfit) {
       layers[layer.why].push_back(label_of(small_.graph(), small_.graph().node(layer.node)));
@@ -97,8 +135,12 @@ class Recovering {
   }
 
   RecoveryState evaluate(const std::string& what) {
-    if (!engine_.leads()) return {};
-    const RecoveryState state = engine_.state_of(small_);
+    if (!source_.leads()) return {};
+    RecoveryState state{.error = error_on(RecoverySource::Samples::kAll),
+                        .accuracy = source_.accuracy_of(small_.graph()),
+                        .loss = source_.loss_of(small_)};
+    if (!state.accuracy && source_.has_held())
+      state.test_error = error_on(RecoverySource::Samples::kHeld);
     if (!say_) return state;
     std::string text = what + formatted(": output error %.4f", state.error);
     if (state.test_error) text += formatted(", on test data %.4f", *state.test_error);
@@ -108,7 +150,15 @@ class Recovering {
     return state;
   }
 
-  RecoveryEngine& engine_;
+  double error_on(RecoverySource::Samples which) {
+    return output_error(source_.engine(), dense_part_, small_,
+                        source_.feed(which, source_.batch(), nullptr),
+                        source_.feed(which, source_.batch(), &small_));
+  }
+
+  RecoverySource& source_;
+  const Graph& dense_;
+  Part dense_part_;
   SmallNetwork small_;
   const RecoverySettings& settings_;
   const Say& say_;
@@ -116,11 +166,108 @@ class Recovering {
   RecoveryReport report_;
 };
 
+/// Of calibration data in host memory.
+class CalibrationSource final : public RecoverySource {
+ public:
+  CalibrationSource(Engine& engine, const Graph& dense, const Plan& plan,
+                    const RecoverySettings& settings, const CalibrationData& data)
+      : engine_(engine), cut_(dense, plan), accuracy_(settings.accuracy), samples_(data, dense) {
+    constexpr int64_t kMostAtOnce = 64;
+    constexpr int64_t kBatchValues = kMostAtOnce * 3 * 32 * 32;
+    const int64_t fit = kBatchValues / std::max<int64_t>(1, samples_.values());
+    batch_ = std::clamp<int64_t>(fit, 1, kMostAtOnce);
+  }
+
+  Engine& engine() override { return engine_; }
+  int64_t samples() const override { return samples_.count(); }
+  int64_t test_samples() const override { return tests() > 0 ? tests() : samples_.held(); }
+  bool has_held() const override { return samples_.held() > 0; }
+  int64_t batch() const override { return samples_.batch(batch_); }
+  int64_t fit_batch() const override {
+    return samples_.batch(parsimony::fit_batch(samples_.count(), batch_));
+  }
+
+  ValueFeed feed(Samples which, int64_t batch, const SmallNetwork* small) override {
+    std::vector<std::pair<int64_t, int64_t>> runs;
+    samples_.for_each(which == Samples::kHeld, batch,
+                      [&](int64_t first, int64_t count) { runs.emplace_back(first, count); });
+    return [this, runs, small, next = size_t{0}]() mutable -> std::optional<ValueBatch> {
+      if (next == runs.size()) return {};
+      const auto [first, count] = runs[next++];
+      TensorList inputs = samples_.data().inputs(first, count);
+      return ValueBatch{host_values(small ? cut_.small_inputs(std::move(inputs)) : inputs)};
+    };
+  }
+
+  std::optional<double> accuracy_of(const Graph& network) override {
+    if (!accuracy_ || tests() == 0) return {};
+    Part part(engine_, network);
+    const SampleSource& data = samples_.data();
+    const size_t axes = data.label_dims().size() + 1;
+    const auto classes = std::ssize(data.dataset()->classes);
+    double right = 0;
+    int64_t all = 0;
+    bool fits = true;
+    samples_.for_each_test(batch_, [&](int64_t first, int64_t count) {
+      if (!fits) return;
+      const Outputs outputs = {on_host(part.run(host_values(data.inputs(first, count))))};
+      fits = std::ranges::any_of(outputs.front(),
+                                 [](const TensorBytes& x) { return is_floating(x.dtype); });
+      if (!fits) return;
+      const Answers answers = answers_of(outputs, outputs, "", data.labels(first, count));
+      fits = answers.dims.size() == axes &&
+             (axes > 2 ? answers.dims.front() : answers.dims.back()) >= classes;
+      const int64_t labels =
+          std::ssize(answers.labels) - std::ranges::count(answers.labels, kNoLabel);
+      right += find_output_metric("accuracy")->value(answers) * static_cast<double>(labels);
+      all += labels;
+    });
+    return fits && all > 0 ? std::optional(right / static_cast<double>(all)) : std::nullopt;
+  }
+
+ private:
+  int64_t tests() const { return samples_.data().test_samples(); }
+
+  Engine& engine_;
+  const Feed cut_;
+  const bool accuracy_;
+  const CalibrationSamples samples_;
+  int64_t batch_ = 1;
+};
+
 }  // namespace
 
-Recovered recover(RecoveryEngine& engine, const Graph& original, const Plan& plan,
-                  const RecoverySettings& settings, const Say& say) {
-  return Recovering(engine, original, plan, settings, say).result();
+Recovered recover(RecoverySource& source, const Graph& dense, const Graph& original,
+                  const Plan& plan, const RecoverySettings& settings, const Say& say) {
+  return Recovering(source, dense, original, plan, settings, say).result();
+}
+
+double output_error(Engine& engine, Part& dense, const SmallNetwork& small, const ValueFeed& feed,
+                    const ValueFeed& small_feed) {
+  Part small_part(engine, small.graph());
+  Plan ends;
+  ends.ends = small.ends();
+  const Feed cut(small.graph(), ends);
+  OutputError error;
+  while (true) {
+    const std::vector<ValueBatch> group = next_group(feed, engine.at_once());
+    const std::vector<ValueBatch> others = next_group(small_feed, std::ssize(group));
+    if (group.empty()) return error.relative();
+    std::vector<OutputError> errors(group.size());
+    engine.side_by_side(std::ssize(group), [&](int64_t b) {
+      const TensorList wanted = cut.small_outputs(on_host(dense.run(group[b].inputs)));
+      const TensorList found = on_host(small_part.run(others[b].inputs));
+      for (size_t o = 0; o < wanted.size(); ++o) errors[b].add(found[o], wanted[o]);
+    });
+    for (const OutputError& of_batch : errors) error.add(of_batch);
+  }
+}
+
+Recovered recover_on(Engine& engine, const Graph& original, const Plan& plan,
+                     const RecoverySettings& settings, const CalibrationData& data,
+                     const Say& say) {
+  CalibrationSource source(engine, original, plan, settings, data);
+  return recover(source, original, original, plan, settings, say);
 }
 
 }  // namespace parsimony

@@ -1,4 +1,4 @@
-// Recovers part of a small network's lost accuracy: the steps and their report, for any engine.
+// Recovers part of a small network's lost accuracy: the steps and their report, on any engine.
 #pragma once
 
 #include <cstdint>
@@ -8,38 +8,69 @@
 
 #include "parsimony/api/prune_request.h"
 #include "parsimony/api/prune_services.h"
-#include "parsimony/api/recovery/refit.h"
+#include "parsimony/api/recovery/fit_sums.h"
+#include "parsimony/api/recovery/part.h"
 #include "parsimony/speedup/recovery.h"
 #include "parsimony/speedup/small_network.h"
 
 namespace parsimony {
 
-/// The data and the dense network, on an engine.
-class RecoveryEngine {
+/// The samples of a recovery, the engine that runs them, and what needs more than the values of a
+/// network.
+class RecoverySource {
  public:
-  virtual ~RecoveryEngine() = default;
+  enum class Samples : uint8_t {
+    kOwn,  ///< calibrate, of several processes those of this one
+    kAll,  ///< calibrate
+    kHeld  ///< are not seen by recovery
+  };
 
-  virtual int64_t samples() const = 0;
+  virtual ~RecoverySource() = default;
+
+  virtual Engine& engine() = 0;
+  virtual int64_t samples() const = 0;       ///< that calibrate
   virtual int64_t test_samples() const = 0;  ///< of test errors and accuracies
+  virtual bool has_held() const = 0;
+  /// @param small  takes them in place of the dense network; null: that
+  virtual ValueFeed feed(Samples which, int64_t batch, const SmallNetwork* small) = 0;
+
+  virtual int64_t batch() const = 0;      ///< samples per run
+  virtual int64_t fit_batch() const = 0;  ///< where the batches of a fit should be several
+  virtual Together together() const { return {}; }
   /// Of several processes that do the same one measures and reports.
   virtual bool leads() const { return true; }
 
-  virtual std::optional<double> dense_accuracy() { return {}; }
-  virtual std::optional<double> dense_loss() { return {}; }
-  virtual RecoveryState state_of(const SmallNetwork& small) = 0;
+  /// Of the test samples; empty without labels, or where the first output has no classes.
+  virtual std::optional<double> accuracy_of(const Graph& network) = 0;
+  virtual std::optional<double> loss_of(const SmallNetwork& /*network*/) { return {}; }
 
-  /// @param fixed  tensors with single elements that stay zero
-  /// @param log    receives what became of the layers
-  /// @returns the number of layers, or tensors, that changed
-  virtual int carry_out(RecoveryMethod method, SmallNetwork& small,
-                        const std::vector<std::string>& fixed, RefitLog& log,
-                        std::vector<std::string>& notes) = 0;
+  /// What is not in closed form. @param fixed  tensors with single elements that stay zero
+  /// @returns how many tensors changed
+  virtual int train(RecoveryMethod /*method*/, SmallNetwork& /*small*/,
+                    const std::vector<std::string>& /*fixed*/,
+                    std::vector<std::string>& /*notes*/) {
+    return 0;
+  }
 };
 
 /// Changes values of what the plan makes of `original`, never its shapes. Nothing is edited; the
-/// returned updates replace those of the plan. @param say  called at every step; may be empty
-/// @throws as the engine
-Recovered recover(RecoveryEngine& engine, const Graph& original, const Plan& plan,
-                  const RecoverySettings& settings, const Say& say = {});
+/// returned updates replace those of the plan. @param dense  what the small network should compute
+/// @param say  called at every step; may be empty
+/// @throws as source and engine
+Recovered recover(RecoverySource& source, const Graph& dense, const Graph& original,
+                  const Plan& plan, const RecoverySettings& settings, const Say& say = {});
+
+/// ‖small − dense‖ / ‖dense‖ (Frobenius) over all floating-point outputs, at the indices that both
+/// have, and all batches; 0 if both are zero. @param dense  on the engine
+/// @param feed, small_feed  the same batches, as each network takes them
+double output_error(Engine& engine, Part& dense, const SmallNetwork& small, const ValueFeed& feed,
+                    const ValueFeed& small_feed);
+
+/// In closed form, from calibration data; other methods change nothing.
+/// @throws ConfigError, IoError for the data; ModelError if they do not fit; UnsupportedError for
+/// what cannot be run
+Recovered recover_on(Engine& engine, const Graph& original, const Plan& plan,
+                     const RecoverySettings& settings, const CalibrationData& data,
+                     const Say& say = {});
 
 }  // namespace parsimony

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include "parsimony/api/recovery/recurrence.h"
+#include "parsimony/api/recovery/row_sums.h"
 #include "parsimony/graph/attributes.h"
 #include "parsimony/graph/elements.h"
 #include "parsimony/graph/operators/schema.h"
@@ -23,17 +25,6 @@ using Ints = std::vector<int64_t>;
 
 const Weight& weight_at(const Graph& graph, const Node& node, size_t i) {
   return graph.weight(graph.value(node.inputs[i]).weight);
-}
-
-/// Gives a weight other values, in its own type.
-void assign(SmallNetwork& small, const Weight& weight, const std::vector<double>& values,
-            const std::string& reason) {
-  const auto size = size_of(weight.dtype);
-  std::vector<std::byte> bytes(values.size() * size);
-  for (size_t i = 0; i < values.size(); ++i) {
-    write_number(values[i], weight.dtype, &bytes[i * size]);
-  }
-  small.assign(weight, bytes, reason);
 }
 
 /// By spatial axis: every so many of a layer's positions, about one of `every` in all. Of a
@@ -80,31 +71,29 @@ std::optional<double> relative(double squares, double wanted) {
   return std::sqrt(std::max(0.0, squares) / wanted);
 }
 
-/// Without those that the engine leaves.
-std::vector<FitLayer> fitted_by(RefitEngine& engine, const Graph& small,
-                                std::vector<FitLayer> layers, const RefitOptions& options) {
-  std::erase_if(layers, [&](const FitLayer& layer) {
-    const std::string_view why = engine.why_unfit(small, layer);
-    if (!why.empty() && options.log != nullptr) options.log->unfit.push_back({layer.node, why});
-    return !why.empty();
-  });
-  return layers;
-}
+/// What the fit of a layer takes, by batch.
+struct FitData {
+  EngineValues inputs;
+  /// Values of the dense network: the answer; of a recurrent layer those of recurrent_reads().
+  std::vector<EngineValues> wanted;
+  std::vector<bool> held_out;  ///< batches that only judge the fit
+  Ints steps;                  ///< see LayerFit
+};
 
 class Refit {
  public:
-  Refit(RefitEngine& engine, const Graph& dense, SmallNetwork& small, std::vector<FitLayer> layers,
-        const RefitOptions& options)
-      : engine_(engine),
+  Refit(const RefitData& data, const Graph& dense, SmallNetwork& small,
+        std::vector<FitLayer> layers, const RefitOptions& options)
+      : data_(data),
         layers_(std::move(layers)),
         dense_(with_all_steps(dense, layers_)),
         small_(small),
         options_(options),
         walks_(
-            {Walk(engine, dense_,
+            {Walk(data.engine, dense_,
                   values([&](const FitLayer& layer) { return dense_reads(layer); })),
-             Walk(engine, small.graph(), values(small_reads))},
-            [&engine](size_t walk) { return engine.feed(walk == 1); }, options.most_bytes) {
+             Walk(data.engine, small.graph(), values(small_reads))},
+            [&data](size_t walk) { return data.feed(walk == 1); }, options.most_bytes) {
     walks_.grow_to(1);
   }
 
@@ -154,20 +143,20 @@ class Refit {
   bool change_linear(const FitLayer& layer, const FitData& data) {
     const int rounds = options_.weights && layer.rectified ? std::max(1, options_.rounds) : 1;
     const Graph& graph = small_.graph();
-    const std::unique_ptr<LayerSums> sums = engine_.sums_for(
-        {layer, graph.node(layer.node), graph.weight(layer.weight), kept_channels(small_, layer),
-         data.steps, options_.weights, layer.shift != kNone});
+    LayerSums sums(data_.engine, {layer, graph.node(layer.node), graph.weight(layer.weight),
+                                  kept_channels(small_, layer), data.steps, options_.weights,
+                                  layer.shift != kNone});
     std::optional<double> ridge = options_.weights ? options_.ridge : std::optional(0.0);
     JudgedFit best;
     Values before;
     for (int round = 0; round < rounds; ++round) {
-      sums->next_round();
-      const std::vector<Held> found = walks_[1].behind(layer.weight, layer.answer);
+      sums.next_round();
+      const EngineValues found = walks_[1].behind(layer.weight, layer.answer);
       for (size_t b = 0; b < data.inputs.size(); ++b) {
-        const LayerSums::How how = {.rectified = round > 0, .held_out = data.held_out[b]};
-        sums->add(data.inputs[b], data.wanted.front()[b], found[b], how);
+        sums.add(data.inputs[b], data.wanted.front()[b], found[b],
+                 {.rectified = round > 0, .held_out = data.held_out[b]});
       }
-      JudgedFit fit = judged_fit(sums->sums(), ridge);
+      JudgedFit fit = judged_fit(sums.sums(data_.together), ridge);
       if (round == 0) record(layer, fit);
       if (!fit.helps()) break;
       best = std::move(fit);
@@ -187,7 +176,13 @@ class Refit {
       if (options_.log != nullptr) options_.log->unfit.push_back({layer.node, "too few samples"});
       return false;
     }
-    const JudgedFit fit = engine_.fit_recurrent(dense_, small_, layer, data, options_, reason());
+    RecurrentFit fitting(data_.engine, dense_, small_, layer, options_.weights);
+    for (size_t b = 0; b < data.inputs.size(); ++b) {
+      EngineValues of_dense;
+      for (const EngineValues& batches : data.wanted) of_dense.push_back(batches[b]);
+      fitting.add(data.inputs[b], of_dense, data.held_out[b]);
+    }
+    const JudgedFit fit = fitting.finish(options_.ridge, data_.together, reason());
     record(layer, fit);
     return fit.helps();
   }
@@ -207,11 +202,11 @@ class Refit {
   /// Of all ranks.
   int64_t rows_of(const FitData& data) const {
     double rows = 0;
-    for (const Held& x : data.inputs) {
-      const Shape dims = engine_.dims_of(x);
+    for (const EngineValue& x : data.inputs) {
+      const Shape dims = x->dims();
       rows += static_cast<double>(element_count(dims) / dims.back());
     }
-    engine_.sum_over_ranks({&rows, 1});
+    if (data_.together.sum) data_.together.sum({&rows, 1});
     return static_cast<int64_t>(rows);
   }
 
@@ -221,7 +216,7 @@ class Refit {
 
   /// From as many samples as the fit takes, and of these as many rows.
   FitData data_of(const FitLayer& layer) {
-    const int ranks = engine_.ranks();
+    const int ranks = data_.together.ranks;
     const int64_t enough = std::max(kFewestRows, kRowsPerColumn * (columns_of(layer) + 1)) / ranks;
     const int64_t together = options_.batch * ranks;
     const int64_t fewest = std::max((kFewestSamples + together - 1) / together, kHeldOut);
@@ -232,8 +227,8 @@ class Refit {
       walks_.shrink();
       data.inputs.resize(static_cast<size_t>(walks_.count()));
       data.held_out = held_out_of(walks_.count());
-      for (auto& batches : data.wanted) batches.resize(data.inputs.size());
-      const Shape dims = engine_.dims_of(data.wanted.front().front());
+      for (EngineValues& batches : data.wanted) batches.resize(data.inputs.size());
+      const Shape dims = data.wanted.front().front()->dims();
       const auto rank = std::ssize(dims);
       const int64_t axis = layer.answer_axis < 0 ? layer.answer_axis + rank : layer.answer_axis;
       const int64_t each = std::max<int64_t>(1, element_count(dims) / dims[axis]);
@@ -293,7 +288,7 @@ class Refit {
           values.shift[g * out + o] += of(g, o, columns) * layer.shift_sign;
         }
       }
-      assign(small_, graph.weight(layer.shift), values.shift, reason());
+      small_.assign_numbers(graph.weight(layer.shift), values.shift, reason());
     }
     if (!options_.weights) return;
     const Weight& old = graph.weight(layer.weight);
@@ -309,10 +304,10 @@ class Refit {
         }
       }
     }
-    assign(small_, old, values.matrix, reason());
+    small_.assign_numbers(old, values.matrix, reason());
   }
 
-  RefitEngine& engine_;
+  const RefitData& data_;
   std::vector<FitLayer> layers_;
   const Graph dense_;
   SmallNetwork& small_;
@@ -320,23 +315,58 @@ class Refit {
   Walks walks_;
 };
 
-void add(ChannelMoments& moments, const ChannelMoments& more) {
-  moments.rows += more.rows;
-  moments.sum.resize(more.sum.size());
-  moments.squares.resize(more.squares.size());
-  for (size_t c = 0; c < more.sum.size(); ++c) {
-    moments.sum[c] += more.sum[c];
-    moments.squares[c] += more.squares[c];
-  }
-}
+/// Sums over a value's channels, its axis 1.
+class ChannelSums {
+ public:
+  explicit ChannelSums(Engine& engine) : engine_(engine) {}
 
-void sum_over_ranks(RefitEngine& engine, ChannelMoments& moments) {
-  auto rows = static_cast<double>(moments.rows);
-  engine.sum_over_ranks({&rows, 1});
-  moments.rows = static_cast<int64_t>(rows);
-  engine.sum_over_ranks(moments.sum);
-  engine.sum_over_ranks(moments.squares);
-}
+  void add(const EngineValue& x) {
+    const Shape dims = x->dims();
+    rows_ += static_cast<double>(dims[1] == 0 ? 0 : element_count(dims) / dims[1]);
+    if (!part_) {
+      sum_channels(builder_, builder_.input("x", x->dtype()), dims.size());
+      part_.emplace(engine_, builder_.finished());
+    }
+    const TensorList results = on_host(part_->run({x}));
+    sum_.resize(static_cast<size_t>(dims[1]));
+    squares_.resize(sum_.size());
+    const auto take = [](const TensorBytes& found, std::vector<double>& sums) {
+      const auto* numbers = reinterpret_cast<const double*>(found.bytes.data());
+      for (size_t c = 0; c < sums.size(); ++c) sums[c] += numbers[c];
+    };
+    take(results[0], sum_);
+    take(results[1], squares_);
+  }
+
+  void sum_over(const Together& together) {
+    if (!together.sum) return;
+    together.sum({&rows_, 1});
+    together.sum(sum_);
+    together.sum(squares_);
+  }
+
+  double rows() const { return rows_; }
+  std::vector<double> means() const {
+    std::vector<double> means = sum_;
+    for (double& mean : means) mean /= rows_;
+    return means;
+  }
+  std::vector<double> variances() const {
+    std::vector<double> variances = means();
+    for (size_t c = 0; c < variances.size(); ++c) {
+      variances[c] = std::max(0.0, squares_[c] / rows_ - variances[c] * variances[c]);
+    }
+    return variances;
+  }
+
+ private:
+  Engine& engine_;
+  GraphBuilder builder_{kSumsOpset};
+  std::optional<Part> part_;
+  double rows_ = 0;
+  std::vector<double> sum_;
+  std::vector<double> squares_;
+};
 
 }  // namespace
 
@@ -345,52 +375,35 @@ int64_t fit_batch(int64_t samples, int64_t most) {
   return std::clamp<int64_t>(samples / kHeldOut, 1, std::min(most, kMost));
 }
 
-int refit(RefitEngine& engine, const Graph& dense, SmallNetwork& small,
+int refit(const RefitData& data, const Graph& dense, SmallNetwork& small,
           const std::vector<std::string>& fixed, const RefitOptions& options) {
-  std::vector<FitLayer> layers =
-      fitted_by(engine, small.graph(), fit_layers(small.graph(), fixed), options);
+  std::vector<FitLayer> layers = fit_layers(small.graph(), fixed);
   if (layers.empty()) return 0;
-  return Refit(engine, dense, small, std::move(layers), options)();
+  return Refit(data, dense, small, std::move(layers), options)();
 }
 
-int estimate_batch_norms(RefitEngine& engine, SmallNetwork& small) {
+int estimate_batch_norms(const RefitData& data, SmallNetwork& small) {
   const Graph& graph = small.graph();
   const std::vector<NodeId> norms = batch_norms(graph);
   std::vector<ValueId> inputs;
   for (const NodeId n : norms) inputs.push_back(graph.node(n).inputs[0]);
-  Walks walks({Walk(engine, graph, inputs)}, [&](size_t) { return engine.feed(true); });
+  Walks walks({Walk(data.engine, graph, inputs)}, [&](size_t) { return data.feed(true); });
   int changed = 0;
   for (const NodeId n : norms) {
     const Node& node = graph.node(n);
     walks.grow_to(std::numeric_limits<int32_t>::max());
-    ChannelMoments moments;
-    for (const Held& x : walks[0].compute(node.inputs[0])) add(moments, engine.moments_of(x));
+    ChannelSums sums(data.engine);
+    for (const EngineValue& x : walks[0].compute(node.inputs[0])) sums.add(x);
     walks.shrink();
     walks[0].finish(node.inputs[0]);
-    if (moments.rows == 0) continue;
-    sum_over_ranks(engine, moments);
-    const auto rows = static_cast<double>(moments.rows);
-    std::vector<double> mean = moments.sum;
-    std::vector<double> variance = moments.squares;
-    for (size_t c = 0; c < mean.size(); ++c) {
-      mean[c] /= rows;
-      variance[c] = std::max(0.0, variance[c] / rows - mean[c] * mean[c]);
-    }
+    sums.sum_over(data.together);
+    if (sums.rows() == 0) continue;
     const char* reason = "statistics of the calibration data";
-    assign(small, weight_at(graph, node, 3), mean, reason);
-    assign(small, weight_at(graph, node, 4), variance, reason);
+    small.assign_numbers(weight_at(graph, node, 3), sums.means(), reason);
+    small.assign_numbers(weight_at(graph, node, 4), sums.variances(), reason);
     ++changed;
   }
   return changed;
-}
-
-std::vector<ValueId> recurrent_reads(const Graph& dense, const FitLayer& layer) {
-  const Node& node = dense.node(producers_of(dense)[layer.answer]);
-  std::vector<ValueId> values = {layer.answer, node.inputs[0]};
-  const auto state = static_cast<size_t>(schema_of(node).recurrence.initial);
-  const ValueId initial = state < node.inputs.size() ? node.inputs[state] : kNone;
-  if (initial != kNone && dense.value(initial).weight == kNone) values.push_back(initial);
-  return values;
 }
 
 }  // namespace parsimony

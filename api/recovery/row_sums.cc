@@ -66,25 +66,33 @@ std::vector<Window> windows_of(const RowsOf& rows, const Shape& x) {
   for (size_t i = 0; i < axes; ++i) {
     Window& window = windows[i];
     window = {rows.weight[i + 2], strides[i], dilations[i], pads[i], pads[i + axes]};
-    if (padding.starts_with("SAME")) {
-      const int64_t positions = (x[i + 2] + window.stride - 1) / window.stride;
-      const int64_t missing =
-          std::max<int64_t>(0, (positions - 1) * window.stride + window.extent() - x[i + 2]);
-      window.begin = padding == "SAME_UPPER" ? missing / 2 : missing - missing / 2;
-      window.end = missing - window.begin;
-    }
-    if (!rows.steps.empty()) window.stride *= rows.steps[i];
+    if (!padding.starts_with("SAME")) continue;
+    const int64_t positions = (x[i + 2] + window.stride - 1) / window.stride;
+    const int64_t missing =
+        std::max<int64_t>(0, (positions - 1) * window.stride + window.extent() - x[i + 2]);
+    window.begin = padding == "SAME_UPPER" ? missing / 2 : missing - missing / 2;
+    window.end = missing - window.begin;
   }
   return windows;
 }
 
+/// With these zeros around it along the axes behind the first two; fewer than none crop it.
 ValueId padded(GraphBuilder& graph, ValueId x, const std::vector<Window>& windows) {
-  const auto pads = [](const Window& window) { return window.begin != 0 || window.end != 0; };
-  if (std::ranges::none_of(windows, pads)) return x;
+  Ints begin;
+  Ints end;
   Ints around = {0, 0};
-  for (const Window& window : windows) around.push_back(window.begin);
+  for (const Window& window : windows) {
+    begin.push_back(std::max<int64_t>(0, -window.begin));
+    end.push_back(window.end < 0 ? window.end : std::numeric_limits<int64_t>::max());
+    around.push_back(std::max<int64_t>(0, window.begin));
+  }
   around.insert(around.end(), {0, 0});
-  for (const Window& window : windows) around.push_back(window.end);
+  for (const Window& window : windows) around.push_back(std::max<int64_t>(0, window.end));
+  const auto crops = [](const Window& window) { return window.begin < 0 || window.end < 0; };
+  if (std::ranges::any_of(windows, crops)) {
+    x = strided(graph, x, begin, end, Ints(windows.size(), 1));
+  }
+  if (std::ranges::all_of(around, [](int64_t zeros) { return zeros == 0; })) return x;
   return graph.emit("Pad", {x, graph.integers(around)});
 }
 
@@ -104,28 +112,73 @@ ValueId element_of(GraphBuilder& graph, ValueId x, const std::vector<Window>& wi
   return strided(graph, x, begin, end, steps);
 }
 
-ValueId convolution_rows(GraphBuilder& graph, const RowsOf& rows, ValueId x, const Shape& dims) {
-  const std::vector<Window> windows = windows_of(rows, dims);
-  const int64_t columns = element_count(rows.weight) / rows.weight[0];
-  const ValueId wide = padded(graph, x, windows);
+/// Of x with its padding: [groups, n·positions, channels · kernel].
+/// @param channels  of a group
+/// @param flipped   the last element of a window comes first
+ValueId window_rows(GraphBuilder& graph, const RowsOf& rows, ValueId x, std::vector<Window> windows,
+                    int64_t channels, bool flipped) {
+  int64_t kernel = 1;
+  for (size_t i = 0; i < windows.size(); ++i) {
+    if (!rows.steps.empty()) windows[i].stride *= rows.steps[i];
+    kernel *= windows[i].kernel;
+  }
   std::vector<ValueId> elements;
-  for (int64_t place = 0; place < columns / rows.weight[1]; ++place) {
-    const ValueId element = element_of(graph, wide, windows, place);
+  for (int64_t place = 0; place < kernel; ++place) {
+    const ValueId element = element_of(graph, x, windows, flipped ? kernel - 1 - place : place);
     elements.push_back(graph.emit("Unsqueeze", {element, graph.integers({2})}));
   }
   const ValueId all = graph.emit("Concat", std::move(elements), {{"axis", int64_t{2}}});
-  return by_group(graph, all, groups_of_layer(rows.layer), columns);
+  return by_group(graph, all, groups_of_layer(rows.layer), channels * kernel);
 }
 
-ValueId matrix_rows(GraphBuilder& graph, const RowsOf& rows, ValueId x, size_t rank) {
+ValueId convolution_rows(GraphBuilder& graph, const RowsOf& rows, ValueId x, const Shape& dims) {
+  const std::vector<Window> windows = windows_of(rows, dims);
+  return window_rows(graph, rows, padded(graph, x, windows), windows, rows.weight[1], false);
+}
+
+/// x with `stride - 1` zeros behind each element.
+ValueId spread(GraphBuilder& graph, ValueId x, const Shape& dims,
+               const std::vector<Window>& windows) {
+  Ints apart = {0, dims[1]};
+  Ints wide = {0, dims[1]};
+  Ints zeros(2, 0);
+  for (size_t i = 0; i < windows.size(); ++i) {
+    apart.insert(apart.end(), {dims[i + 2], 1});
+    wide.push_back(dims[i + 2] * windows[i].stride);
+    zeros.insert(zeros.end(), {0, windows[i].stride - 1});
+  }
+  if (std::ranges::all_of(zeros, [](int64_t n) { return n == 0; })) return x;
+  zeros.insert(zeros.begin(), zeros.size(), 0);
+  const ValueId padded = graph.emit("Pad", {reshape(graph, x, apart), graph.integers(zeros)});
+  return reshape(graph, padded, wide);
+}
+
+/// A position of the answer sums what a window of the spread input meets, from its end on.
+ValueId transposed_rows(GraphBuilder& graph, const RowsOf& rows, ValueId x, const Shape& dims) {
+  std::vector<Window> windows = windows_of(rows, dims);
+  const ValueId wide = spread(graph, x, dims, windows);
+  Ints beyond = attrs(rows.layer, "output_padding");
+  beyond.resize(windows.size(), 0);
+  for (size_t i = 0; i < windows.size(); ++i) {
+    Window& window = windows[i];
+    const int64_t reach = window.extent() - 1;
+    window.begin = reach - window.begin;
+    window.end = reach - window.end + beyond[i] - (window.stride - 1);
+    window.stride = 1;
+  }
+  const int64_t channels = rows.weight[0] / groups_of_layer(rows.layer);
+  return window_rows(graph, rows, padded(graph, wide, windows), windows, channels, true);
+}
+
+ValueId matrix_rows(GraphBuilder& graph, const RowsOf& rows, ValueId x, const Shape& dims) {
+  const size_t rank = dims.size();
   if (rank == 1) return reshape(graph, x, {1, 1, -1});
   const bool turned = attr(rows.layer, rows.data == 0 ? "transA" : "transB", 0) != 0;
   Ints order = ascending(rank);
   // As a first operand the data has its contracted axis last, as a second one last but one.
   if (turned == (rows.data == 0)) std::swap(order[rank - 2], order[rank - 1]);
-  const bool matrix_turned = attr(rows.layer, rows.data == 0 ? "transB" : "transA", 0) != 0;
-  const int64_t in = rows.weight[(rows.data == 0) == matrix_turned ? 1 : 0];
-  const ValueId last = std::ranges::is_sorted(order) ? x : transpose(graph, x, order);
+  const int64_t in = dims[order.back()];
+  const ValueId last = std::ranges::is_sorted(order) ? x : transpose(graph, x, std::move(order));
   return reshape(graph, last, {1, -1, in});
 }
 
@@ -148,15 +201,21 @@ ValueId rows_of(GraphBuilder& graph, const RowsOf& rows, ValueId x, const Shape&
   switch (schema_of(rows.layer).linear.kind) {
     case LinearKind::kConvolution:
       return convolution_rows(graph, rows, x, dims);
-    case LinearKind::kTransposedConvolution: {
-      const int64_t groups = groups_of_layer(rows.layer);
-      return by_group(graph, x, groups, rows.weight[0] / groups);
-    }
+    case LinearKind::kTransposedConvolution:
+      return transposed_rows(graph, rows, x, dims);
     case LinearKind::kMatrixProduct:
-      return matrix_rows(graph, rows, x, dims.size());
+      return matrix_rows(graph, rows, x, dims);
     default:
       return reshape(graph, x, {1, -1, rows.weight.back()});
   }
+}
+
+ValueId input_rows_of(GraphBuilder& graph, const RowsOf& rows, ValueId x, const Shape& dims) {
+  if (schema_of(rows.layer).linear.kind != LinearKind::kTransposedConvolution) {
+    return rows_of(graph, rows, x, dims);
+  }
+  const int64_t groups = groups_of_layer(rows.layer);
+  return by_group(graph, x, groups, rows.weight[0] / groups);
 }
 
 ValueId answer_rows_of(GraphBuilder& graph, const RowsOf& rows, ValueId answer, size_t rank,
@@ -200,6 +259,15 @@ ValueId sum_of_squares(GraphBuilder& graph, ValueId a) {
 
 ValueId sum_of_rows(GraphBuilder& graph, ValueId a) {
   return graph.emit("ReduceSum", {a, graph.integers({1})}, {{"keepdims", int64_t{0}}});
+}
+
+void sum_channels(GraphBuilder& graph, ValueId x, size_t rank) {
+  const ValueId wide = graph.emit("Cast", {x}, {{"to", int64_t{onnx_number(DType::kFloat64)}}});
+  Ints axes = ascending(rank);
+  axes.erase(axes.begin() + 1);
+  for (const ValueId a : {wide, graph.emit("Mul", {wide, wide})}) {
+    graph.output(graph.emit("ReduceSum", {a, graph.integers(axes)}, {{"keepdims", int64_t{0}}}));
+  }
 }
 
 }  // namespace parsimony

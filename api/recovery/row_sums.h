@@ -27,10 +27,14 @@ struct RowsOf {
 /// The number of groups of such a layer.
 int64_t groups_of_layer(const Node& layer);
 
-/// What of the data x, of these dims but for the number of samples, meets the matrix: [groups,
-/// rows, in], a row per sample and position, columns in the order of the stored kernel, [i ..k]. Of
-/// a ConvTranspose what meets its input channels.
+/// What the layer multiplies by its matrix, of data x with these dims but for the number of
+/// samples: [groups, rows, in], a row per sample and position of the answer, columns in the order
+/// of the stored kernel, [i ..k]. The answer's rows are the product.
 ValueId rows_of(GraphBuilder& graph, const RowsOf& rows, ValueId x, const Shape& dims);
+
+/// The same where a row of a ConvTranspose is a position of its input, and columns are its
+/// channels.
+ValueId input_rows_of(GraphBuilder& graph, const RowsOf& rows, ValueId x, const Shape& dims);
 
 /// A layer's answer in the same order: [groups, rows, out / groups].
 /// @param channels  that the answer has along `axis`, which may count from the end
@@ -56,5 +60,8 @@ ValueId sum_of_squares(GraphBuilder& graph, ValueId a);
 
 /// The sizes of a value, as int64.
 ValueId sizes_of(GraphBuilder& graph, ValueId a);
+
+/// Σ x and Σ x² of each channel, the axis 1 of x, in double; outputs of the graph.
+void sum_channels(GraphBuilder& graph, ValueId x, size_t rank);
 
 }  // namespace parsimony

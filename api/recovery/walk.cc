@@ -11,17 +11,19 @@ namespace parsimony {
 namespace {
 
 /// Runs a part on the values that it takes.
-std::vector<Held> run_part(Part& opened, const Graph& part, const IdVector<ValueId, Held>& values) {
-  std::vector<Held> inputs;
+EngineValues run_part(Part& opened, const Graph& part,
+                      const IdVector<ValueId, EngineValue>& values) {
+  EngineValues inputs;
   for (const ValueId v : part.inputs) inputs.push_back(values[v]);
   return opened.run(inputs);
 }
 
-/// Up to `most` batches; fewer at the end of the data, and one where the next depends on it.
-std::vector<HeldBatch> next_group(const HeldFeed& feed, int64_t most) {
-  std::vector<HeldBatch> group;
+}  // namespace
+
+std::vector<ValueBatch> next_group(const ValueFeed& feed, int64_t most) {
+  std::vector<ValueBatch> group;
   while (std::ssize(group) < most) {
-    std::optional<HeldBatch> batch = feed();
+    std::optional<ValueBatch> batch = feed();
     if (!batch) break;
     group.push_back(std::move(*batch));
     if (group.back().alone) break;
@@ -29,10 +31,8 @@ std::vector<HeldBatch> next_group(const HeldFeed& feed, int64_t most) {
   return group;
 }
 
-}  // namespace
-
-Walk::Walk(Parts& parts, const Graph& graph, std::vector<ValueId> wanted)
-    : parts_(&parts),
+Walk::Walk(Engine& engine, const Graph& graph, std::vector<ValueId> wanted)
+    : engine_(&engine),
       graph_(&graph),
       wanted_(std::move(wanted)),
       computed_(graph.nodes.size(), false),
@@ -78,23 +78,23 @@ void Walk::run(const std::vector<NodeId>& nodes, const std::vector<ValueId>& ext
   }
   if (keep.empty()) return;
   const Graph part = part_of(nodes, keep);
-  const std::unique_ptr<Part> opened = parts_->open(part);
-  parts_->side_by_side(batches(), [&](int64_t b) {
+  Part opened(*engine_, part);
+  engine_->side_by_side(batches(), [&](int64_t b) {
     Values& batch = batches_[b];
-    std::vector<Held> found = run_part(*opened, part, batch);
+    EngineValues found = run_part(opened, part, batch);
     for (size_t i = 0; i < keep.size(); ++i) batch[keep[i]] = std::move(found[i]);
   });
   for (const ValueId v : keep) kept_[v] = true;
 }
 
-std::vector<Held> Walk::compute(ValueId value) {
+EngineValues Walk::compute(ValueId value) {
   run(needed_for({value}), {value});
-  std::vector<Held> found;
+  EngineValues found;
   for (const Values& batch : batches_) found.push_back(batch[value]);
   return found;
 }
 
-std::vector<Held> Walk::behind(WeightId weight, ValueId value) {
+EngineValues Walk::behind(WeightId weight, ValueId value) {
   IdVector<ValueId, bool> depends(graph_->values.size(), false);
   std::vector<NodeId> before;
   std::vector<NodeId> after;
@@ -115,10 +115,10 @@ std::vector<Held> Walk::behind(WeightId weight, ValueId value) {
   }
   run(before, extra);
   const Graph part = part_of(after, {value});
-  const std::unique_ptr<Part> opened = parts_->open(part);
-  std::vector<Held> found(batches_.size());
-  parts_->side_by_side(batches(),
-                       [&](int64_t b) { found[b] = run_part(*opened, part, batches_[b]).front(); });
+  Part opened(*engine_, part);
+  EngineValues found(batches_.size());
+  engine_->side_by_side(batches(),
+                        [&](int64_t b) { found[b] = run_part(opened, part, batches_[b]).front(); });
   return found;
 }
 
@@ -132,27 +132,27 @@ void Walk::finish(ValueId value) {
   }
 }
 
-int64_t Walk::add(const HeldFeed& feed, int64_t count) {
+int64_t Walk::add(const ValueFeed& feed, int64_t count) {
   std::vector<ValueId> outputs;
   for (const ValueId v : kept_.ids()) {
     if (kept_[v]) outputs.push_back(v);
   }
-  const Walk whole(*parts_, *graph_, outputs);
+  const Walk whole(*engine_, *graph_, outputs);
   const Graph part = whole.part_of(whole.needed_for(outputs), outputs);
-  const std::unique_ptr<Part> opened = parts_->open(part);
+  Part opened(*engine_, part);
   int64_t added = 0;
   while (added < count) {
-    const int64_t most = std::min<int64_t>(parts_->at_once(), count - added);
-    const std::vector<HeldBatch> group = next_group(feed, most);
+    const int64_t most = std::min<int64_t>(engine_->at_once(), count - added);
+    const std::vector<ValueBatch> group = next_group(feed, most);
     if (group.empty()) break;
     const auto first = static_cast<int64_t>(batches_.size());
     batches_.resize(batches_.size() + group.size());
-    parts_->side_by_side(std::ssize(group), [&](int64_t g) {
+    engine_->side_by_side(std::ssize(group), [&](int64_t g) {
       Values batch(graph_->values.size());
       for (size_t i = 0; i < graph_->inputs.size(); ++i) {
         batch[graph_->inputs[i]] = group[g].inputs[i];
       }
-      std::vector<Held> found = run_part(*opened, part, batch);
+      EngineValues found = run_part(opened, part, batch);
       Values kept(graph_->values.size());
       for (size_t i = 0; i < outputs.size(); ++i) kept[outputs[i]] = std::move(found[i]);
       batches_[first + g] = std::move(kept);
@@ -169,8 +169,8 @@ void Walk::truncate(int64_t batches) {
 int64_t Walk::bytes() const {
   int64_t sum = 0;
   for (const Values& batch : batches_) {
-    for (const Held& value : batch) {
-      if (value) sum += parts_->bytes_of(value);
+    for (const EngineValue& value : batch) {
+      if (value) sum += bytes_of(value);
     }
   }
   return sum;
@@ -186,7 +186,7 @@ bool Walks::grow_to(int64_t count) {
   }
   if (count <= before || (limit_ && before >= *limit_)) return false;
   for (size_t w = 0; w < walks_.size(); ++w) {
-    const HeldFeed feed = feed_of_(w);
+    const ValueFeed feed = feed_of_(w);
     for (int64_t i = 0; i < before; ++i) feed();
     const int64_t added = walks_[w].add(feed, count - before);
     if (added < count - before) limit_ = before + added;

@@ -7,21 +7,24 @@
 #include <utility>
 #include <vector>
 
-#include "parsimony/api/recovery/parts.h"
+#include "parsimony/api/recovery/part.h"
 #include "parsimony/graph/graph.h"
 
 namespace parsimony {
+
+/// Up to `most` batches; fewer at the end of the data, and one where the next depends on it.
+std::vector<ValueBatch> next_group(const ValueFeed& feed, int64_t most);
 
 /// Computes values in the order in which they are needed, each node once per batch, and keeps only
 /// what later values need. Weights may change in between: what is computed stays as it is.
 class Walk {
  public:
   /// @param wanted  all values that will be asked for, as often as they will be: see finish().
-  /// `parts` and `graph` must outlive it.
-  Walk(Parts& parts, const Graph& graph, std::vector<ValueId> wanted);
+  /// `engine` and `graph` must outlive it.
+  Walk(Engine& engine, const Graph& graph, std::vector<ValueId> wanted);
 
   /// Up to `count` more batches, which are brought as far as the others. @returns how many
-  int64_t add(const HeldFeed& feed, int64_t count);
+  int64_t add(const ValueFeed& feed, int64_t count);
   /// Forgets all batches but the first ones.
   void truncate(int64_t batches);
   int64_t batches() const { return static_cast<int64_t>(batches_.size()); }
@@ -29,14 +32,14 @@ class Walk {
   int64_t bytes() const;
 
   /// A value in every batch.
-  std::vector<Held> compute(ValueId value);
+  EngineValues compute(ValueId value);
   /// The same for a value that depends on a weight; what is made of that stays uncomputed.
-  std::vector<Held> behind(WeightId weight, ValueId value);
+  EngineValues behind(WeightId weight, ValueId value);
   /// The value is needed once less.
   void finish(ValueId value);
 
  private:
-  using Values = IdVector<ValueId, Held>;
+  using Values = IdVector<ValueId, EngineValue>;
 
   /// Nodes that are not computed yet, in order.
   std::vector<NodeId> needed_for(const std::vector<ValueId>& values) const;
@@ -44,7 +47,7 @@ class Walk {
   Graph part_of(const std::vector<NodeId>& nodes, std::vector<ValueId> outputs) const;
   void run(const std::vector<NodeId>& nodes, const std::vector<ValueId>& extra);
 
-  Parts* parts_;
+  Engine* engine_;
   const Graph* graph_;
   std::vector<ValueId> wanted_;
   IdVector<NodeId, bool> computed_;
@@ -59,7 +62,7 @@ constexpr int64_t kMostActivations = int64_t{768} << 20;
 class Walks {
  public:
   /// The batches of a walk from the first one on.
-  using FeedOf = std::function<HeldFeed(size_t walk)>;
+  using FeedOf = std::function<ValueFeed(size_t walk)>;
 
   Walks(std::vector<Walk> walks, FeedOf feed_of, int64_t most_bytes = kMostActivations)
       : walks_(std::move(walks)), feed_of_(std::move(feed_of)), most_bytes_(most_bytes) {}

@@ -28,16 +28,16 @@
 #include "parsimony/training/recovery/blocks.h"
 #include "parsimony/training/recovery/ends.h"
 #include "parsimony/training/recovery/match_outputs.h"
-#include "parsimony/training/recovery/output_error.h"
 #include "parsimony/training/recovery/recover.h"
-#include "parsimony/training/recovery/refit.h"
 #include "tests/support/model.h"
 #include "tests/support/same_bytes.h"
+#include "tests/training/refitting.h"
 #include "tests/training/small_nets.h"
 
 namespace parsimony::training {
 namespace {
 
+using test::output_error;
 using test::TextModel;
 
 /// A detector in little: two inputs; boxes, scores and classes in one output, and the best class.
@@ -559,12 +559,13 @@ TEST(Walks, ComputeWhatTheWholeNetworkWould) {
   const std::vector<ValueId> wanted = {value("c"), value("boxes"), value("y")};
   const SmallNetwork small(graph, Plan());
   const Batches batches = noise(24);
-  TorchRefit engine(small, batches, 8, nullptr);
+  torch_io::TorchEngine engine;
+  const RefitData data = test::data_of(engine, small, batches, 8);
   Walk walk(engine, graph, wanted);
-  EXPECT_EQ(walk.add(engine.feed(false), 2), 2);
-  const std::vector<Held> c = walk.compute(value("c"));
+  EXPECT_EQ(walk.add(data.feed(false), 2), 2);
+  const EngineValues c = walk.compute(value("c"));
   walk.finish(value("c"));
-  const HeldFeed rest = engine.feed(false);
+  const ValueFeed rest = data.feed(false);
   rest();
   rest();
   EXPECT_EQ(walk.add(rest, 5), 1) << "the data end";
@@ -574,9 +575,9 @@ TEST(Walks, ComputeWhatTheWholeNetworkWould) {
   for (const Node& node : graph.nodes) {
     if (contains(node.outputs, value("boxes"))) weight = graph.value(node.inputs[1]).weight;
   }
-  const std::vector<Held> boxes = walk.behind(weight, value("boxes"));
+  const EngineValues boxes = walk.behind(weight, value("boxes"));
   walk.finish(value("boxes"));
-  const std::vector<Held> y = walk.compute(value("y"));
+  const EngineValues y = walk.compute(value("y"));
   Graph whole = graph;
   whole.outputs = wanted;
   GraphModule module(whole);
@@ -584,10 +585,10 @@ TEST(Walks, ComputeWhatTheWholeNetworkWould) {
   for (size_t b = 0; b < 3; ++b) {
     const std::vector<at::Tensor> expected = module->forward(feed()->inputs);
     if (b < c.size()) {
-      EXPECT_TRUE(at::equal(tensor_of(c[b]), expected[0]));
+      EXPECT_TRUE(at::equal(torch_io::tensor_of(c[b]), expected[0]));
     }
-    EXPECT_TRUE(at::equal(tensor_of(boxes[b]), expected[1]));
-    EXPECT_TRUE(at::equal(tensor_of(y[b]), expected[2]));
+    EXPECT_TRUE(at::equal(torch_io::tensor_of(boxes[b]), expected[1]));
+    EXPECT_TRUE(at::equal(torch_io::tensor_of(y[b]), expected[2]));
   }
   walk.finish(value("y"));
   EXPECT_EQ(walk.bytes(), 0) << "nothing is kept that nothing needs";

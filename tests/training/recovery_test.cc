@@ -14,21 +14,23 @@
 #include "parsimony/onnx_io/editor.h"
 #include "parsimony/speedup/small_network.h"
 #include "parsimony/torch_io/executor/graph_module.h"
-#include "parsimony/torch_io/executor/linear_rows.h"
 #include "parsimony/torch_io/tensor.h"
 #include "parsimony/training/net/graph_net.h"
-#include "parsimony/training/recovery/output_error.h"
 #include "parsimony/training/recovery/recover.h"
-#include "parsimony/training/recovery/refit.h"
 #include "tests/support/message_of.h"
 #include "tests/support/model.h"
+#include "tests/training/refitting.h"
 #include "tests/training/residual_net.h"
 #include "tests/training/small_nets.h"
 
 namespace parsimony::training {
 namespace {
 
+using test::answer_rows;
+using test::estimate_batch_norms;
 using test::message_of;
+using test::output_error;
+using test::refit;
 using test::TextModel;
 
 struct Pruned {
@@ -132,8 +134,10 @@ TEST(Refit, EqualsADenseSolveInDoubleForEveryLayer) {
     if (!kept.empty()) dense = dense.index_select(layer.axis, at::tensor(kept, at::kLong));
     const at::Tensor lack =
         answer_rows(dense - all(mixed, layer.answer, net.batches), layer.axis, layer.groups);
-    const at::Tensor rows = linear_rows(small.graph().nodes[NodeId(layer.node)],
-                                        all(mixed, layer.input, net.batches), old);
+    torch_io::TorchEngine engine;
+    const at::Tensor rows =
+        test::rows_of(engine, {small.graph().nodes[NodeId(layer.node)], old.sizes().vec()},
+                      all(mixed, layer.input, net.batches));
     ASSERT_EQ(rows.size(0), layer.groups);
     std::vector<at::Tensor> changes;
     for (int64_t g = 0; g < layer.groups; ++g) changes.push_back(by_qr(rows[g], lack[g], 1e-3));

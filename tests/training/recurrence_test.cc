@@ -11,13 +11,14 @@
 #include "parsimony/speedup/fit_layers.h"
 #include "parsimony/speedup/small_network.h"
 #include "parsimony/torch_io/tensor.h"
-#include "parsimony/training/recovery/output_error.h"
-#include "parsimony/training/recovery/refit.h"
 #include "tests/support/model.h"
+#include "tests/training/refitting.h"
 
 namespace parsimony::training {
 namespace {
 
+using test::output_error;
+using test::refit;
 using test::TextModel;
 using Shape = std::vector<int64_t>;
 

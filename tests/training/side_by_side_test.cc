@@ -1,5 +1,5 @@
 // Batches that run at the same time.
-#include "parsimony/training/statistics/side_by_side.h"
+#include "parsimony/torch_io/machine/side_by_side.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -9,11 +9,16 @@
 #include <string>
 #include <vector>
 
+#include "parsimony/api/recovery/walk.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/torch_io/machine/threads.h"
+#include "parsimony/training/statistics/batches.h"
 
 namespace parsimony::training {
 namespace {
+
+using torch_io::batches_at_once;
+using torch_io::side_by_side;
 
 class SideBySide : public testing::Test {
  protected:
@@ -69,22 +74,19 @@ TEST_F(SideBySide, RethrowsTheFirstFailure) {
 }
 
 TEST_F(SideBySide, GroupsEndWithTheFeedAndHaveStatesAlone) {
-  const auto feed_of = [](int64_t count, bool states) -> Feed {
-    return [count, states, next = int64_t{0}]() mutable -> std::optional<SampleBatch> {
+  const auto feed_of = [](int64_t count, bool alone) -> ValueFeed {
+    return [count, alone, next = int64_t{0}]() mutable -> std::optional<ValueBatch> {
       if (next++ >= count) return {};
-      SampleBatch batch;
-      batch.count = next;
-      if (states) batch.states = std::make_shared<const std::vector<FedBack>>();
-      return batch;
+      return ValueBatch{EngineValues(static_cast<size_t>(next)), alone};
     };
   };
-  const Feed plain = feed_of(5, false);
+  const ValueFeed plain = feed_of(5, false);
   EXPECT_EQ(next_group(plain, 3).size(), 3U);
   EXPECT_EQ(next_group(plain, 3).size(), 2U);
   EXPECT_TRUE(next_group(plain, 3).empty());
-  const Feed stream = feed_of(2, true);
+  const ValueFeed stream = feed_of(2, true);
   EXPECT_EQ(next_group(stream, 3).size(), 1U);
-  EXPECT_EQ(next_group(stream, 3).front().count, 2);
+  EXPECT_EQ(next_group(stream, 3).front().inputs.size(), 2U);
 }
 
 }  // namespace

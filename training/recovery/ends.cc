@@ -11,25 +11,18 @@
 #include "parsimony/torch_io/executor/graph_module.h"
 
 namespace parsimony::training {
-namespace {
-
-std::vector<at::Tensor> cut(const SmallNetwork& small, const std::vector<ValueId>& values,
-                            bool inputs, std::vector<at::Tensor> tensors) {
-  for (const PlanEnd& end : small.ends()) {
-    if (end.input != inputs) continue;
-    for (size_t i = 0; i < values.size(); ++i) {
-      if (small.graph().value(values[i]).name != end.value) continue;
-      const at::Tensor keep = at::tensor(end.keep, at::kLong).to(tensors[i].device());
-      tensors[i] = tensors[i].index_select(end.axis, keep);
-    }
-  }
-  return tensors;
-}
-
-}  // namespace
 
 std::vector<at::Tensor> small_inputs(const SmallNetwork& small, std::vector<at::Tensor> inputs) {
-  return cut(small, small.graph().inputs, true, std::move(inputs));
+  const Graph& graph = small.graph();
+  for (const PlanEnd& end : small.ends()) {
+    if (!end.input) continue;
+    for (size_t i = 0; i < graph.inputs.size(); ++i) {
+      if (graph.value(graph.inputs[i]).name != end.value) continue;
+      const at::Tensor keep = at::tensor(end.keep, at::kLong).to(inputs[i].device());
+      inputs[i] = inputs[i].index_select(end.axis, keep);
+    }
+  }
+  return inputs;
 }
 
 std::vector<ValueId> state_outputs(const SmallNetwork& small, const std::vector<FedBack>& states) {
@@ -81,10 +74,6 @@ Feed small_feed(const SmallNetwork& small, Feed feed) {
     last = module->forward(batch->inputs);
     return batch;
   };
-}
-
-std::vector<at::Tensor> small_outputs(const SmallNetwork& small, std::vector<at::Tensor> outputs) {
-  return cut(small, small.graph().outputs, false, std::move(outputs));
 }
 
 }  // namespace parsimony::training

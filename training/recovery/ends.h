@@ -25,7 +25,4 @@ bool begin_states(const SmallNetwork& small, const std::vector<FedBack>& states,
 /// now.
 Feed small_feed(const SmallNetwork& small, Feed feed);
 
-/// What the small network should give for the dense network's outputs.
-std::vector<at::Tensor> small_outputs(const SmallNetwork& small, std::vector<at::Tensor> outputs);
-
 }  // namespace parsimony::training

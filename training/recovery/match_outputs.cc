@@ -18,11 +18,11 @@
 #include "parsimony/engines/timing.h"
 #include "parsimony/speedup/fit_layers.h"
 #include "parsimony/torch_io/executor/graph_module.h"
+#include "parsimony/torch_io/machine/side_by_side.h"
 #include "parsimony/torch_io/tensor.h"
 #include "parsimony/training/loop/output_loss.h"
 #include "parsimony/training/recovery/blocks.h"
 #include "parsimony/training/recovery/ends.h"
-#include "parsimony/training/statistics/side_by_side.h"
 
 namespace parsimony::training {
 namespace {
@@ -288,7 +288,7 @@ class Fitting {
     int64_t samples = 0;
     for (const Numbered& one : group) samples += one.batch.count;
     std::vector<at::Tensor> losses(group.size());
-    side_by_side(std::ssize(group), device_, [&](int64_t r) {
+    torch_io::side_by_side(std::ssize(group), device_, [&](int64_t r) {
       const auto& [i, batch] = group[r];
       const std::vector<at::Tensor> answers = objective_.answers(i, batch);
       const std::vector<at::Tensor> values = forward(r, batch);

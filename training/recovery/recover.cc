@@ -1,21 +1,27 @@
 #include "parsimony/training/recovery/recover.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <span>
+#include <utility>
 
 #include "parsimony/api/recovery/recover.h"
+#include "parsimony/api/recovery/refit.h"
 #include "parsimony/base/ranges.h"
 #include "parsimony/base/words.h"
 #include "parsimony/engines/timing.h"
 #include "parsimony/speedup/small_network.h"
+#include "parsimony/torch_io/executor/graph_module.h"
+#include "parsimony/torch_io/network.h"
 #include "parsimony/training/errors.h"
 #include "parsimony/training/loop/device.h"
 #include "parsimony/training/loop/stage.h"
+#include "parsimony/training/loop/target_loss.h"
 #include "parsimony/training/net/graph_net.h"
+#include "parsimony/training/recovery/ends.h"
 #include "parsimony/training/recovery/match_outputs.h"
-#include "parsimony/training/recovery/output_error.h"
-#include "parsimony/training/recovery/refit.h"
 #include "parsimony/training/statistics/batches.h"
 
 namespace parsimony::training {
@@ -25,12 +31,55 @@ namespace {
 constexpr int64_t kBatchValues = 64 * 3 * 32 * 32;
 constexpr int64_t kLargestBatch = 64;
 
-class TorchRecovery final : public RecoveryEngine {
+GraphModule runnable(const Graph& graph, c10::Device device) {
+  GraphModule module(graph, GraphModuleOptions{.trainable = false});
+  module->to(device);
+  return module;
+}
+
+/// Mean loss of a network, whose inputs may have lost channels, over the batches.
+double mean_loss(const SmallNetwork& network, const Batches& batches, int64_t batch,
+                 const Loss& loss) {
+  const at::NoGradGuard no_grad;
+  GraphModule module = runnable(network.graph(), device_of(batches));
+  double sum = 0;
+  int64_t count = 0;
+  const Feed feed = small_feed(network, batches(batch));
+  while (const std::optional<SampleBatch> some = feed()) {
+    const at::Tensor of_batch = loss(module->forward(some->inputs), *some);
+    sum += of_batch.item<double>() * static_cast<double>(some->count);
+    count += some->count;
+  }
+  return sum / static_cast<double>(std::max<int64_t>(1, count));
+}
+
+/// Accuracy of the first output [n, classes] on the test set, 0..1; empty if it has another shape.
+std::optional<double> accuracy(const Graph& graph, const Dataset& data, int64_t batch,
+                               c10::Device device) {
+  if (data.test.count() == 0) return {};
+  const at::NoGradGuard no_grad;
+  GraphModule module = runnable(graph, device);
+  Loader loader(data.test, for_evaluation(with_scale_of(data, {.batch = batch, .device = device})));
+  int64_t correct = 0;
+  loader.start(0);
+  while (const std::optional<Batch> some = loader.next()) {
+    const at::Tensor answers = module->forward(some->inputs);
+    const auto classes = static_cast<int64_t>(data.classes.size());
+    const at::Tensor rows = class_rows(answers, some->labels);
+    if (!rows.defined() || rows.size(1) < classes) return {};
+    correct += rows.argmax(1).eq(some->labels.flatten()).sum().item<int64_t>();
+  }
+  const int64_t none = std::ranges::count(data.test.labels, kNoLabel);
+  return static_cast<double>(correct) / static_cast<double>(std::ssize(data.test.labels) - none);
+}
+
+class TorchRecovery final : public RecoverySource {
  public:
   /// The small network is what a plan makes of `original`.
   TorchRecovery(const Graph& dense, const Graph& original, const Calibration& data,
                 const RecoverySettings& options, const Say& say)
-      : dense_(dense),
+      : engine_(device_of(data.batches)),
+        dense_(dense),
         data_(data),
         options_(options),
         say_(say),
@@ -50,42 +99,49 @@ class TorchRecovery final : public RecoveryEngine {
   }
   bool leads() const override { return data_.ranks == nullptr || data_.ranks->is_first(); }
 
-  std::optional<double> dense_accuracy() override { return accuracy_of(dense_); }
-  std::optional<double> dense_loss() override { return loss_of(SmallNetwork(dense_, Plan())); }
+  bool has_held() const override { return data_.held != nullptr; }
+  Engine& engine() override { return engine_; }
 
-  /// On all data.
-  RecoveryState state_of(const SmallNetwork& small) override {
-    RecoveryState state{.error = output_error(dense_, small, data_.batches, batch_),
-                        .accuracy = accuracy_of(small.graph()),
-                        .loss = loss_of(small)};
-    if (data_.held) state.test_error = output_error(dense_, small, data_.held, batch_);
-    return state;
+  ValueFeed feed(Samples which, int64_t batch, const SmallNetwork* small) override {
+    const Batches& batches = which == Samples::kOwn   ? batches_
+                             : which == Samples::kAll ? data_.batches
+                                                      : data_.held;
+    Feed feed = batches(batch);
+    return values_of(small != nullptr ? small_feed(*small, std::move(feed)) : std::move(feed));
   }
 
-  int carry_out(RecoveryMethod method, SmallNetwork& small, const std::vector<std::string>& fixed,
-                RefitLog& log, std::vector<std::string>& notes) override {
-    switch (method) {
-      case RecoveryMethod::kBias:
-        return refit(dense_, small, fixed, batches_,
-                     {.weights = false, .batch = batch_of_fit(), .log = &log}, data_.ranks);
-      case RecoveryMethod::kLeastSquares:
-        return refit(dense_, small, fixed, batches_,
-                     {.ridge = options_.ridge,
-                      .rounds = options_.rounds,
-                      .batch = batch_of_fit(),
-                      .log = &log},
-                     data_.ranks);
-      case RecoveryMethod::kBatchNorm:
-        return estimate_batch_norms(small, batches_, batch_, data_.ranks);
-      case RecoveryMethod::kBlocks:
-        return match_in_blocks(small, fixed, notes);
-      case RecoveryMethod::kOutputs:
-        return match(small, fixed, options_.outputs, notes);
-      case RecoveryMethod::kFinetune:
-        return data_.loss ? fit_targets(small, fixed, match_data(), data_.loss, options_.outputs)
-                          : finetune(small, fixed);
-    }
-    return 0;
+  int64_t batch() const override { return batch_; }
+  /// Of all ranks together what one alone would take, so that the same samples are held out.
+  int64_t fit_batch() const override {
+    if (fixed_batch(dense_) > 0) return batch_;
+    const int ranks = data_.ranks == nullptr ? 1 : data_.ranks->size();
+    return std::max<int64_t>(1, parsimony::fit_batch(data_.samples, batch_) / ranks);
+  }
+  Together together() const override {
+    if (data_.ranks == nullptr) return {};
+    return {data_.ranks->size(), [ranks = data_.ranks](std::span<double> numbers) {
+              ranks->sum(at::from_blob(numbers.data(), {std::ssize(numbers)}, at::kDouble));
+            }};
+  }
+
+  std::optional<double> accuracy_of(const Graph& graph) override {
+    return options_.accuracy && leads() && data_.labelled
+               ? accuracy(graph, *data_.labelled, batch_, device_)
+               : std::nullopt;
+  }
+
+  /// On samples that recovery does not see, where there are some.
+  std::optional<double> loss_of(const SmallNetwork& network) override {
+    if (!data_.loss || !leads()) return {};
+    return mean_loss(network, data_.held ? data_.held : data_.batches, batch_, data_.loss);
+  }
+
+  int train(RecoveryMethod method, SmallNetwork& small, const std::vector<std::string>& fixed,
+            std::vector<std::string>& notes) override {
+    if (method == RecoveryMethod::kBlocks) return match_in_blocks(small, fixed, notes);
+    if (method == RecoveryMethod::kOutputs) return match(small, fixed, options_.outputs, notes);
+    return data_.loss ? fit_targets(small, fixed, match_data(), data_.loss, options_.outputs)
+                      : finetune(small, fixed);
   }
 
  private:
@@ -96,31 +152,12 @@ class TorchRecovery final : public RecoveryEngine {
     return std::clamp<int64_t>(kBatchValues / std::max<int64_t>(1, data.values), 1, kLargestBatch);
   }
 
-  /// Of all ranks together what one alone would take, so that the same samples are held out.
-  int64_t batch_of_fit() const {
-    if (fixed_batch(dense_) > 0) return batch_;
-    const int ranks = data_.ranks == nullptr ? 1 : data_.ranks->size();
-    return std::max<int64_t>(1, fit_batch(data_.samples, batch_) / ranks);
-  }
-
   /// So many samples of a training step.
   int64_t step_of() const {
     constexpr int64_t kLargestStep = 16;
     if (const int64_t fixed = fixed_batch(dense_); fixed > 0) return fixed;
     const int64_t fit = 4 * kBatchValues / std::max<int64_t>(1, data_.values);
     return std::clamp<int64_t>(fit, 1, kLargestStep);
-  }
-
-  std::optional<double> accuracy_of(const Graph& graph) const {
-    return options_.accuracy && leads() && data_.labelled
-               ? accuracy(graph, *data_.labelled, batch_, device_)
-               : std::nullopt;
-  }
-
-  /// On samples that recovery does not see, where there are some.
-  std::optional<double> loss_of(const SmallNetwork& network) const {
-    if (!data_.loss || !leads()) return {};
-    return mean_loss(network, data_.held ? data_.held : data_.batches, batch_, data_.loss);
   }
 
   MatchData match_data() const { return {batches_, step_of(), data_.ranks, say_}; }
@@ -169,6 +206,7 @@ class TorchRecovery final : public RecoveryEngine {
     return take_over(small, all_tensors(*net), fixed, "fine-tuning");
   }
 
+  torch_io::TorchEngine engine_;
   const Graph& dense_;
   const Calibration& data_;
   const RecoverySettings& options_;
@@ -202,16 +240,16 @@ Recovered recover(const Graph& original, const Plan& plan, const Calibration& da
                   const RecoverySettings& settings, const Say& say) {
   check_labels(data, settings);
   const NoKernelTrials no_trials;
-  TorchRecovery engine(original, original, data, settings, say);
-  return parsimony::recover(engine, original, plan, settings, say);
+  TorchRecovery source(original, original, data, settings, say);
+  return parsimony::recover(source, original, original, plan, settings, say);
 }
 
 Recovered recover_pruned(const Graph& dense, const Graph& small, const Calibration& data,
                          const RecoverySettings& settings, const Say& say) {
   check_labels(data, settings);
   const NoKernelTrials no_trials;
-  TorchRecovery engine(dense, small, data, settings, say);
-  return parsimony::recover(engine, small, Plan(), settings, say);
+  TorchRecovery source(dense, small, data, settings, say);
+  return parsimony::recover(source, dense, small, Plan(), settings, say);
 }
 
 Recovery recovery(const Dataset& data, RecoverySettings settings, int64_t samples,

@@ -77,6 +77,20 @@ Batches batches_of(std::shared_ptr<const SampleSource> data, int64_t samples, in
   };
 }
 
+EngineValues values_of(const std::vector<at::Tensor>& tensors) {
+  EngineValues values;
+  for (const at::Tensor& tensor : tensors) values.push_back(torch_io::value_of(tensor));
+  return values;
+}
+
+ValueFeed values_of(Feed feed) {
+  return [feed = std::move(feed)]() -> std::optional<ValueBatch> {
+    const std::optional<SampleBatch> batch = feed();
+    if (!batch) return {};
+    return ValueBatch{values_of(batch->inputs), batch->states != nullptr};
+  };
+}
+
 Batches share_of(Batches batches, int rank, int ranks) {
   return [batches = std::move(batches), rank, ranks](int64_t size) -> Feed {
     return [feed = batches(size * ranks), rank, ranks]() -> std::optional<SampleBatch> {

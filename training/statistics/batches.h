@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "parsimony/api/recovery/part.h"
 #include "parsimony/data/dataset.h"
 #include "parsimony/graph/graph.h"
 #include "parsimony/training/loader/loader.h"
@@ -47,6 +48,10 @@ using Loss =
 
 /// The next batch; empty after the last.
 using Feed = std::function<std::optional<SampleBatch>()>;
+
+/// Values of libtorch.
+ValueFeed values_of(Feed feed);
+EngineValues values_of(const std::vector<at::Tensor>& tensors);
 
 /// Starts an iteration over the data, `size` samples at a time; the last batch may be smaller. Each
 /// call gives the same batches.

@@ -7,20 +7,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
 #include <optional>
+#include <set>
 #include <utility>
 
+#include "parsimony/api/measure.h"
 #include "parsimony/base/errors.h"
-#include "parsimony/pruners/activations.h"
 #include "parsimony/pruners/sites.h"
 #include "parsimony/torch_io/executor/graph_module.h"
+#include "parsimony/torch_io/network.h"
 #include "parsimony/training/loop/device.h"
 #include "parsimony/training/loop/output_loss.h"
 #include "parsimony/training/loop/target_loss.h"
 #include "parsimony/training/net/graph_net.h"
 #include "parsimony/training/statistics/gradients.h"
-#include "parsimony/training/statistics/input_moments.h"
 
 namespace parsimony::training {
 namespace {
@@ -48,62 +48,60 @@ std::vector<at::Tensor> differentiate(const at::Tensor& loss, const std::vector<
 
 }  // namespace
 
-struct Measuring::State {
-  State(const Graph& of, const Facts& facts, const Coupling& coupling, const Needs& needs,
-        Loss given)
-      : graph(of), net(nullptr), moments(of, needs.inputs), loss(std::move(given)), own(of) {
-    const auto any = [&](std::initializer_list<Measure> wanted) {
-      return std::any_of(wanted.begin(), wanted.end(),
-                         [&](Measure measure) { return needs.channels.contains(measure); });
-    };
-    for (const Group& group : coupling.groups) statistics.groups.push_back(group.id);
-    by_batch = any({Measure::kTaylor, Measure::kTaylorSquared});
-    by_sample = any({Measure::kHessian, Measure::kFisher});
-    by_weight = any({Measure::kHessian});
-    if (by_sample && fixed_batch(of) > 1) {
+/// Measures that need gradients.
+class Measuring::Gradients {
+ public:
+  Gradients(const Graph& graph, const Coupling& coupling, const std::set<Measure>& needs,
+            Loss given)
+      : by_batch(needs.contains(Measure::kTaylor) || needs.contains(Measure::kTaylorSquared)),
+        by_sample(needs.contains(Measure::kHessian) || needs.contains(Measure::kFisher)),
+        by_weight(needs.contains(Measure::kHessian)),
+        loss(std::move(given)),
+        own(graph) {
+    if (by_sample && fixed_batch(graph) > 1) {
       throw UnsupportedError(
           "calibration: criteria fisher and obd look at one sample at a time, and the network "
           "takes ",
-          fixed_batch(of), " at once; use taylor, or export it with an open batch dimension");
+          fixed_batch(graph), " at once; use taylor, or export it with an open batch dimension");
     }
-    const std::vector<Site> sites = sites_of(of, coupling);
-    const bool gated = needs.channels.contains(Measure::kFisher);
+    const std::vector<Site> sites = sites_of(graph, coupling);
+    const bool gated = needs.contains(Measure::kFisher);
     // In this order: the gates move nodes, and producers are no longer what they were.
-    Graph answering = loss ? of : with_logits(of);
+    Graph answering = loss ? graph : with_logits(graph);
     Gated with = gated ? with_gates(answering, sites) : Gated{std::move(answering), {}};
-    if ((by_batch || by_sample) && !loss) {
+    if (!loss) {
       std::vector<ValueId>& outputs = with.graph.outputs;
       outputs.resize(1);
       outputs.insert(outputs.end(), own.values().begin(), own.values().end());
     }
-    net = GraphModule(std::move(with.graph),
-                      GraphModuleOptions{.trainable = by_batch || by_sample, .constants = true});
+    net = GraphModule(std::move(with.graph), GraphModuleOptions{.constants = true});
     if (gated) gates.emplace(coupling, sites, std::move(with.gates));
-    activations.emplace(of, facts, coupling, sites, needs.channels);
-    weights.emplace(of, coupling, net->weights(), needs.channels);
+    weights.emplace(graph, coupling, net->weights(), needs);
     net->observe([this](const Node&, ValueId value, const at::Tensor& x) {
-      if (looks) look(value, x);
-      if (!looks && gates) gates->see(value, x);
+      if (watches && gates) gates->see(value, x);
     });
   }
 
-  void look(ValueId value, const at::Tensor& x) {
-    const at::NoGradGuard no_grad;
-    if (!x.defined()) return;
-    if (activations->observes(value)) {
-      const at::Tensor dense = x.detach().to(at::kCPU, at::kFloat).contiguous();
-      activations->see(value, {dense.data_ptr<float>(), dense.sizes().vec()});
-    }
-    moments.see(value, x.detach());
-  }
-
-  void add_batch(const SampleBatch& batch) {
+  void add(const SampleBatch& batch) {
     if (!placed && !batch.inputs.empty()) net->to(batch.inputs.front().device());
     placed = true;
-    const bool learns = !loss && !batch.labels.defined() && (by_batch || by_sample);
-    if (activations->empty() && moments.empty() && !by_batch && !learns) return;
-    looks = true;
-    for (size_t i = 0; i < batch.inputs.size(); ++i) look(graph.inputs[i], batch.inputs[i]);
+    add_batch(batch);
+    if (by_sample) add_samples(batch);
+  }
+
+  void finish(Statistics& statistics) const {
+    weights->finish(statistics);
+    if (gates) gates->finish(statistics);
+  }
+
+  int64_t bytes() const { return weights->bytes() + (gates ? gates->bytes() : 0); }
+  bool sums_batches() const { return by_batch; }
+
+ private:
+  void add_batch(const SampleBatch& batch) {
+    const bool learns = !loss && !batch.labels.defined();
+    if (!by_batch && !learns) return;
+    watches = false;
     const at::AutoGradMode gradients(by_batch);
     const std::vector<at::Tensor> answers = net->forward(batch.inputs);
     if (learns) own.learn(of_own(answers));
@@ -133,7 +131,7 @@ struct Measuring::State {
   /// Whether the loss of the first of two samples has no gradient at all in the second one's
   /// values.
   bool are_apart(SampleBatch two) {
-    looks = false;
+    watches = true;
     const at::AutoGradMode gradients(true);
     require_gradients(two);
     std::vector<at::Tensor> answers = net->forward(two.inputs);
@@ -172,7 +170,7 @@ struct Measuring::State {
 
   /// @returns the changes at the gates, where there are some, by sample
   std::optional<GateGradients::Changes> add_part(SampleBatch part) {
-    looks = false;
+    watches = true;
     const at::AutoGradMode gradients(true);
     require_gradients(part);
     const std::vector<at::Tensor> answers = net->forward(part.inputs);
@@ -207,22 +205,33 @@ struct Measuring::State {
     return drawn;
   }
 
-  const Graph& graph;
-  GraphModule net;
-  bool by_batch = false;
-  bool by_sample = false;
-  bool by_weight = false;     ///< by sample, also the weights' gradients
+  const bool by_batch;
+  const bool by_sample;
+  const bool by_weight;  ///< by sample, also the weights' gradients
+  GraphModule net{nullptr};
   bool placed = false;        ///< the network is where the samples are
-  bool looks = true;          ///< a batch is under way that is looked at, not its gradients
+  bool watches = false;       ///< the gates see what is computed
   std::optional<bool> apart;  ///< samples do not meet
-  InputMomentSums moments;
   const Loss loss;
   OutputLoss own;  ///< without a loss and labels
   const at::Generator generator = at::detail::createCPUGenerator(/*seed_val=*/0);
-  std::optional<ActivationSums> activations;
   std::optional<WeightGradients> weights;
   std::optional<GateGradients> gates;
-  Statistics statistics;
+};
+
+struct Measuring::State {
+  State(const Graph& of, const Facts& facts, const Coupling& coupling, const Needs& needs,
+        Loss given)
+      : graph(of), forward(engine, of, facts, coupling, needs) {
+    if (!std::ranges::all_of(needs.channels, is_forward)) {
+      gradients.emplace(of, coupling, needs.channels, std::move(given));
+    }
+  }
+
+  const Graph& graph;
+  torch_io::TorchEngine engine;  ///< where the samples are, from the first batch on
+  ForwardStatistics forward;
+  std::optional<Gradients> gradients;
 };
 
 Measuring::Measuring(const Graph& graph, const Facts& facts, const Coupling& coupling,
@@ -232,10 +241,12 @@ Measuring::~Measuring() = default;
 Measuring::Measuring(Measuring&&) noexcept = default;
 
 int64_t Measuring::batch(const SampleBatch& sample) const {
+  if (const int64_t fixed = fixed_batch(state_->graph); fixed > 0) return fixed;
   const int64_t size = calibration_batch(state_->graph);
+  if (!state_->gradients) return state_->forward.batch();
   // Sums over samples are the same in any batches.
-  const bool any = !state_->by_batch && fixed_batch(state_->graph) <= 0;
-  if (!any || sample.inputs.empty() || !sample.inputs.front().is_cuda()) return size;
+  if (state_->gradients->sums_batches() || sample.inputs.empty()) return size;
+  if (!sample.inputs.front().is_cuda()) return size;
   int64_t values = 0;
   for (const at::Tensor& input : sample.inputs) values += input.numel() / sample.count;
   return std::max(size, batch_on_device(values));
@@ -243,25 +254,20 @@ int64_t Measuring::batch(const SampleBatch& sample) const {
 
 void Measuring::add(const SampleBatch& batch) {
   check_dims(state_->graph, batch.inputs);
-  const int64_t count = batch.count;
-  state_->add_batch(batch);
-  if (state_->by_sample) state_->add_samples(batch);
-  state_->activations->add_samples(count);
-  state_->statistics.samples += count;
+  if (!batch.inputs.empty()) state_->engine = torch_io::TorchEngine(batch.inputs[0].device());
+  state_->forward.add(values_of(batch.inputs), batch.count);
+  if (state_->gradients) state_->gradients->add(batch);
 }
 
 Statistics Measuring::finish() const {
-  Statistics statistics = state_->statistics;
-  state_->activations->finish(statistics);
-  state_->moments.finish(statistics);
-  state_->weights->finish(statistics);
-  if (state_->gates) state_->gates->finish(statistics);
+  Statistics statistics;
+  state_->forward.finish(statistics);
+  if (state_->gradients) state_->gradients->finish(statistics);
   return statistics;
 }
 
 int64_t Measuring::bytes() const {
-  return state_->activations->bytes() + state_->moments.bytes() + state_->weights->bytes() +
-         (state_->gates ? state_->gates->bytes() : 0);
+  return state_->forward.bytes() + (state_->gradients ? state_->gradients->bytes() : 0);
 }
 
 Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,

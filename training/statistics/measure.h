@@ -9,8 +9,9 @@
 
 namespace parsimony::training {
 
-/// A pass over calibration data. The network runs in evaluation mode. Sums are in double; their
-/// memory depends on the network, not on the number of samples.
+/// Passes over calibration data: one for what needs no gradients (see ForwardStatistics), one for
+/// what does, whose sums are in double. The network runs in evaluation mode. Memory depends on the
+/// network, not on the number of samples.
 class Measuring {
  public:
   /// @param loss  whose gradients criteria need; empty: cross-entropy with the labels or, without
@@ -33,6 +34,7 @@ class Measuring {
   int64_t bytes() const;
 
  private:
+  class Gradients;
   struct State;
   std::unique_ptr<State> state_;
 };

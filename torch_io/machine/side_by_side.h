@@ -1,15 +1,12 @@
-// Batches that run at the same time.
+// Runs that go at the same time.
 #pragma once
 
 #include <c10/core/Device.h>
 
 #include <cstdint>
 #include <functional>
-#include <vector>
 
-#include "parsimony/training/statistics/batches.h"
-
-namespace parsimony::training {
+namespace parsimony::torch_io {
 
 /// How many batches to run at once: on the processor one for each core that this process may use,
 /// at most 8, since each has activations of its own; on other devices, which are busy with one,
@@ -22,7 +19,4 @@ int batches_at_once(c10::Device device);
 /// throws that of the lowest index.
 void side_by_side(int64_t count, c10::Device device, const std::function<void(int64_t)>& work);
 
-/// Takes up to `most` batches from the feed; fewer at its end. Batches with states come one by one.
-std::vector<SampleBatch> next_group(const Feed& feed, int most);
-
-}  // namespace parsimony::training
+}  // namespace parsimony::torch_io

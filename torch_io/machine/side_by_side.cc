@@ -1,4 +1,4 @@
-#include "parsimony/training/statistics/side_by_side.h"
+#include "parsimony/torch_io/machine/side_by_side.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
@@ -8,7 +8,7 @@
 #include "parsimony/base/parallel.h"
 #include "parsimony/torch_io/machine/threads.h"
 
-namespace parsimony::training {
+namespace parsimony::torch_io {
 namespace {
 
 /// One thread for each operator, also in threads that begin meanwhile.
@@ -32,7 +32,7 @@ class OneThreadEach {
 int batches_at_once(c10::Device device) {
   if (!device.is_cpu()) return 1;
   constexpr int kMost = 8;
-  return std::clamp(torch_io::cores_to_use(), 1, kMost);
+  return std::clamp(cores_to_use(), 1, kMost);
 }
 
 void side_by_side(int64_t count, c10::Device device, const std::function<void(int64_t)>& work) {
@@ -46,16 +46,4 @@ void side_by_side(int64_t count, c10::Device device, const std::function<void(in
                });
 }
 
-std::vector<SampleBatch> next_group(const Feed& feed, int most) {
-  std::vector<SampleBatch> group;
-  while (std::ssize(group) < most) {
-    std::optional<SampleBatch> batch = feed();
-    if (!batch) break;
-    const bool alone = batch->states != nullptr;
-    group.push_back(std::move(*batch));
-    if (alone) break;
-  }
-  return group;
-}
-
-}  // namespace parsimony::training
+}  // namespace parsimony::torch_io

@@ -1,0 +1,54 @@
+#include "parsimony/api/recovery/part.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "parsimony/base/ranges.h"
+
+namespace parsimony {
+
+Part::Part(Engine& engine, const Graph& graph) : engine_(engine), graph_(graph) {
+  for (const ValueId v : graph.outputs) {
+    if (!contains(graph.inputs, v)) computed_.push_back(v);
+  }
+}
+
+/// With inputs of these types, of any shape, and the outputs that it computes.
+Network& Part::opened_for(const EngineValues& inputs) {
+  std::call_once(opening_, [&] {
+    Graph typed = graph_;
+    typed.outputs = computed_;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      Value& value = typed.value(graph_.inputs[i]);
+      if (inputs[i] != nullptr) value.dtype = inputs[i]->dtype();
+      value.declared.reset();
+    }
+    network_ = engine_.open(typed);
+  });
+  return *network_;
+}
+
+EngineValues Part::run(const EngineValues& inputs) {
+  EngineValues computed;
+  if (!computed_.empty()) computed = opened_for(inputs).forward(inputs);
+  EngineValues outputs;
+  auto next = computed.begin();
+  for (const ValueId v : graph_.outputs) {
+    const auto input = std::ranges::find(graph_.inputs, v);
+    outputs.push_back(input != graph_.inputs.end() ? inputs[input - graph_.inputs.begin()]
+                                                   : std::move(*next++));
+  }
+  return outputs;
+}
+
+int64_t bytes_of(const EngineValue& value) {
+  return element_count(value->dims()) * static_cast<int64_t>(size_of(value->dtype()));
+}
+
+Shape sample_dims(const EngineValue& value) {
+  Shape dims = value->dims();
+  if (!dims.empty()) dims.erase(dims.begin());
+  return dims;
+}
+
+}  // namespace parsimony
