@@ -82,6 +82,15 @@ Statistics DataEngine::measure(const Graph& graph, const Facts& facts, const Cou
       });
 }
 
+std::vector<double> DataEngine::block_influences(const Graph& graph,
+                                                 const std::vector<ResidualBlock>& blocks,
+                                                 const CalibrationData& data) const {
+  return either(
+      only_libtorch(graph, data),
+      [&](Engine& engine) { return block_influences_on(engine, graph, blocks, data); },
+      [&](TorchComponent& libtorch) { return libtorch.block_influences(graph, blocks, data); });
+}
+
 ErrorData DataEngine::samples(const Graph& graph, const CalibrationData& data, bool unseen) const {
   return either(
       only_libtorch(graph, data), [&](Engine&) { return array_samples(graph, data, unseen); },

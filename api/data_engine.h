@@ -32,6 +32,8 @@ class DataEngine {
   // it is missing.
   Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
                      const Needs& needs, const CalibrationData& data) const;
+  std::vector<double> block_influences(const Graph& graph, const std::vector<ResidualBlock>& blocks,
+                                       const CalibrationData& data) const;
   ErrorData samples(const Graph& graph, const CalibrationData& data, bool unseen) const;
   Recovered recover(const Graph& original, const Plan& plan, const RecoverySettings& settings,
                     const CalibrationData& data, const Say& say = {}) const;

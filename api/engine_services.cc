@@ -149,7 +149,7 @@ void EngineServices::rank_blocks(const Graph& original, const RecoverySettings& 
         "--calibration, for example cifar10:DIR");
   }
   influence = [this, data](const Graph& graph, const std::vector<ResidualBlock>& blocks) {
-    return data_.torch().loaded().block_influences(graph, blocks, data);
+    return data_.block_influences(graph, blocks, data);
   };
   RecoverySettings quick = settings;
   std::erase(quick.steps, RecoveryMethod::kFinetune);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -15,6 +16,7 @@
 #include "parsimony/api/recovery/fit_sums.h"
 #include "parsimony/api/recovery/part.h"
 #include "parsimony/api/recovery/row_sums.h"
+#include "parsimony/graph/infer.h"
 #include "parsimony/pruners/activations.h"
 #include "parsimony/pruners/sites.h"
 #include "parsimony/speedup/fit_layers.h"
@@ -40,13 +42,16 @@ void see(ActivationSums& activations, ValueId value, const TensorBytes& x) {
   activations.see(value, {floats.data(), x.dims});
 }
 
-/// Bytes of these values for one sample, as far as they are known.
-int64_t bytes_of(const Facts& facts, const std::vector<ValueId>& values, int64_t batch) {
+/// So many samples to a run that these values of all fit, as far as their sizes are known.
+int64_t batch_for(const Graph& graph, const Facts& facts, const std::vector<ValueId>& values) {
+  const auto& first = facts.shapes[graph.inputs.front()];
+  const int64_t probed = first && !first->empty() ? first->front() : 1;
   int64_t bytes = 0;
   for (const ValueId v : values) {
     if (facts.shapes[v]) bytes += element_count(*facts.shapes[v]) * int64_t{sizeof(float)};
   }
-  return std::max<int64_t>(1, bytes / std::max<int64_t>(1, batch));
+  const int64_t each = std::max<int64_t>(1, bytes / std::max<int64_t>(1, probed));
+  return std::clamp<int64_t>(kMostMeasured / each, 1, kLargestRun);
 }
 
 }  // namespace
@@ -171,11 +176,8 @@ struct ForwardStatistics::State {
       : activations(graph, facts, coupling, sites_of(graph, coupling), needs.channels),
         moments(engine, graph, needs.inputs),
         network(part_for(graph, values())),
-        part(engine, network) {
-    const auto& first = facts.shapes[graph.inputs.front()];
-    const int64_t probed = first && !first->empty() ? first->front() : 1;
-    const int64_t fit = kMostMeasured / bytes_of(facts, network.outputs, probed);
-    batch = std::clamp<int64_t>(fit, 1, kLargestRun);
+        part(engine, network),
+        batch(batch_for(graph, facts, network.outputs)) {
     for (const Group& group : coupling.groups) groups.push_back(group.id);
   }
 
@@ -190,7 +192,7 @@ struct ForwardStatistics::State {
   Moments moments;
   Graph network;
   Part part;
-  int64_t batch = 1;
+  int64_t batch;
   int64_t samples = 0;
   PerGroup<std::string> groups;
 };
@@ -243,6 +245,102 @@ Statistics measure_on(Engine& engine, const Graph& graph, const Facts& facts,
   forward.finish(statistics);
   if (statistics.samples == 0) throw errors::no_calibration_data(samples.batch(1));
   return statistics;
+}
+
+namespace {
+
+std::vector<ValueId> ends_of(const std::vector<ResidualBlock>& blocks) {
+  std::set<ValueId> ends;
+  for (const ResidualBlock& block : blocks) {
+    ends.insert(block.input);
+    ends.insert(block.output);
+  }
+  return {ends.begin(), ends.end()};
+}
+
+/// The sum of the cosines between vectors of x and y along an axis, and how many there are.
+void sum_cosines(GraphBuilder& graph, ValueId x, ValueId y, int64_t axis) {
+  const auto product = [&](ValueId a, ValueId b) {
+    return graph.emit("ReduceSum", {graph.emit("Mul", {a, b}), graph.integers({axis})},
+                      {{"keepdims", int64_t{0}}});
+  };
+  const ValueId xx = product(x, x);
+  const ValueId yy = product(y, y);
+  const auto is_zero = [&](ValueId a) {
+    return graph.emit("Equal", {a, graph.number(0, DType::kFloat64)});
+  };
+  const ValueId alike = graph.emit("Cast", {graph.emit("And", {is_zero(xx), is_zero(yy)})},
+                                   {{"to", int64_t{onnx_number(DType::kFloat64)}}});
+  const ValueId lengths = graph.emit("Mul", {graph.emit("Sqrt", {xx}), graph.emit("Sqrt", {yy})});
+  // A product with a zero vector is zero, over anything.
+  const ValueId not_zero = graph.emit(
+      "Max", {lengths, graph.number(std::numeric_limits<double>::min(), DType::kFloat64)});
+  const ValueId cosine = graph.emit("Add", {graph.emit("Div", {product(x, y), not_zero}), alike});
+  graph.output(graph.emit("ReduceSum", {cosine}, {{"keepdims", int64_t{0}}}));
+  graph.output(graph.emit("Size", {cosine}));
+}
+
+}  // namespace
+
+BlockInfluences::BlockInfluences(Engine& engine, const Graph& graph,
+                                 const std::vector<ResidualBlock>& blocks)
+    : engine_(engine),
+      blocks_(blocks),
+      network_(part_for(graph, ends_of(blocks))),
+      part_(engine, network_),
+      batch_(batch_for(graph, infer(graph, choose_probe(graph)), network_.outputs)),
+      sums_(blocks.size()) {}
+
+void BlockInfluences::add(const EngineValues& inputs) {
+  const EngineValues found = part_.run(inputs);
+  const auto value = [&](ValueId v) {
+    return found[std::ranges::lower_bound(network_.outputs, v) - network_.outputs.begin()];
+  };
+  for (size_t b = 0; b < blocks_.size(); ++b) {
+    const ResidualBlock& block = blocks_[b];
+    const EngineValue x = value(block.input);
+    const EngineValue y = value(block.output);
+    if (!is_floating(x->dtype())) continue;
+    Block& sums = sums_[b];
+    if (!sums.part) {
+      GraphBuilder& graph = sums.builder;
+      const auto wide = [&](const char* name, DType dtype) {
+        const ValueId id = graph.input(name, dtype);
+        return graph.emit("Cast", {block.rectified ? graph.emit("Relu", {id}) : id},
+                          {{"to", int64_t{onnx_number(DType::kFloat64)}}});
+      };
+      const ValueId in = wide("x", x->dtype());
+      const ValueId out = wide("y", y->dtype());
+      sum_cosines(graph, in, out, block.channel_axis);
+      sums.part = std::make_unique<Part>(engine_, graph.finished());
+    }
+    const TensorList results = on_host(sums.part->run({x, y}));
+    sums.sum += numbers_of(results[0]).floats.front();
+    sums.count += numbers_of(results[1]).ints.front();
+  }
+}
+
+std::vector<double> BlockInfluences::result() const {
+  std::vector<double> influences;
+  for (const Block& block : sums_) {
+    influences.push_back(block.count > 0 ? 1 - block.sum / static_cast<double>(block.count)
+                                         : std::numeric_limits<double>::infinity());
+  }
+  return influences;
+}
+
+std::vector<double> block_influences_on(Engine& engine, const Graph& graph,
+                                        const std::vector<ResidualBlock>& blocks,
+                                        const CalibrationData& data) {
+  const CalibrationSamples samples(data, graph);
+  BlockInfluences influences(engine, graph, blocks);
+  bool any = false;
+  samples.for_each(false, influences.batch(), [&](int64_t first, int64_t count) {
+    influences.add(host_values(samples.data().inputs(first, count)));
+    any = true;
+  });
+  if (!any) throw errors::no_calibration_data(samples.batch(1));
+  return influences.result();
 }
 
 bool is_forward(Measure measure) {

@@ -3,9 +3,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "parsimony/api/prune.h"
+#include "parsimony/api/recovery/part.h"
+#include "parsimony/api/recovery/row_sums.h"
 #include "parsimony/engines/engine.h"
+#include "parsimony/graph/blocks.h"
+#include "parsimony/graph/graph_builder.h"
 #include "parsimony/pruners/statistics.h"
 
 namespace parsimony {
@@ -41,6 +46,48 @@ class ForwardStatistics {
 /// what cannot be run
 Statistics measure_on(Engine& engine, const Graph& graph, const Facts& facts,
                       const Coupling& coupling, const Needs& needs, const CalibrationData& data);
+
+/// Block influence: how much each residual block changes its input. Per block
+///
+///     1 - mean over samples and positions of  x·y / (‖x‖ ‖y‖)
+///
+/// with x and y the block's input and output as vectors over its channel axis; 0 for a block that
+/// only changes lengths. If only Relu reads y, negative parts are ignored in both. Two zero vectors
+/// count as equal; a zero vector and another one as orthogonal.
+/// @source Men et al., ShortGPT: Layers in Large Language Models are More Redundant Than You
+/// Expect, 2024, arXiv 2403.03853, equation 1
+class BlockInfluences {
+ public:
+  /// All must outlive it.
+  BlockInfluences(Engine& engine, const Graph& graph, const std::vector<ResidualBlock>& blocks);
+
+  /// So many samples to a run.
+  int64_t batch() const { return batch_; }
+  /// @param inputs  of the network. @throws UnsupportedError if it cannot be run
+  void add(const EngineValues& inputs);
+  /// For each block a number in 0..2, infinite if it was not computed.
+  std::vector<double> result() const;
+
+ private:
+  struct Block {
+    GraphBuilder builder{kSumsOpset};
+    std::unique_ptr<Part> part;  ///< from input and output to the sum of cosines, and their number
+    double sum = 0;
+    int64_t count = 0;
+  };
+
+  Engine& engine_;
+  const std::vector<ResidualBlock>& blocks_;
+  Graph network_;  ///< gives each block's input and output
+  Part part_;
+  int64_t batch_ = 1;
+  std::vector<Block> sums_;
+};
+
+/// These of calibration data; throws as measure_on().
+std::vector<double> block_influences_on(Engine& engine, const Graph& graph,
+                                        const std::vector<ResidualBlock>& blocks,
+                                        const CalibrationData& data);
 
 /// Does the measure need no gradients?
 bool is_forward(Measure measure);

@@ -16,7 +16,6 @@
 #include "parsimony/torch_io/script/script_file.h"
 #include "parsimony/training/ranks/examine.h"
 #include "parsimony/training/recovery/recover.h"
-#include "parsimony/training/statistics/block_influence.h"
 #include "parsimony/training/statistics/measure.h"
 
 namespace parsimony::component {

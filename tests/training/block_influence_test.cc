@@ -1,6 +1,4 @@
 // Influence of blocks against its formula, written out.
-#include "parsimony/training/statistics/block_influence.h"
-
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <gtest/gtest.h>
@@ -13,6 +11,7 @@
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
 #include "parsimony/torch_io/executor/graph_module.h"
+#include "parsimony/training/statistics/measure.h"
 #include "tests/support/fixture.h"
 
 namespace parsimony::test {

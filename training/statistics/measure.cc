@@ -280,6 +280,19 @@ Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupl
   return measuring.finish();
 }
 
+std::vector<double> block_influences(const Graph& graph, const std::vector<ResidualBlock>& blocks,
+                                     const Batches& batches) {
+  torch_io::TorchEngine engine(device_of(batches));
+  BlockInfluences influences(engine, graph, blocks);
+  const int64_t fixed = fixed_batch(graph);
+  for_each_batch(graph, batches, fixed > 0 ? fixed : influences.batch(),
+                 [&](const SampleBatch& batch) {
+                   check_dims(graph, batch.inputs);
+                   influences.add(values_of(batch.inputs));
+                 });
+  return influences.result();
+}
+
 Statistics sum_over(const RankGroup& ranks, Statistics own) {
   // Means become sums, whose weight is the number of samples.
   std::vector<double> numbers = {static_cast<double>(own.samples)};

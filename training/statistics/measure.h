@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
+#include "parsimony/graph/blocks.h"
 #include "parsimony/pruners/statistics.h"
 #include "parsimony/training/statistics/batches.h"
 
@@ -48,6 +50,10 @@ class Measuring {
 /// @throws as Measuring; ConfigError if there is no batch
 Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
                    const Needs& needs, const Batches& batches, const Loss& loss = {});
+
+/// See BlockInfluences. @throws as Measuring; ConfigError if there is no batch
+std::vector<double> block_influences(const Graph& graph, const std::vector<ResidualBlock>& blocks,
+                                     const Batches& batches);
 
 /// The statistics of all ranks' batches, the same at each. @param own  of this rank's
 Statistics sum_over(const RankGroup& ranks, Statistics own);
