@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "parsimony/base/errors.h"
 #include "parsimony/graph/attributes.h"
+#include "parsimony/graph/growing_facts.h"
 #include "parsimony/graph/input_spec.h"
 #include "parsimony/graph/operators/control.h"
 #include "parsimony/graph/operators/match.h"
@@ -36,6 +39,10 @@ bool is_open(std::span<const int64_t> dims) {
 std::string_view symbol_of(const Value& value, size_t dim) {
   return dim < value.symbols.size() ? std::string_view(value.symbols[dim]) : std::string_view();
 }
+
+constexpr size_t kMostDims = 64;  // of tensors of libtorch and NumPy
+
+}  // namespace
 
 /// Fixes symbolic dimensions: the first of an input by one size, the others by another; the same
 /// name has the same size everywhere.
@@ -83,34 +90,30 @@ class Symbols {
   std::map<std::string, int64_t, std::less<>> sizes_;
 };
 
-constexpr size_t kMostDims = 64;  // of tensors of libtorch and NumPy
-
 /// What an earlier inference has found out about inputs of bodies.
-struct Turns {
-  explicit Turns(const Graph& graph) : varies(graph.values.size(), false) {}
-  IdVector<ValueId, bool> varies;    ///< the shape changes from turn to turn
+struct GrowingFacts::Turns {
+  std::set<ValueId> varies;          ///< the shape changes from turn to turn
   std::map<ValueId, Shape> tensors;  ///< of lists that are empty at first
+
+  bool empty() const { return varies.empty() && tensors.empty(); }
 };
 
-class Inference {
+class GrowingFacts::Inference {
  public:
   Inference(const Graph& graph, const Probe& probe, bool may_assume, Turns& turns)
-      : graph_(graph),
-        probe_(probe),
-        symbols_(probe),
-        turns_(turns),
-        entered_(graph.bodies.size(), false) {
+      : graph_(graph), probe_(probe), symbols_(probe), turns_(turns) {
     facts_.may_assume = may_assume;
-    facts_.shapes.resize(graph.values.size());
-    facts_.constants.resize(graph.values.size());
-    facts_.computed.resize(graph.values.size(), false);
   }
 
-  Facts run() {
-    for (const ValueId v : graph_.values.ids()) read_weight(v);
-    for (size_t i = 0; i < graph_.inputs.size(); ++i) read_input(i);
-    for (const NodeId n : graph_.nodes.ids()) {
-      const Node& node = graph_.nodes[n];
+  /// Reads what was added to the graph.
+  void advance() {
+    const ValueId first_value = facts_.shapes.next_id();
+    resize(graph_.values.size());
+    entered_.resize(graph_.bodies.size(), false);
+    for (ValueId v = first_value; graph_.values.has(v); ++v) read_weight(v);
+    for (; inputs_ < graph_.inputs.size(); ++inputs_) read_input(inputs_);
+    for (; graph_.nodes.has(next_); ++next_) {
+      const Node& node = graph_.nodes[next_];
       try {
         enter(node.body);
         for (const BodyId body : node.bodies) enter(body);
@@ -118,31 +121,48 @@ class Inference {
         leave(node);
       } catch (const ModelError& error) {
         // A branch that is not taken need not be consistent.
-        if (node.body == kNone) throw ShapeError(n, error.what());
+        if (node.body == kNone) throw ShapeError(next_, error.what());
         for (const ValueId v : node.outputs) {
           if (v != kNone) facts_.shapes[v].reset();
         }
       }
     }
-    return std::move(facts_);
   }
+
+  /// Goes back to where these had not been read.
+  void forget(NodeId node, ValueId value) {
+    for (NodeId n = node; n < next_; ++n) {
+      for (const BodyId body : graph_.nodes[n].bodies) entered_[body] = false;
+    }
+    next_ = std::min(next_, node);
+    resize(std::min(facts_.shapes.size(), value.index()));
+  }
+
+  Facts& facts() { return facts_; }
 
   /// True if inputs of bodies with varying shapes were found: inference has to be repeated.
   bool must_repeat() const { return must_repeat_; }
 
  private:
+  void resize(size_t values) {
+    facts_.shapes.resize(values);
+    facts_.constants.resize(values);
+    facts_.computed.resize(values, false);
+  }
+
   /// Gives the inputs of a body their shapes, once.
   void enter(BodyId id) {
     if (id == kNone || entered_[id]) return;
-    entered_[id] = true;
     const Body& body = graph_.bodies[id];
+    entered_[id] = body.owner != kNone;
     enter(body.around);
     if (body.owner == kNone) return;
     const Shapes shapes =
         operators::shapes_inside(NodeView(graph_, graph_.node(body.owner), facts_));
     for (size_t i = 0; i < body.inputs.size(); ++i) {
       const ValueId v = body.inputs[i];
-      const bool known = i < shapes.size() && shapes[i] && (!turns_.varies[v] || facts_.may_assume);
+      const bool known =
+          i < shapes.size() && shapes[i] && (!turns_.varies.contains(v) || facts_.may_assume);
       settle(v, known ? shapes[i] : fixed_shape(graph_.values[v]));
       const auto of_list = turns_.tensors.find(v);
       if (of_list != turns_.tensors.end()) settle(v, of_list->second);
@@ -167,11 +187,11 @@ class Inference {
     for (const auto& [v, output] : operators::carried(view)) {
       const auto& shape = facts_.shapes[v];
       const auto& next = facts_.shapes[output];
-      if (turns_.varies[v] || !shape || shape == next) continue;
+      if (turns_.varies.contains(v) || !shape || shape == next) continue;
       if (shape == Shape{0} && next && facts_.may_assume && !turns_.tensors.contains(v)) {
         turns_.tensors[v] = *next;
       } else {
-        turns_.varies[v] = true;
+        turns_.varies.insert(v);
       }
       must_repeat_ = true;
     }
@@ -307,8 +327,59 @@ class Inference {
   Facts facts_;
   Turns& turns_;
   IdVector<BodyId, bool> entered_;
+  size_t inputs_ = 0;  ///< read so far
+  NodeId next_{0};     ///< not visited yet
   bool must_repeat_ = false;
 };
+
+GrowingFacts::GrowingFacts(const Graph& graph, const Probe& probe)
+    : graph_(graph), probe_(probe), turns_(std::make_unique<Turns>()) {}
+
+GrowingFacts::~GrowingFacts() = default;
+
+const Facts& GrowingFacts::now() {
+  while (true) {
+    auto inference = std::move(inference_);
+    if (!inference) {
+      inference = std::make_unique<Inference>(graph_, probe_, may_assume_, *turns_);
+    }
+    try {
+      inference->advance();
+    } catch (const ShapeError&) {
+      *turns_ = {};
+      may_assume_ = !may_assume_;
+      if (may_assume_) throw;
+      continue;  // an assumption contradicts what is known
+    }
+    if (inference->must_repeat()) continue;
+    inference_ = std::move(inference);
+    return inference_->facts();
+  }
+}
+
+const Facts& GrowingFacts::about(ValueId value) {
+  return inference_ && inference_->facts().shapes.has(value) ? inference_->facts() : now();
+}
+
+Facts GrowingFacts::last() && {
+  now();
+  return std::move(inference_->facts());
+}
+
+void GrowingFacts::forget(NodeId node, ValueId value) {
+  if (may_assume_ && turns_->empty()) {
+    if (inference_) inference_->forget(node, value);
+    return;
+  }
+  // What was found out before may hold no longer.
+  inference_.reset();
+  *turns_ = {};
+  may_assume_ = true;
+}
+
+Facts infer(const Graph& graph, const Probe& probe) { return GrowingFacts(graph, probe).last(); }
+
+namespace {
 
 /// Do the inputs leave sizes open, of those from dimension `first` on?
 bool leaves_open(const Graph& graph, size_t first = 0) {
@@ -354,27 +425,6 @@ Choice choose(const Graph& graph, const std::vector<InputSpec>& inputs) {
 bool is_literal(DType type, int64_t count) {
   if (type == DType::kString || type == DType::kUnknown) return false;
   return count <= (is_index_type(type) ? kMostIntegers : kMostFloats);
-}
-
-namespace {
-
-Facts infer_settled(const Graph& graph, const Probe& probe, bool may_assume) {
-  Turns turns(graph);
-  while (true) {
-    Inference inference(graph, probe, may_assume, turns);
-    Facts facts = inference.run();
-    if (!inference.must_repeat()) return facts;
-  }
-}
-
-}  // namespace
-
-Facts infer(const Graph& graph, const Probe& probe) {
-  try {
-    return infer_settled(graph, probe, true);
-  } catch (const ShapeError&) {
-    return infer_settled(graph, probe, false);  // an assumption contradicts what is known
-  }
 }
 
 Probe choose_probe(const Graph& graph, const std::vector<InputSpec>& inputs) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/graph/growing_facts.h"
 #include "tests/graph/builder.h"
 
 namespace parsimony {
@@ -123,6 +124,78 @@ TEST(Infer, RefusesSizesBeyondReason) {
   b.output(b.node("Relu", {x}, "y"));
   finish(b.graph);
   EXPECT_THROW(infer(b.graph), ModelError);
+}
+
+/// Counts the nodes that the operator table does not know.
+class Counting final : public GraphSource {
+ public:
+  std::vector<std::optional<Shape>> infer(const NodeView& node) const override {
+    ++visits;
+    return {*node.in_shape(0)};
+  }
+  mutable int visits = 0;
+};
+
+TEST(GrowingFacts, VisitEveryNodeOnce) {
+  Builder b;
+  const auto source = std::make_shared<Counting>();
+  b.graph.source = source;
+  Probe probe;
+  GrowingFacts facts(b.graph, probe);
+  ValueId x = b.input("x", {2, 3});
+  for (int i = 1; i <= 10; ++i) {
+    x = b.node("Mystery", {x}, "y" + std::to_string(i));
+    EXPECT_EQ(shape(facts.now(), x), (Shape{2, 3}));
+    EXPECT_EQ(source->visits, i);
+  }
+}
+
+TEST(GrowingFacts, ForgetWhatIsRemoved) {
+  Builder b;
+  Probe probe;
+  GrowingFacts facts(b.graph, probe);
+  const ValueId x = b.input("x", {2, 3});
+  const ValueId y = b.node("Relu", {x}, "y");
+  b.node("Transpose", {y}, "z");
+  EXPECT_EQ(facts.now().shapes.size(), 3U);
+  const NodeId last = b.graph.nodes.last_id();
+  const ValueId z = b.graph.values.last_id();
+  facts.forget(last, z);
+  b.graph.nodes.pop_back();
+  b.graph.values.pop_back();
+  EXPECT_EQ(facts.now().shapes.size(), 2U);
+  EXPECT_EQ(b.node("Flatten", {y}, "f"), z);
+  EXPECT_EQ(shape(facts.now(), z), (Shape{2, 3}));
+}
+
+/// A loop is added behind the nodes of its body, which have been asked about before.
+TEST(GrowingFacts, AreThoseOfInferForBodiesThatFindTheirOwner) {
+  Builder b;
+  Probe probe;
+  GrowingFacts facts(b.graph, probe);
+  const ValueId x = b.input("x", {2, 3});
+  const ValueId turns = b.weight("turns", std::vector<int64_t>{4}, {}, DType::kInt64);
+  const NodeId first = b.graph.nodes.next_id();
+  const ValueId turn = b.value("turn");
+  const ValueId goes_on = b.value("goes_on");
+  const ValueId state = b.value("state");
+  const ValueId wider = b.node("Concat", {state, state}, "wider", {{"axis", int64_t{1}}});
+  const BodyId body = b.graph.bodies.next_id();
+  b.graph.bodies.push_back({.attribute = "body",
+                            .around = kNone,
+                            .inputs = {turn, goes_on, state},
+                            .outputs = {goes_on, wider},
+                            .owner = kNone});
+  b.graph.nodes.back().body = body;
+  EXPECT_FALSE(shape(facts.now(), wider));
+  const ValueId y = b.node("Loop", {turns, kNone, x}, "y");
+  b.graph.nodes.back().bodies = {body};
+  b.graph.bodies[body].owner = b.graph.nodes.last_id();
+  facts.forget(first, turn);
+  for (const ValueId v : {state, wider, y}) {
+    EXPECT_EQ(shape(facts.now(), v), shape(infer(b.graph, probe), v));
+  }
+  EXPECT_EQ(shape(facts.now(), state), (Shape{2, 3}));
 }
 
 TEST(InputSpec, ReadsEveryForm) {

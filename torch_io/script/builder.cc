@@ -51,7 +51,10 @@ DType type_of(const Graph& graph, const Node& node, size_t output) {
 }  // namespace
 
 Builder::Builder(Graph& graph, Origins& origins)
-    : GraphBuilder(graph, origins.storage, kOpset), graph_(graph), origins_(origins) {}
+    : GraphBuilder(graph, origins.storage, kOpset),
+      graph_(graph),
+      origins_(origins),
+      facts_(graph, origins.probe) {}
 
 std::string Builder::name_for(const std::string& op, const std::vector<Operand>& inputs) const {
   if (!is_layer(op)) return {};
@@ -167,7 +170,10 @@ std::vector<ValueId> Builder::emit_many(const std::string& op, const std::vector
       op, std::move(operands), outputs, std::move(attributes.list), domain, name_for(op, inputs));
   Node& node = graph_.nodes.back();
   node.body = body_;
-  for (size_t i = 0; i < outputs; ++i) graph_.value(results[i]).dtype = type_of(graph_, node, i);
+  for (size_t i = 0; i < outputs; ++i) {
+    graph_.value(results[i]).dtype = type_of(graph_, node, i);
+    producers_[results[i]] = id;
+  }
   return results;
 }
 
@@ -189,6 +195,7 @@ BodyId Builder::body(const std::string& attribute) {
   Body& body = graph_.bodies.emplace_back();
   body.attribute = attribute;
   body.around = body_;
+  body_starts_.push_back(mark());
   return id;
 }
 
@@ -213,6 +220,7 @@ std::vector<ValueId> Builder::emit_control(const std::string& op,
     graph_.bodies[b].owner = graph_.nodes.id_of(graph_.nodes.back());
     for (const ValueId v : graph_.bodies[b].outputs) graph_.value(v).captured = true;
   }
+  forget_facts(body_starts_[bodies[0]]);  // they depend on what the bodies' owner hands in
   for (size_t i = 0; i < results.size(); ++i) {
     graph_.value(results[i]).dtype = graph_.value(made[i + conditions]).dtype;
     ValueId oldest = root(made[i + conditions]);
@@ -249,33 +257,24 @@ ValueId Builder::size_of_dim(ValueId value, int64_t dim) {
 }
 
 const Node* Builder::producer(ValueId value) const {
-  const auto found =
-      std::find_if(graph_.nodes.rbegin(), graph_.nodes.rend(), [value](const Node& node) {
-        return std::find(node.outputs.begin(), node.outputs.end(), value) != node.outputs.end();
-      });
-  return found == graph_.nodes.rend() ? nullptr : &*found;
+  const auto found = producers_.find(value);
+  return found == producers_.end() ? nullptr : &graph_.node(found->second);
 }
 
-const Facts& Builder::facts() {
-  if (!facts_ || facts_nodes_ != graph_.nodes.size() || facts_values_ != graph_.values.size()) {
-    facts_ = infer(graph_, origins_.probe);
-    facts_nodes_ = graph_.nodes.size();
-    facts_values_ = graph_.values.size();
-  }
-  return *facts_;
+void Builder::forget_facts(const Mark& from) {
+  facts_.forget(NodeId(from.nodes), ValueId(from.values));
 }
 
 const Shape* Builder::shape(ValueId value) {
   if (graph_.value(value).weight != kNone) {
     return &graph_.weight(graph_.value(value).weight).dims;
   }
-  const Facts& known = facts_ && facts_->shapes.has(value) ? *facts_ : facts();
-  const auto& shape = known.shapes[value];
+  const auto& shape = facts_.about(value).shapes[value];
   return shape ? &*shape : nullptr;
 }
 
 const HostTensor* Builder::known(ValueId value) {
-  const auto& constant = facts().constants[value];
+  const auto& constant = facts_.now().constants[value];
   return constant ? &*constant : nullptr;
 }
 
@@ -294,6 +293,7 @@ Builder::Mark Builder::mark() const {
 }
 
 void Builder::roll_back(const Mark& mark) {
+  forget_facts(mark);
   for (NodeId n(mark.nodes); graph_.nodes.has(n); ++n) {
     origins_.operands.erase(n);
     origins_.attributes.erase(n);
@@ -302,6 +302,7 @@ void Builder::roll_back(const Mark& mark) {
     origins_.constants.erase(v);
     bases_.erase(v);
     complex_.erase(v);
+    producers_.erase(v);
     release(graph_.values[v].name);
   }
   graph_.nodes.resize(mark.nodes);
@@ -312,7 +313,6 @@ void Builder::roll_back(const Mark& mark) {
   std::erase_if(graph_.pinned_values,
                 [&](const auto& pinned) { return !graph_.values.has(pinned.first); });
   std::erase_if(kept_, [&](ValueId v) { return !graph_.values.has(v); });
-  facts_.reset();
 }
 
 }  // namespace parsimony::torch_io::script

@@ -11,7 +11,7 @@
 
 #include "parsimony/graph/graph.h"
 #include "parsimony/graph/graph_builder.h"
-#include "parsimony/graph/infer.h"
+#include "parsimony/graph/growing_facts.h"
 #include "parsimony/torch_io/script/binding_impl.h"
 
 namespace parsimony::torch_io::script {
@@ -139,7 +139,7 @@ class Builder : private GraphBuilder {
   ValueId declared(ValueId weight);
   /// Of a layer's result; empty for others.
   std::string name_for(const std::string& op, const std::vector<Operand>& inputs) const;
-  const Facts& facts();
+  void forget_facts(const Mark& from);
 
   Graph& graph_;
   Origins& origins_;
@@ -147,9 +147,9 @@ class Builder : private GraphBuilder {
   std::unordered_map<ValueId, ValueId> bases_;
   std::unordered_set<ValueId> complex_;
   std::vector<ValueId> kept_;
-  std::optional<Facts> facts_;
-  size_t facts_nodes_ = 0;
-  size_t facts_values_ = 0;
+  std::unordered_map<ValueId, NodeId> producers_;
+  IdVector<BodyId, Mark> body_starts_;
+  GrowingFacts facts_;
 };
 
 }  // namespace parsimony::torch_io::script

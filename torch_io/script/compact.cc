@@ -125,7 +125,6 @@ void Builder::compact() {
   drop_weights(graph_);
   bases_.clear();
   complex_.clear();
-  facts_.reset();
 }
 
 }  // namespace parsimony::torch_io::script

@@ -292,24 +292,16 @@ bool Interpreter::arithmetic(jit::Node* node, const std::string& op) {
 
 std::vector<Size> Interpreter::sizes_behind(ValueId number) const {
   constexpr size_t kMostNodes = 256;  // arithmetic on sizes is short
-  std::unordered_map<ValueId, const Node*> producers;
-  for (const Node& node : graph_.nodes) {
-    for (const ValueId output : node.outputs) producers[output] = &node;
-  }
-  const auto producer = [&](ValueId value) {
-    const auto found = producers.find(value);
-    return found == producers.end() ? nullptr : found->second;
-  };
   std::vector<Size> sizes;
   std::unordered_set<ValueId> done;
   std::vector<ValueId> open{number};
   while (!open.empty() && done.size() < kMostNodes) {
     const ValueId value = open.back();
     open.pop_back();
-    const Node* node = producer(value);
+    const Node* node = builder_.producer(value);
     if (node == nullptr || !done.insert(value).second) continue;
     // One size: Gather(Shape(x), index); all of them: Shape(x), Size(x).
-    const Node* shape = node->op == "Gather" ? producer(node->inputs[0]) : nullptr;
+    const Node* shape = node->op == "Gather" ? builder_.producer(node->inputs[0]) : nullptr;
     const bool of_shape = shape != nullptr && shape->op == "Shape";
     const WeightId index = of_shape ? graph_.value(node->inputs[1]).weight : kNone;
     if (node->op == "Shape" || node->op == "Size") {
