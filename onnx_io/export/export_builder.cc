@@ -3,7 +3,6 @@
 #include "parsimony/graph/attributes.h"
 #include "parsimony/onnx_io/export/export.h"
 #include "parsimony/onnx_io/export/export_builder_impl.h"
-#include "parsimony/onnx_io/tensor_impl.h"
 
 namespace parsimony::onnx_io {
 
@@ -12,12 +11,6 @@ ExportBuilder::ExportBuilder() : GraphBuilder(kExportOpset, '/') {}
 ValueId ExportBuilder::tensor(const std::string& name, DType dtype, const Shape& dims,
                               std::vector<std::byte> bytes) {
   return GraphBuilder::tensor(is_taken(name) ? unused_name() : name, dtype, dims, std::move(bytes));
-}
-
-ValueId ExportBuilder::constant(const HostTensor& tensor) {
-  const std::string raw = tensor_of("", tensor).raw_data();
-  const auto* begin = reinterpret_cast<const std::byte*>(raw.data());
-  return this->tensor(unused_name(), tensor.dtype, tensor.dims, {begin, begin + raw.size()});
 }
 
 std::vector<ValueId> ExportBuilder::emit_many(const std::string& op, std::vector<ValueId> inputs,

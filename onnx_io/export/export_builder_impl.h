@@ -16,11 +16,6 @@ class ExportBuilder : public GraphBuilder {
  public:
   ExportBuilder();
 
-  ValueId constant(const HostTensor& tensor);
-  ValueId integers(std::vector<int64_t> values) {
-    return constant(HostTensor::vector(std::move(values)));
-  }
-  ValueId number(double value, DType dtype) { return constant(HostTensor::of(value, dtype)); }
   /// A tensor of this name, or of another one if that is taken.
   ValueId tensor(const std::string& name, DType dtype, const Shape& dims,
                  std::vector<std::byte> bytes);
