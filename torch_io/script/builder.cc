@@ -110,21 +110,9 @@ ValueId Builder::number(double value) {
 
 ValueId Builder::integer(int64_t value) { return constant(HostTensor::scalar(value)); }
 
-ValueId Builder::real(ValueId whole) {
-  const ValueId result = emit("Cast", {{whole}}, {{"to", int64_t{onnx_number(DType::kFloat32)}}});
-  graph_.value(result).dtype = DType::kFloat32;
-  return result;
-}
-
-ValueId Builder::whole(ValueId real) {
-  const ValueId result = emit("Cast", {{real}}, {{"to", int64_t{onnx_number(DType::kInt64)}}});
-  graph_.value(result).dtype = DType::kInt64;
-  return result;
-}
-
-ValueId Builder::flag(ValueId number) {
-  const ValueId result = emit("Cast", {{number}}, {{"to", int64_t{onnx_number(DType::kBool)}}});
-  graph_.value(result).dtype = DType::kBool;
+ValueId Builder::cast(const Operand& x, DType type) {
+  const ValueId result = emit("Cast", {x}, {{"to", int64_t{onnx_number(type)}}});
+  graph_.value(result).dtype = type;
   return result;
 }
 

@@ -67,9 +67,9 @@ class Builder : private GraphBuilder {
   ValueId number(double value);    ///< float32, rank 0
   ValueId integer(int64_t value);  ///< int64, rank 0
   ValueId integers(std::vector<int64_t> values, std::vector<SourceLocation> locations = {});
-  ValueId real(ValueId whole);   ///< as float32
-  ValueId whole(ValueId real);   ///< as int64, towards zero
-  ValueId flag(ValueId number);  ///< as bool
+  ValueId cast(const Operand& x, DType type);
+  ValueId cast(ValueId x, DType type) { return cast(Operand{x}, type); }
+  ValueId real(ValueId x) { return cast(x, DType::kFloat32); }
   /// One list of integers; a Concat if some are only known at run time.
   ValueId list_of(const std::vector<Element>& elements);
 

@@ -27,9 +27,6 @@ const Rule* find_rule(std::string_view op);
 /// Of complex tensors.
 const Rule* find_complex_rule(std::string_view op);
 
-/// at::ScalarType as TorchScript writes it; empty for types that libtorch does not have.
-std::optional<int64_t> libtorch_type(DType type);
-
 /// A number that was computed from sizes, where the Graph has its value.
 struct SettledNumber {
   SourceLocation location;

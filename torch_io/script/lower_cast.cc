@@ -1,50 +1,36 @@
 // What leaves the numbers as they are, changes their type, or makes them from nothing.
+#include <c10/core/ScalarType.h>
+
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 
 #include "parsimony/torch_io/script/lowerings_impl.h"
 #include "parsimony/torch_io/script/origins_impl.h"
 #include "parsimony/torch_io/script/part_impl.h"
+#include "parsimony/torch_io/tensor.h"
 
 namespace parsimony::torch_io::script {
 namespace {
 
 // at::ScalarType as TorchScript writes it.
-constexpr int64_t kTorchLong = 4;
-constexpr int64_t kTorchBool = 11;
-constexpr int64_t kTorchFloat = 6;
-constexpr int64_t kTorchComplex = 9;  // of two of float32
+constexpr auto kTorchLong = static_cast<int64_t>(at::kLong);
+constexpr auto kTorchFloat = static_cast<int64_t>(at::kFloat);
+constexpr auto kTorchComplex = static_cast<int64_t>(at::kComplexFloat);
 
 constexpr int64_t kMostNumbers = 1 << 20;  // of a constant that is made here
 
-constexpr auto kTypes = std::to_array<std::pair<int64_t, DType>>({
-    {0, DType::kUInt8},
-    {1, DType::kInt8},
-    {2, DType::kInt16},
-    {3, DType::kInt32},
-    {kTorchLong, DType::kInt64},
-    {5, DType::kFloat16},
-    {kTorchFloat, DType::kFloat32},
-    {7, DType::kFloat64},
-    {kTorchBool, DType::kBool},
-    {15, DType::kBFloat16},
-});
-
 /// @throws NotLowered for complex and quantised types
 DType type_of(int64_t torch) {
-  const auto* found = std::ranges::find(kTypes, torch, &std::pair<int64_t, DType>::first);
-  if (found == kTypes.end()) throw NotLowered();
-  return found->second;
+  const bool exists = torch >= 0 && torch < static_cast<int64_t>(at::ScalarType::NumOptions);
+  const DType type = exists ? dtype_of(static_cast<at::ScalarType>(torch)) : DType::kUnknown;
+  if (type == DType::kUnknown) throw NotLowered();
+  return type;
 }
 
 void cast(Call& call, const Operand& x, DType type) {
-  Graph& graph = call.out.graph();
-  if (graph.value(x.value).dtype == type) return call.give(x.value);
-  const ValueId result = call.out.emit("Cast", {x}, {{"to", int64_t{onnx_number(type)}}});
-  graph.value(result).dtype = type;
-  call.give_view(result, x.value);
+  if (call.out.graph().value(x.value).dtype == type) return call.give(x.value);
+  call.give_view(call.out.cast(x, type), x.value);
 }
 
 /// An input's type may not be known; such inputs count as float32.
@@ -112,11 +98,6 @@ ValueId filled_with(Call& call, ValueId sizes, double number, DType dtype) {
   return result;
 }
 
-std::optional<int64_t> libtorch_type(DType type) {
-  const auto* found = std::ranges::find(kTypes, type, &std::pair<int64_t, DType>::second);
-  return found == kTypes.end() ? std::nullopt : std::optional(found->first);
-}
-
 /// dropout in evaluation mode, detach: the tensor itself
 void lower_same(Call& call) { call.give(call.tensor(0).value); }
 
@@ -131,13 +112,13 @@ void lower_maybe_copy(Call& call) {
 
 /// _cast_Long(x, non_blocking)
 void lower_cast(Call& call) {
-  const std::string type = call.op.substr(call.op.rfind('_') + 1);
-  const int64_t number = type == "Long"     ? kTorchLong
-                         : type == "Int"    ? 3
-                         : type == "Half"   ? 5
-                         : type == "Double" ? 7
-                                            : kTorchFloat;
-  cast(call, call.tensor(0), type_of(number));
+  const std::string name = call.op.substr(call.op.rfind('_') + 1);
+  const DType type = name == "Long"     ? DType::kInt64
+                     : name == "Int"    ? DType::kInt32
+                     : name == "Half"   ? DType::kFloat16
+                     : name == "Double" ? DType::kFloat64
+                                        : DType::kFloat32;
+  cast(call, call.tensor(0), type);
 }
 
 /// to(x, dtype, …), to(x, device, dtype, …), to(x, device, …), to(x, other, …), _to_copy(x, dtype,

@@ -178,15 +178,10 @@ void lower_max_min(Call& call) {
 
 /// any(x), any(x, dim or dims, keepdim); all likewise
 void lower_any(Call& call) {
-  const auto as = [&](ValueId value, DType type) {
-    const ValueId result = call.out.emit("Cast", {{value}}, {{"to", int64_t{onnx_number(type)}}});
-    call.out.graph().value(result).dtype = type;
-    return result;
-  };
-  const ValueId truth = as(call.tensor(0).value, DType::kBool);
-  const ValueId extreme =
-      reduced(call, call.onnx, as(truth, DType::kInt32), axes_in(call, 1), call.flag(2));
-  call.give(as(extreme, DType::kBool));
+  const ValueId truth = call.out.cast(call.tensor(0).value, DType::kBool);
+  const ValueId number = call.out.cast(truth, DType::kInt32);
+  const ValueId extreme = reduced(call, call.onnx, number, axes_in(call, 1), call.flag(2));
+  call.give(call.out.cast(extreme, DType::kBool));
 }
 
 /// argmax(x, dim, keepdim)

@@ -11,6 +11,7 @@
 #include "parsimony/torch_io/script/call_impl.h"
 #include "parsimony/torch_io/script/interpreter_impl.h"
 #include "parsimony/torch_io/script/part_impl.h"
+#include "parsimony/torch_io/tensor.h"
 
 namespace parsimony::torch_io::script {
 
@@ -29,7 +30,9 @@ bool Interpreter::tensor_question(jit::Node* node, const std::string& op) {
   if (op == "dtype" && node->kind().is_prim()) {
     const bool is_tensor = x.is(BindingKind::kTensor) && !builder_.is_complex(x.value);
     const DType type = is_tensor ? graph_.value(x.value).dtype : DType::kUnknown;
-    if (const auto code = libtorch_type(type)) result = Binding::of_int(*code);
+    if (type != DType::kUnknown) {
+      result = Binding::of_int(static_cast<int64_t>(scalar_type_of(type)));
+    }
     return true;
   }
   if (op == "device" || op == "layout") return true;
@@ -138,9 +141,10 @@ bool Interpreter::conversion(jit::Node* node, const std::string& op) {
     const Shape* shape = builder_.shape(x.value);
     const bool stays = real && !rounds && !op.starts_with("Bool") && shape && shape->empty();
     if (op.starts_with("Bool") && builder_.known(x.value) == nullptr) {
-      result = Binding::run_time(builder_.flag(x.value));  // no size, whatever it was made of
+      result = Binding::run_time(
+          builder_.cast(x.value, DType::kBool));  // no size, whatever it was made of
     } else if (stays || x.is(BindingKind::kNumber) || builder_.known(x.value) != nullptr) {
-      result = Binding::run_time(rounds ? builder_.whole(x.value) : x.value);
+      result = Binding::run_time(rounds ? builder_.cast(x.value, DType::kInt64) : x.value);
     }
   }
   return true;
