@@ -10,7 +10,7 @@
 #include "parsimony/onnx_io/reader.h"
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/torch_io/executor/operators_impl.h"
-#include "parsimony/torch_io/executor/run_impl.h"
+#include "parsimony/torch_io/executor/program_impl.h"
 #include "tests/support/fixture.h"
 
 namespace parsimony::test {

@@ -1,12 +1,48 @@
 // Attention as one operator. @source onnxruntime, ContribOperators.md: Attention,
-// MultiHeadAttention; ONNX operator Attention, opset 23
+// MultiHeadAttention, GroupQueryAttention, RotaryEmbedding; ONNX operators Attention,
+// RotaryEmbedding, opset 23. Sizes: n batch, h heads, s queries, t keys, d head dimensions.
 #include <cmath>
 
-#include "parsimony/torch_io/executor/attention_impl.h"
-#include "parsimony/torch_io/executor/kernels_impl.h"
+#include "parsimony/torch_io/executor/operators_impl.h"
 
 namespace parsimony::executor {
 namespace {
+
+/// Queries, keys and values as [n h l d].
+struct Parts {
+  at::Tensor q;
+  at::Tensor k;
+  at::Tensor v;
+};
+
+/// What is applied between the scores and their softmax. Tensors broadcast to [n h s t].
+struct Looks {
+  at::Tensor bias;
+  at::Tensor visible;     ///< boolean; undefined: every key is visible
+  double hidden = -1e30;  ///< added to the scores of invisible keys
+  double cap = 0;         ///< scores become cap tanh(score / cap)
+  bool caps_bias = false;
+  at::Tensor sink;  ///< [h]: the score of an additional key without a value
+};
+
+/// @throws UnsupportedError if found
+void refuse(const Call& call, bool found, std::string_view what) {
+  if (found) call.unsupported(what);
+}
+
+/// [n l (h d)] or [n h l d] as [n h l d].
+at::Tensor by_heads(const at::Tensor& x, int64_t heads) {
+  if (x.dim() == 4) return x;
+  return x.reshape({x.size(0), x.size(1), heads, -1}).transpose(1, 2);
+}
+
+/// [n h l d] as [n l (h d)].
+at::Tensor joined(const at::Tensor& y) { return y.transpose(1, 2).flatten(2); }
+
+/// The causal mask [s t], if the first query follows `before` keys.
+at::Tensor none_later(int64_t queries, int64_t keys, int64_t before) {
+  return at::ones({queries, keys}, at::kBool).tril(before);
+}
 
 double scale_of(const Call& call, int64_t head_size) {
   const double given = call.real("scale", 0);
@@ -71,15 +107,7 @@ Looks looks_of(const Call& call, const Parts& parts, size_t mask, size_t bias) {
   return looks;
 }
 
-}  // namespace
-
-at::Tensor by_heads(const at::Tensor& x, int64_t heads) {
-  if (x.dim() == 4) return x;
-  return x.reshape({x.size(0), x.size(1), heads, -1}).transpose(1, 2);
-}
-
-at::Tensor joined(const at::Tensor& y) { return y.transpose(1, 2).flatten(2); }
-
+/// Scaled dot-product attention; with fewer key heads, each serves several query heads.
 at::Tensor attended(const Call& call, const Parts& parts, const Looks& looks) {
   const int64_t each = parts.q.size(1) / parts.k.size(1);
   const at::Tensor k = each > 1 ? parts.k.repeat_interleave(each, 1) : parts.k;
@@ -99,13 +127,24 @@ at::Tensor attended(const Call& call, const Parts& parts, const Looks& looks) {
   return at::matmul(shares.narrow(-1, 0, scores.size(-1)), v);
 }
 
-at::Tensor none_later(int64_t queries, int64_t keys, int64_t before) {
-  return at::ones({queries, keys}, at::kBool).tril(before);
+/// Dimensions (a, b) in pairs become (a cos - b sin, a sin + b cos): halves of a head, or
+/// neighbours. The tables are [.. l pairs]; dimensions beyond their pairs are not rotated.
+at::Tensor rotated(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin,
+                   bool neighbours) {
+  const int64_t half = cos.size(-1);
+  const int64_t rest = x.size(-1) - 2 * half;
+  TORCH_CHECK(rest >= 0, "tables of ", half, " pairs for heads of ", x.size(-1));
+  const at::Tensor turning = x.narrow(-1, 0, 2 * half);
+  const at::Tensor pairs = neighbours ? turning.unflatten(-1, {half, 2}).transpose(-1, -2)
+                                      : turning.unflatten(-1, {2, half});
+  const at::Tensor a = pairs.select(-2, 0);
+  const at::Tensor b = pairs.select(-2, 1);
+  const at::Tensor turned = at::stack({a * cos - b * sin, a * sin + b * cos}, -2);
+  const at::Tensor y = (neighbours ? turned.transpose(-1, -2) : turned).flatten(-2);
+  return rest == 0 ? y : at::cat({y, x.narrow(-1, 2 * half, rest)}, -1);
 }
 
-void refuse(const Call& call, bool found, std::string_view what) {
-  if (found) call.unsupported(what);
-}
+}  // namespace
 
 Tensors attention(const Call& call) {
   refuse(call, call.outputs() > 3, "returns its scores");
@@ -211,6 +250,119 @@ Tensors attention_presence(const Operator& op, const Call& call, const Tensors& 
     found.push_back(outputs[i].defined() ? any(i).expand(outputs[i].sizes()) : at::Tensor());
   }
   return found;
+}
+
+// Attention whose cache has room for keys to come.
+
+namespace {
+
+/// Where the new keys of each sequence go.
+struct Places {
+  at::Tensor before;   ///< [n 1] keys that are there already
+  at::Tensor queries;  ///< [n s] the place of each query, which is that of its own key
+  int64_t total = 0;   ///< keys of the longest sequence, the new ones included
+};
+
+/// A first prompt fills an empty cache, whatever was in it.
+Places places_of(const Call& call, int64_t batch, int64_t length) {
+  const int64_t total = call.ints_in(6).at(0);
+  const at::Tensor lengths = call.in(5).to(at::kLong).reshape({-1, 1}).expand({batch, 1}) + 1;
+  const at::Tensor before =
+      total == length ? at::zeros_like(lengths) : (lengths - length).clamp_min(0);
+  TORCH_CHECK(before.max().item<int64_t>() + length <= total, "more keys than ", total);
+  return {before, before + at::arange(length), total};
+}
+
+/// [n h t d]: what was there, then what is new. Zero behind it.
+at::Tensor cached(const at::Tensor& past, const at::Tensor& now, const Places& places) {
+  const int64_t room = past.defined() ? past.size(2) : 0;
+  Ints dims = now.sizes().vec();
+  dims[2] = std::max(room, places.total);
+  at::Tensor all = at::zeros(dims, now.options());
+  for (int64_t n = 0; n < dims[0]; ++n) {
+    const auto before = places.before[n].item<int64_t>();
+    TORCH_CHECK(before <= room, "more keys than the cache of ", room, " has");
+    if (before > 0) all[n].narrow(1, 0, before).copy_(past[n].narrow(1, 0, before));
+    all[n].narrow(1, before, now.size(2)).copy_(now[n]);
+  }
+  return all;
+}
+
+/// Which keys a query sees: its own, those before it, and of these the nearest.
+at::Tensor visible(const Call& call, const Places& places) {
+  const at::Tensor query = places.queries.unsqueeze(-1);  // [n s 1]
+  const at::Tensor key = at::arange(places.total);
+  at::Tensor sees = key <= query;
+  const int64_t window = call.integer("local_window_size", -1);
+  if (window > 0) sees = sees.logical_and(key > query - window);
+  return sees.unsqueeze(1);
+}
+
+Parts parts_of(const Call& call) {
+  const int64_t heads = call.integer("num_heads", 1);
+  const int64_t kv_heads = call.integer("kv_num_heads", 1);
+  Tensors x{call.in(0), call.in(1), call.in(2)};
+  if (!call.has_in(1)) {  // in one matrix
+    const int64_t size = x[0].size(2) / (heads + 2 * kv_heads);
+    x = x[0].split_with_sizes({heads * size, kv_heads * size, kv_heads * size}, 2);
+  }
+  return {by_heads(x[0], heads), by_heads(x[1], kv_heads), by_heads(x[2], kv_heads)};
+}
+
+}  // namespace
+
+Tensors group_query_attention(const Call& call) {
+  refuse(call, call.outputs() > 3, "returns its scores");
+  refuse(call, call.has_in(12) || call.has_in(13), "has a cache of integers");
+  Parts parts = parts_of(call);
+  const Places places = places_of(call, parts.q.size(0), parts.q.size(2));
+  if (call.integer("do_rotary", 0) != 0) {
+    const at::Tensor at = call.has_in(9) ? call.in(9).to(at::kLong) : places.queries;
+    const at::Tensor cos = call.in(7).index({at}).unsqueeze(1);
+    const at::Tensor sin = call.in(8).index({at}).unsqueeze(1);
+    const bool neighbours = call.integer("rotary_interleaved", 0) != 0;
+    parts.q = rotated(parts.q, cos, sin, neighbours);
+    parts.k = rotated(parts.k, cos, sin, neighbours);
+  }
+  const at::Tensor keys = cached(call.in(3), parts.k, places);
+  const at::Tensor values = cached(call.in(4), parts.v, places);
+  parts.k = keys.narrow(2, 0, places.total);
+  parts.v = values.narrow(2, 0, places.total);
+  Looks looks;
+  looks.bias = call.in(10);
+  looks.visible = visible(call, places);
+  looks.cap = call.real("softcap", 0);
+  if (call.has_in(11)) {
+    looks.sink = call.in(11);
+  } else if (call.integer("smooth_softmax", 0) > 0) {
+    looks.sink = at::zeros({parts.q.size(1)}, parts.q.options());
+  }
+  return {joined(attended(call, parts, looks)), keys, values};
+}
+
+Tensors rotary_embedding(const Call& call) {
+  const bool is_onnx = call.node.domain.empty();
+  const size_t table = is_onnx ? 1 : 2;
+  const size_t positions = is_onnx ? 3 : 1;
+  at::Tensor cos = call.in(table);
+  at::Tensor sin = call.in(table + 1);
+  const at::Tensor& x = call.in(0);
+  const bool joint = x.dim() == 3;
+  const int64_t given = call.integer("num_heads", 0);
+  const int64_t heads = given > 0 ? given : x.size(-1) / (2 * cos.size(-1));
+  const at::Tensor apart = joint ? by_heads(x, heads) : x;
+  if (call.has_in(positions)) {
+    at::Tensor at = call.in(positions).to(at::kLong);
+    if (at.numel() == 1) at = at::arange(apart.size(2), at.options()) + at.reshape({1});
+    cos = cos.index({at});
+    sin = sin.index({at});
+  }
+  if (cos.dim() == 3) {
+    cos = cos.unsqueeze(1);
+    sin = sin.unsqueeze(1);
+  }
+  const at::Tensor y = rotated(apart, cos, sin, call.integer("interleaved", 0) != 0);
+  return {joint ? joined(y) : y};
 }
 
 }  // namespace parsimony::executor

@@ -4,7 +4,7 @@
 #include "parsimony/graph/errors.h"
 #include "parsimony/torch_io/executor/call_impl.h"
 #include "parsimony/torch_io/executor/errors.h"
-#include "parsimony/torch_io/executor/held_weight_impl.h"
+#include "parsimony/torch_io/executor/weights_impl.h"
 #include "parsimony/torch_io/tensor.h"
 
 namespace parsimony::executor {

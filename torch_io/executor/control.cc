@@ -2,7 +2,7 @@
 #include <limits>
 #include <utility>
 
-#include "parsimony/torch_io/executor/run_impl.h"
+#include "parsimony/torch_io/executor/program_impl.h"
 
 namespace parsimony::executor {
 namespace {

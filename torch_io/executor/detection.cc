@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "parsimony/torch_io/executor/kernels_impl.h"
+#include "parsimony/torch_io/executor/operators_impl.h"
 
 namespace parsimony::executor {
 namespace {
@@ -93,6 +93,11 @@ at::Tensor interpolated(const at::Tensor& x, const Samples& s) {
 }
 
 }  // namespace
+
+Tensors affine_grid(const Call& call) {
+  return {at::affine_grid_generator(call.in(0), call.ints_in(1),
+                                    call.integer("align_corners", 0) != 0)};
+}
 
 Tensors grid_sample(const Call& call) {
   const std::string mode = call.text("mode", "linear");

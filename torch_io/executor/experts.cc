@@ -2,7 +2,7 @@
 // @source onnxruntime, ContribOperators.md: MoE
 #include <limits>
 
-#include "parsimony/torch_io/executor/kernels_impl.h"
+#include "parsimony/torch_io/executor/operators_impl.h"
 
 namespace parsimony::executor {
 namespace {

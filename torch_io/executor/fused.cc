@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "parsimony/base/ranges.h"
-#include "parsimony/torch_io/executor/kernels_impl.h"
+#include "parsimony/torch_io/executor/operators_impl.h"
 
 namespace parsimony::executor {
 namespace {

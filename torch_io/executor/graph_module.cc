@@ -9,7 +9,7 @@
 #include "parsimony/graph/trained_weights.h"
 #include "parsimony/torch_io/executor/errors.h"
 #include "parsimony/torch_io/executor/program_impl.h"
-#include "parsimony/torch_io/executor/weight_reader_impl.h"
+#include "parsimony/torch_io/executor/weights_impl.h"
 
 namespace parsimony {
 

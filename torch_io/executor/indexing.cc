@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "parsimony/torch_io/executor/kernels_impl.h"
+#include "parsimony/torch_io/executor/operators_impl.h"
 
 namespace parsimony::executor {
 namespace {

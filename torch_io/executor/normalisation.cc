@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "parsimony/base/ranges.h"
-#include "parsimony/torch_io/executor/kernels_impl.h"
+#include "parsimony/torch_io/executor/operators_impl.h"
 #include "parsimony/torch_io/sync_batch_norm.h"
 
 namespace parsimony::executor {

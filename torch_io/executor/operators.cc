@@ -4,9 +4,7 @@
 #include <functional>
 #include <utility>
 
-#include "parsimony/torch_io/executor/kernels_impl.h"
 #include "parsimony/torch_io/executor/operators_impl.h"
-#include "parsimony/torch_io/executor/own_kernel_impl.h"
 
 namespace parsimony::executor {
 namespace {

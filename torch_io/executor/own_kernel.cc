@@ -2,14 +2,16 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "parsimony/engines/onnx_runtime.h"
 #include "parsimony/graph/operators/schema.h"
 #include "parsimony/onnx_io/graph_file.h"
-#include "parsimony/torch_io/executor/own_kernel_impl.h"
+#include "parsimony/torch_io/executor/operators_impl.h"
 #include "parsimony/torch_io/network.h"
 #include "parsimony/torch_io/tensor.h"
 
@@ -125,5 +127,217 @@ const Operator* own_operator() {
   static constexpr Operator kOwn = {.kernel = kernel, .presence = presence, .own_types = true};
   return runtime::has_kernel_libraries() ? &kOwn : nullptr;
 }
+
+// Which elements of a result are absent, found by running the kernel on other numbers.
+
+namespace {
+
+/// Runs the kernel on other numbers to see what depends on what.
+class Trials {
+ public:
+  explicit Trials(const Call& call) : call_(call) {
+    for (size_t i = 0; i < call.inputs.size(); ++i) {
+      const bool numbers = call.has_in(i) && call.in(i).is_floating_point();
+      if (numbers && call.presence(i).defined()) cut_.push_back(i);
+    }
+    operands_ = call.inputs;
+    for (const size_t i : cut_) operands_[i] = call.filled(i, 0);
+    base_ = results_of(operands_);
+  }
+
+  /// Elements of the results that change with present elements of operands that have absent ones.
+  Tensors with_present() const {
+    Tensors changed(base_.size());
+    for (const double factor : {1.0, -1.0, 3.0}) {
+      Tensors operands = operands_;
+      Tensors scattered = operands_;
+      for (const size_t i : cut_) {
+        const at::Tensor absent = call_.presence(i).logical_not();
+        const at::Tensor& x = operands_[i];
+        operands[i] = at::full_like(x, factor).masked_fill(absent, 0);
+        // Different everywhere, the same in every run.
+        const at::Tensor places = at::arange(x.numel(), x.options()).reshape(x.sizes());
+        scattered[i] = (factor * at::sin(places * places + factor)).masked_fill(absent, 0);
+      }
+      add_changes(operands, changed);
+      add_changes(scattered, changed);
+    }
+    return changed;
+  }
+
+  /// The same with absent elements of all these operands.
+  Tensors with_absent() const {
+    Tensors changed(base_.size());
+    for (const double number : kNumbers) {
+      Tensors operands = operands_;
+      for (const size_t i : cut_) operands[i] = call_.filled(i, number);
+      add_changes(operands, changed);
+    }
+    return changed;
+  }
+
+ private:
+  static constexpr std::array<double, 3> kNumbers = {1, -1, 3};
+
+  Tensors results_of(Tensors operands) const {
+    Call call = call_.on(std::move(operands));
+    call.types = call_.types;
+    return run_own_kernel(call);
+  }
+
+  void add_changes(const Tensors& operands, Tensors& changed) const {
+    const Tensors results = results_of(operands);
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (!base_[i].defined() || base_[i].sizes() != results[i].sizes()) continue;
+      const at::Tensor& a = base_[i];
+      const at::Tensor& b = results[i];
+      const at::Tensor differs = a.ne(b) & (a.eq(a) | b.eq(b));  // NaN is like NaN
+      changed[i] = changed[i].defined() ? changed[i] | differs : differs;
+    }
+  }
+
+  const Call& call_;
+  std::vector<size_t> cut_;  ///< operands with absent elements
+  Tensors operands_;         ///< with zeros there
+  Tensors base_;
+};
+
+}  // namespace
+
+Tensors found_by_trial(const Call& call, const Tensors& outputs) {
+  const Trials trials(call);
+  const Tensors present = trials.with_present();
+  const Tensors absent = trials.with_absent();
+  Tensors results(outputs.size());
+  for (size_t i = 0; i < outputs.size() && i < present.size(); ++i) {
+    if (!outputs[i].defined() || !present[i].defined()) continue;
+    results[i] = (absent[i] & present[i].logical_not()).logical_not();
+  }
+  return results;
+}
+
+// A kernel that mixes channels, run on those that remain.
+
+namespace {
+
+/// The present indices of an axis, as flags.
+using Flags = at::Tensor;
+
+at::Tensor numbers_of(const Flags& flags) { return flags.nonzero().squeeze(1); }
+
+/// Of each axis; empty unless the presence is all combinations of them.
+std::optional<std::vector<Flags>> axes_of(const at::Tensor& presence) {
+  std::vector<Flags> axes;
+  at::Tensor product = at::ones({}, at::kBool);
+  for (int64_t d = 0; d < presence.dim(); ++d) {
+    axes.push_back(presence.movedim(d, 0).flatten(1).any(1));
+    product = product & along(axes.back(), d, presence.dim());
+  }
+  if (!product.expand(presence.sizes()).equal(presence)) return std::nullopt;
+  return axes;
+}
+
+class WithoutAbsent {
+ public:
+  explicit WithoutAbsent(const Call& call) : call_(call) {}
+
+  std::optional<SmallRun> run() {
+    Tensors whole = call_.inputs;
+    Tensors small = call_.inputs;
+    for (size_t i = 0; i < small.size(); ++i) {
+      if (!call_.presence(i).defined()) continue;
+      const auto axes = axes_of(call_.presence(i));
+      if (!axes) return std::nullopt;
+      whole[i] = call_.filled(i, 1);
+      for (size_t d = 0; d < axes->size(); ++d) {
+        if ((*axes)[d].all().item<bool>()) continue;
+        small[i] = small[i].index_select(index(d), numbers_of((*axes)[d]));
+        cuts_.push_back({i, index(d), (*axes)[d]});
+      }
+    }
+    if (cuts_.empty()) return std::nullopt;
+    return spread(on(small), on(whole), on(permuted(whole)));
+  }
+
+ private:
+  struct Cut {
+    size_t operand;
+    int64_t axis;
+    Flags flags;
+  };
+
+  Tensors on(Tensors operands) const {
+    Call call = call_.on(std::move(operands));
+    call.types = call_.types;
+    return run_own_kernel(call);
+  }
+
+  /// Any order, the same in every run and for all axes of a size.
+  static at::Tensor order_of(int64_t size) {
+    const at::Tensor places = at::arange(size, at::kDouble);
+    return at::sin(places * places + 1).argsort();
+  }
+
+  Tensors permuted(Tensors operands) const {
+    for (const auto& [operand, axis, flags] : cuts_) {
+      operands[operand] = operands[operand].index_select(axis, order_of(flags.size(0)));
+    }
+    return operands;
+  }
+
+  /// The cut of a result's axis: that of operands, if all of this size are cut alike.
+  const Flags* cut_of(int64_t size, int64_t left) const {
+    const Flags* found = nullptr;
+    for (const Cut& cut : cuts_) {
+      if (cut.flags.size(0) != size) continue;
+      if (found != nullptr && !found->equal(cut.flags)) return nullptr;
+      found = &cut.flags;
+    }
+    return found != nullptr && found->sum().item<int64_t>() == left ? found : nullptr;
+  }
+
+  /// Puts the small results where their channels are among the whole ones.
+  std::optional<SmallRun> spread(const Tensors& small, const Tensors& whole,
+                                 const Tensors& permuted) const {
+    SmallRun run;
+    for (size_t i = 0; i < small.size(); ++i) {
+      at::Tensor result = small[i];
+      at::Tensor present;
+      at::Tensor followed = whole[i];
+      for (int64_t d = 0; result.defined() && d < result.dim(); ++d) {
+        const int64_t size = whole[i].dim() == result.dim() ? whole[i].size(d) : -1;
+        if (size == result.size(d)) continue;
+        const Flags* cut = cut_of(size, result.size(d));
+        if (cut == nullptr) return std::nullopt;
+        auto dims = result.sizes().vec();
+        dims[d] = size;
+        result = at::zeros(dims, result.options()).index_copy(d, numbers_of(*cut), result);
+        followed = followed.index_select(d, order_of(size));
+        const at::Tensor flags = along(*cut, d, result.dim());
+        present = present.defined() ? present & flags : flags;
+      }
+      if (!follows(followed, permuted[i])) return std::nullopt;
+      if (present.defined()) present = present.expand(result.sizes());
+      run.results.push_back(std::move(result));
+      run.present.push_back(std::move(present));
+    }
+    return run;
+  }
+
+  /// Sums in another order differ by their rounding.
+  static bool follows(const at::Tensor& expected, const at::Tensor& found) {
+    constexpr double kRounding = 1e-3;
+    if (!expected.defined() || !expected.is_floating_point()) return true;
+    const double size = expected.abs().max().item<double>();
+    return at::allclose(expected, found, kRounding, kRounding * size);
+  }
+
+  const Call& call_;
+  std::vector<Cut> cuts_;
+};
+
+}  // namespace
+
+std::optional<SmallRun> run_without_absent(const Call& call) { return WithoutAbsent(call).run(); }
 
 }  // namespace parsimony::executor

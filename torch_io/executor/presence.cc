@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "parsimony/base/ranges.h"
-#include "parsimony/torch_io/executor/held_weight_impl.h"
-#include "parsimony/torch_io/executor/kernels_impl.h"
+#include "parsimony/torch_io/executor/operators_impl.h"
+#include "parsimony/torch_io/executor/weights_impl.h"
 
 namespace parsimony::executor {
 namespace {

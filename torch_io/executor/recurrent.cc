@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "parsimony/torch_io/executor/kernels_impl.h"
+#include "parsimony/torch_io/executor/operators_impl.h"
 
 namespace parsimony::executor {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "parsimony/base/ranges.h"
-#include "parsimony/torch_io/executor/kernels_impl.h"
+#include "parsimony/torch_io/executor/operators_impl.h"
 
 namespace parsimony::executor {
 namespace {
