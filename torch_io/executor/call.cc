@@ -3,11 +3,21 @@
 #include "parsimony/graph/attributes.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/torch_io/executor/call_impl.h"
-#include "parsimony/torch_io/executor/errors.h"
 #include "parsimony/torch_io/executor/weights_impl.h"
 #include "parsimony/torch_io/tensor.h"
 
 namespace parsimony::executor {
+
+const std::string& label(const Node& node) { return node.name.empty() ? node.op : node.name; }
+
+std::string described(const Node& node) {
+  const std::string op = node.domain.empty() ? node.op : node.domain + "." + node.op;
+  return "node \"" + label(node) + "\" (" + op + ", version " + std::to_string(node.opset) + ")";
+}
+
+UnsupportedError cannot_run(const Node& node, std::string_view why) {
+  return UnsupportedError(described(node), " cannot be run by libtorch here: ", why);
+}
 
 const at::Tensor& Call::at_or_none(const Tensors& tensors, size_t i) {
   static const at::Tensor none;
@@ -114,7 +124,7 @@ DType Call::type_in(size_t i) const {
   return torch_io::dtype_of(in(i).scalar_type());
 }
 
-void Call::unsupported(std::string_view what) const { throw errors::cannot_run(node, what); }
+void Call::unsupported(std::string_view what) const { throw cannot_run(node, what); }
 
 at::Tensor of_sizes(const Ints& dims) { return at::zeros({1}).expand(dims); }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/graph.h"
 
 namespace parsimony::executor {
@@ -17,6 +18,12 @@ using Tensors = std::vector<at::Tensor>;
 using Ints = std::vector<int64_t>;
 
 struct HeldWeight;
+
+/// The node's name, or its operator if it has none.
+const std::string& label(const Node& node);
+/// "node "conv1" (Conv, version 13)"
+std::string described(const Node& node);
+UnsupportedError cannot_run(const Node& node, std::string_view why);
 
 class Call {
  public:

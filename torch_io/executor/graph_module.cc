@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "parsimony/graph/trained_weights.h"
-#include "parsimony/torch_io/executor/errors.h"
 #include "parsimony/torch_io/executor/program_impl.h"
 #include "parsimony/torch_io/executor/weights_impl.h"
 
@@ -59,7 +58,7 @@ GraphModuleImpl::GraphModuleImpl(const Graph& graph, const GraphModuleOptions& o
   const std::vector<NodeId> refused = unsupported_nodes(graph);
   if (!refused.empty()) {
     const Node& node = graph.node(refused[0]);
-    throw executor::errors::cannot_run(node, executor::why_not(graph, node));
+    throw executor::cannot_run(node, executor::why_not(graph, node));
   }
   state_->program = Program(options.fuses ? executor::with_swish(graph) : graph);
   state_->trainable = options.trainable;

@@ -7,12 +7,15 @@
 
 #include "parsimony/graph/errors.h"
 #include "parsimony/speedup/masked_values.h"
-#include "parsimony/torch_io/executor/errors.h"
 #include "parsimony/torch_io/executor/program_impl.h"
 #include "parsimony/torch_io/tensor.h"
 
 namespace parsimony::executor {
 namespace {
+
+ModelError no_such_weight(std::string_view weight) {
+  return ModelError("the network has no weight ", in_quotes(weight));
+}
 
 at::Tensor flags(int64_t size, const Ints& keep) {
   at::Tensor stays = at::zeros({size}, at::kBool);
@@ -27,7 +30,8 @@ class Masking {
   void remove(const PlanBlock& entry) {
     Step* step = program_.find(entry.add);
     if (step == nullptr || step->node.inputs.size() != 2) {
-      throw errors::no_such_block(entry.add);
+      throw ModelError("the network has no addition of two operands ", in_quotes(entry.add),
+                       " whose block could be removed");
     }
     step->zeroed = 1 - entry.kept_input;
   }
@@ -48,7 +52,7 @@ class Masking {
     Step* step = program_.find(entry.consumer);
     const size_t input = entry.input;
     if (step == nullptr || input >= step->node.inputs.size()) {
-      throw errors::no_such_weight(entry.tensor);
+      throw no_such_weight(entry.tensor);
     }
     if (!program_.by_name.contains(entry.tensor)) {
       HeldWeight own = weight(entry.of);
@@ -75,7 +79,9 @@ class Masking {
     HeldWeight& held = weight(std::string(mask.tensor));
     for (const PlanSlice* slice : mask.slices) {
       if (slice->axis >= index(held.dims.size()) || held.dims[slice->axis] != slice->size) {
-        throw errors::slice_does_not_fit(slice->tensor, slice->axis, slice->size, held.dims);
+        throw ModelError("the plan cuts axis ", slice->axis, " of ", in_quotes(slice->tensor),
+                         ", of size ", slice->size, "; the weight's shape is ",
+                         to_string(held.dims));
       }
       at::Tensor stays = flags(slice->size, slice->keep);
       if (held.tensor.defined()) stays = stays.to(held.tensor.device());
@@ -116,7 +122,7 @@ class Masking {
 
   WeightId id_of(const std::string& name) const {
     const auto found = program_.by_name.find(name);
-    if (found == program_.by_name.end()) throw errors::no_such_weight(name);
+    if (found == program_.by_name.end()) throw no_such_weight(name);
     return found->second;
   }
 
@@ -135,7 +141,10 @@ void mask(Program& program, const Plan& plan, const AddWeight& add) {
   // In the reference of exact constants nothing is absent: its zeros are numbers.
   const bool exact = plan.constants == Constants::kExact;
   if (!exact) {
-    if (const TensorUpdate* update = incomplete_update(plan)) throw errors::updates(update->tensor);
+    if (const TensorUpdate* update = incomplete_update(plan)) {
+      throw UnsupportedError("the plan changes ", in_quotes(update->tensor),
+                             " but lacks its new values");
+    }
     for (const PlanCopy& entry : plan.copies) masking.copy(entry, add);
     for (const PlanInteger& entry : plan.integers) masking.patch(entry);
   }

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "parsimony/torch_io/executor/choices.h"
-#include "parsimony/torch_io/executor/errors.h"
 #include "parsimony/torch_io/executor/program_impl.h"
 #include "parsimony/torch_io/reason.h"
 #include "parsimony/torch_io/tensor.h"
@@ -63,6 +62,10 @@ void bring_together(Tensors& operands) {
   }
 }
 
+ModelError wrong_inputs(size_t wanted, size_t found) {
+  return ModelError("the network has ", wanted, " inputs, found ", found, " tensors");
+}
+
 /// Of one network on its own inputs.
 class Execution {
  public:
@@ -76,11 +79,13 @@ class Execution {
       if (held != nullptr && !held->read) values_[v] = held->tensor;
     }
     if (inputs.size() != program_.inputs.size()) {
-      throw errors::wrong_inputs(program_.inputs.size(), inputs.size());
+      throw wrong_inputs(program_.inputs.size(), inputs.size());
     }
     for (size_t i = 0; i < inputs.size(); ++i) {
       const ValueId v = program_.inputs[i];
-      if (!inputs[i].defined()) throw errors::undefined_input(program_.names[v]);
+      if (!inputs[i].defined()) {
+        throw ModelError("the tensor for input ", in_quotes(program_.names[v]), " is undefined");
+      }
       values_[v] = inputs[i];
     }
     for (const auto& [v, kept] : program.inputs_kept) {
@@ -192,7 +197,10 @@ class Execution {
 
   /// Presence of the results. Zeroes absent elements, since the next sum must not include them.
   static Tensors set_present(const Step& step, const Call& call, Tensors& results) {
-    if (step.op == nullptr || step.op->presence == nullptr) throw errors::cannot_mask(step.node);
+    if (step.op == nullptr || step.op->presence == nullptr) {
+      throw UnsupportedError(described(step.node),
+                             " cannot be run on operands of which channels are absent");
+    }
     Tensors found;
     {
       const at::NoGradGuard guard;
@@ -263,7 +271,7 @@ class Lockstep {
       } catch (const Error&) {
         throw;
       } catch (const std::exception& error) {
-        throw errors::run_failed(step.node, torch_io::reason_of(error));
+        throw ModelError(described(step.node), ": ", torch_io::reason_of(error));
       }
     }
   }
@@ -308,7 +316,7 @@ class Lockstep {
 Partials Execution::branch(const Call& call) {
   return run_control(call, program_.bodies, [&](const BodyProgram& body, Partials inputs) {
     if (inputs.size() != body.inputs.size()) {
-      throw errors::wrong_inputs(body.inputs.size(), inputs.size());
+      throw wrong_inputs(body.inputs.size(), inputs.size());
     }
     for (size_t i = 0; i < inputs.size(); ++i) place(body.inputs[i], std::move(inputs[i]));
     Lockstep alone(program_, {this, 1});
