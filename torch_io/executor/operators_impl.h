@@ -125,6 +125,8 @@ Kernel biased_gelu, fast_gelu, quick_gelu, swish, fused_conv, fused_gemm, fused_
     rms_normalization, skip_layer_normalization, skip_rms_normalization, embed_layer_normalization;
 Presence embedded;
 Presence skipped_presence;
+Kernel experts, coded_experts;
+Presence expert_presence;
 
 // convolution.cc
 Kernel conv, conv_transpose, matmul, gemm, einsum, col2im, deform_conv;
@@ -165,11 +167,6 @@ Kernel quantize_linear, dequantize_linear, dynamic_quantize_linear, matmul_integ
     dynamic_quantize_matmul, matmul_integer_to_float, quantised_gemm, matmul_of_bits, fake_quantise,
     fake_truncate, bipolar_quantise;
 Presence multiplied_codes;
-
-// experts.cc
-Kernel experts, coded_experts;
-Presence expert_presence;
-
 /// Each byte's codes side by side along the last dimension, the first in the lowest bits.
 at::Tensor codes_in(const at::Tensor& bytes, int64_t bits);
 
