@@ -239,7 +239,7 @@ function(parsimony_fuzzers folder)
   file(GLOB readers CONFIGURE_DEPENDS "${torch_io}/exported/*.cc")
   list(FILTER readers EXCLUDE REGEX "/(draft|rewrite).cc$")
   add_library(fuzz_readers STATIC ${readers} "${torch_io}/script/archive.cc"
-    "${torch_io}/errors.cc" "${torch_io}/tensor.cc" "${torch_io}/newer_operators.cc")
+    "${torch_io}/compat.cc" "${torch_io}/errors.cc" "${torch_io}/tensor.cc")
   # Of some classes libtorch hides what the check of virtual tables wants.
   target_compile_options(fuzz_readers PUBLIC "--include=${PROJECT_SOURCE_DIR}/cmake/clang14_vector.h"
     -fno-sanitize=vptr PRIVATE -fsanitize=fuzzer-no-link)

@@ -14,7 +14,13 @@
 #include <string>
 #include <utility>
 
-namespace parsimony::torch_io::compat {
+namespace parsimony::torch_io {
+
+/// Adds those operators of newer versions that are composed of older ones: files that use them can
+/// be read and run. Does nothing where libtorch has them; only the first call does anything.
+void add_newer_operators();
+
+namespace compat {
 
 #if TORCH_VERSION_MAJOR >= 2
 /// The key of a tensor's state in an optimizer.
@@ -64,4 +70,5 @@ inline void set_grad_accumulator(const at::Tensor& leaf, const GradAccumulator& 
   torch::autograd::impl::set_grad_accumulator(leaf, weak(accumulator));
 }
 
-}  // namespace parsimony::torch_io::compat
+}  // namespace compat
+}  // namespace parsimony::torch_io

@@ -12,8 +12,8 @@
 #include "parsimony/onnx_io/export/export.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
+#include "parsimony/torch_io/compat.h"
 #include "parsimony/torch_io/network.h"
-#include "parsimony/torch_io/newer_operators.h"
 #include "parsimony/torch_io/script/run.h"
 #include "tests/support/fixture.h"
 

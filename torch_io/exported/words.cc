@@ -7,8 +7,8 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "parsimony/torch_io/compat.h"
 #include "parsimony/torch_io/exported/words_impl.h"
-#include "parsimony/torch_io/newer_operators.h"
 
 namespace parsimony::torch_io::exported {
 namespace {

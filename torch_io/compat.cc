@@ -1,4 +1,4 @@
-#include "parsimony/torch_io/newer_operators.h"
+#include "parsimony/torch_io/compat.h"
 
 #include <ATen/ATen.h>
 #include <ATen/core/dispatch/Dispatcher.h>
