@@ -10,7 +10,7 @@
 #include "parsimony/torch_io/errors.h"
 #include "parsimony/torch_io/exported/draft_impl.h"
 #include "parsimony/torch_io/exported/program_impl.h"
-#include "parsimony/torch_io/script/nodes.h"
+#include "parsimony/torch_io/script/origins_impl.h"
 
 namespace parsimony::torch_io::exported {
 

@@ -14,7 +14,7 @@
 #include "parsimony/torch_io/errors.h"
 #include "parsimony/torch_io/script/edits_impl.h"
 #include "parsimony/torch_io/script/module_tensors_impl.h"
-#include "parsimony/torch_io/script/nodes.h"
+#include "parsimony/torch_io/script/origins_impl.h"
 
 namespace parsimony::torch_io::script {
 

@@ -7,8 +7,8 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
-#include "parsimony/torch_io/script/arguments_impl.h"
-#include "parsimony/torch_io/script/nodes.h"
+#include "parsimony/torch_io/script/interpreter_impl.h"
+#include "parsimony/torch_io/script/origins_impl.h"
 
 namespace parsimony::torch_io::script {
 

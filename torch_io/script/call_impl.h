@@ -1,5 +1,5 @@
-// One call of an aten operator, for the lowering functions. Anything unsupported throws NotLowered,
-// and the call becomes an unknown node.
+// One call of an aten operator, and the functions that lower it. Anything unsupported throws
+// NotLowered, and the call becomes an unknown node.
 #pragma once
 
 #include <optional>
@@ -108,5 +108,67 @@ class Call {
   int id_;
   mutable std::vector<SettledNumber> settled_;  // a reader of arguments need not know
 };
+
+// The functions that lower aten operators, by the file that has them: `Lowering lower_conv`
+// declares a function. The table is in table.cc.
+
+// lower_convolution.cc
+Lowering lower_conv, lower_convolution, lower_conv_transpose, lower_max_pool, lower_avg_pool,
+    lower_adaptive_pool, lower_upsample, lower_pixel_shuffle, lower_unfold, lower_im2col,
+    lower_col2im, lower_pixel_unshuffle, lower_grid_sampler, lower_topk, lower_sort;
+
+// lower_linear.cc
+Lowering lower_linear, lower_addmm, lower_addmv, lower_matmul, lower_baddbmm, lower_einsum,
+    lower_embedding, lower_attention, lower_flash_attention, lower_native_attention,
+    lower_encoder_layer;
+
+// lower_normalisation.cc
+Lowering lower_batch_norm, lower_batch_norm_of_statistics, lower_layer_norm, lower_rms_norm,
+    lower_group_norm, lower_native_group_norm, lower_instance_norm, lower_weight_norm, lower_reduce,
+    lower_max_min, lower_any, lower_arg, lower_norm, lower_frobenius_norm, lower_linalg_norm,
+    lower_var;
+
+// lower_elementwise.cc
+Lowering lower_clamp, lower_hardtanh, lower_relu6, lower_leaky_relu, lower_rrelu, lower_elu,
+    lower_gelu, lower_silu, lower_hard_sigmoid, lower_softplus, lower_log_sigmoid, lower_prelu,
+    lower_glu, lower_shrink, lower_threshold, lower_softmax, lower_unary, lower_real, lower_binary,
+    lower_nan_to_num, lower_logit, lower_hypot, lower_xlogy, lower_atan2, lower_add, lower_rsub,
+    lower_div, lower_floor_divide, lower_rsqrt, lower_square, lower_ne, lower_log_of_base,
+    lower_log1p, lower_expm1, lower_erfc, lower_trunc, lower_lerp, lower_where, lower_masked_fill,
+    lower_addcmul, lower_trilu, lower_cumsum;
+
+// lower_cast.cc
+Lowering lower_same, lower_copy, lower_copy_into, lower_maybe_copy, lower_cast, lower_to,
+    lower_type_as, lower_fill, lower_full, lower_full_like, lower_scalar_tensor, lower_arange,
+    lower_linspace;
+
+// lower_shape.cc
+Lowering lower_view, lower_flatten, lower_unflatten, lower_permute, lower_transpose, lower_movedim,
+    lower_t, lower_squeeze, lower_unsqueeze, lower_expand, lower_as, lower_repeat,
+    lower_repeat_interleave, lower_channel_shuffle;
+
+// lower_complex.cc
+Lowering lower_complex_mul, lower_complex_div, lower_complex_add, lower_complex_matmul,
+    lower_complex_einsum, lower_conj, lower_complex_abs, lower_part_of_complex, lower_view_as_real,
+    lower_view_as_complex, lower_complex, lower_polar, lower_fft, lower_inner_fft;
+
+// lower_indexing.cc
+Lowering lower_gather, lower_index, lower_scatter, lower_index_add, lower_index_fill,
+    lower_embedding_bag, lower_cat, lower_stack, lower_stack_along, lower_meshgrid, lower_chunk,
+    lower_split, lower_tensor_split, lower_unbind, lower_slice, lower_part, lower_flip,
+    lower_narrow, lower_roll, lower_select, lower_pad;
+
+// lower_recurrent.cc
+Lowering lower_recurrent, lower_cell;
+/// In place of an omitted operand, its neutral number, `size` times.
+Operand or_synthetic(Call& call, size_t i, int64_t size, double number);
+ValueId permuted(Call& call, ValueId value, const std::vector<int64_t>& perm);
+ValueId reshaped(Call& call, ValueId value, const std::vector<int64_t>& sizes);
+/// A tensor of one number, whose sizes are in `sizes`; it is not a constant of the Graph.
+ValueId filled_with(Call& call, ValueId sizes, double number, DType dtype);
+/// Swaps the last two dimensions.
+ValueId transposed(Call& call, ValueId value);
+/// The matrix of the model of which the value is the transpose, else kNone.
+ValueId matrix_behind(Call& call, ValueId value);
 
 }  // namespace parsimony::torch_io::script

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "parsimony/torch_io/script/builder_impl.h"
 #include "parsimony/torch_io/script/interpreter_impl.h"
-#include "parsimony/torch_io/script/part_impl.h"
 
 namespace parsimony::torch_io::script {
 

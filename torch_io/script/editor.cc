@@ -17,7 +17,7 @@
 #include "parsimony/torch_io/reason.h"
 #include "parsimony/torch_io/script/edits_impl.h"
 #include "parsimony/torch_io/script/module_tensors_impl.h"
-#include "parsimony/torch_io/script/nodes.h"
+#include "parsimony/torch_io/script/origins_impl.h"
 #include "parsimony/torch_io/tensor.h"
 
 namespace parsimony::torch_io {

@@ -1,6 +1,8 @@
-// Abstract interpretation of a jit graph: binds each value to a Binding.
+// Abstract interpretation of a jit graph: binds each value to a Binding, beginning with what
+// `forward` takes.
 #pragma once
 
+#include <ATen/core/jit_type.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/alias_analysis.h>
 #include <torch/csrc/jit/ir/ir.h>
@@ -15,11 +17,33 @@
 
 #include "parsimony/graph/graph.h"
 #include "parsimony/graph/input_spec.h"
-#include "parsimony/torch_io/script/arguments_impl.h"
 #include "parsimony/torch_io/script/builder_impl.h"
 #include "parsimony/torch_io/script/origins_impl.h"
 
 namespace parsimony::torch_io::script {
+
+/// `forward` takes tensors and numbers, also in tuples, lists and dictionaries. A network's inputs
+/// are all of them, one after the other.
+enum class ArgumentKind : uint8_t { kTensor, kNumber, kTuple, kList, kDict, kLeftOut };
+
+struct Argument {
+  ArgumentKind kind = ArgumentKind::kLeftOut;
+  std::string name;                    ///< "x", "pair.0", "batch.image"
+  c10::TypePtr type;                   ///< of what is given for an optional one
+  size_t input = 0;                    ///< the tensor's or number's place among the inputs
+  std::vector<Argument> items = {};    ///< of a tuple, a list or a dictionary
+  std::vector<std::string> keys = {};  ///< of a dictionary: those that the program reads
+};
+
+/// All arguments but `self`, for so many inputs. What is optional or has a default may be left out;
+/// a list takes what the others leave.
+/// @throws ConfigError if there are too few inputs or too many; UnsupportedError for other types
+std::vector<Argument> arguments_of(const torch::jit::Module& module, size_t inputs);
+
+/// The arguments that the inputs are, tensors of one number for numbers. Those that are left out at
+/// the end are missing.
+std::vector<c10::IValue> values_of(const std::vector<Argument>& arguments,
+                                   const std::vector<at::Tensor>& inputs);
 
 struct Measured {
   Shape dims;

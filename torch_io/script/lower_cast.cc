@@ -5,9 +5,9 @@
 #include <cmath>
 #include <utility>
 
-#include "parsimony/torch_io/script/lowerings_impl.h"
+#include "parsimony/torch_io/script/builder_impl.h"
+#include "parsimony/torch_io/script/call_impl.h"
 #include "parsimony/torch_io/script/origins_impl.h"
-#include "parsimony/torch_io/script/part_impl.h"
 #include "parsimony/torch_io/tensor.h"
 
 namespace parsimony::torch_io::script {

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "parsimony/base/ranges.h"
-#include "parsimony/torch_io/script/lowerings_impl.h"
+#include "parsimony/torch_io/script/call_impl.h"
 
 namespace parsimony::torch_io::script {
 namespace {

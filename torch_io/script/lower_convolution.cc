@@ -1,7 +1,7 @@
 // Convolutions and windows: conv2d(x, w, b, …) -> Conv(x, w, b). Windows as tensors, samples
 // between places, and places in order.
 #include "parsimony/base/ranges.h"
-#include "parsimony/torch_io/script/lowerings_impl.h"
+#include "parsimony/torch_io/script/call_impl.h"
 
 namespace parsimony::torch_io::script {
 namespace {

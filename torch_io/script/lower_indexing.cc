@@ -1,9 +1,11 @@
-// What data choose: elements that are read, or written, where indices say.
+// Elements that are read, or written, where indices say; tensors put together and taken apart.
 #include <algorithm>
 #include <limits>
 
 #include "parsimony/base/ranges.h"
-#include "parsimony/torch_io/script/lowerings_impl.h"
+#include "parsimony/torch_io/script/builder_impl.h"
+#include "parsimony/torch_io/script/call_impl.h"
+#include "parsimony/torch_io/script/origins_impl.h"
 
 namespace parsimony::torch_io::script {
 namespace {
@@ -143,6 +145,321 @@ void lower_embedding_bag(Call& call) {
   const ValueId members = call.out.emit("ReduceSum", {{in_bag}, {call.out.integers({1})}});
   const ValueId some = call.out.emit("Max", {{members}, {call.out.number(1)}});
   call.give_node("Div", {{sums}, {some}});
+}
+
+namespace {
+
+constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
+constexpr int64_t kMostParts = 256;
+
+int64_t axis_of(Call& call, size_t i, int64_t fallback = 0) {
+  return call.axis(call.integer(i, fallback), call.rank(call.tensor(0).value));
+}
+
+/// Returns the parts as one list.
+void give_list(Call& call, const std::vector<ValueId>& slices) {
+  std::vector<Binding> items;
+  const bool views = !call.op.starts_with("unsafe_");
+  for (const ValueId part : slices) {
+    if (views) call.out.alias(part, call.tensor(0).value);
+    items.push_back(Binding::tensor(part));
+  }
+  call.give(0, Binding::list(std::move(items)));
+}
+
+void split(Call& call, int64_t axis, const std::vector<Element>& sizes, bool equal) {
+  const ValueId operand = call.out.list_of(sizes);
+  call.out.origins().constants[operand].equal_parts = equal;
+  give_list(call, call.out.emit_many("Split", {call.tensor(0), {operand}}, sizes.size(),
+                                     {{"axis", axis}}));
+}
+
+/// What lies beyond an end comes from the other end.
+void pad_round(Call& call, ValueId x, const std::vector<int64_t>& pairs) {
+  const auto rank = static_cast<int64_t>(call.rank(x));
+  for (size_t i = 0; i < pairs.size() / 2; ++i) {
+    const int64_t axis = rank - 1 - static_cast<int64_t>(i);
+    const int64_t before = pairs[2 * i];
+    const int64_t behind = pairs[2 * i + 1];
+    call.require(before >= 0 && behind >= 0);
+    std::vector<Operand> slices{{x}};
+    const auto from = [&](int64_t number) { return call.out.integers({number}); };
+    if (before > 0)
+      slices.insert(slices.begin(), {call.out.slice({x}, axis, from(-before), from(kEnd))});
+    if (behind > 0) slices.push_back({call.out.slice({x}, axis, from(0), from(behind))});
+    if (slices.size() > 1) x = call.out.emit("Concat", slices, {{"axis", axis}});
+  }
+  call.give(x);
+}
+
+/// Equal parts, as long as a size or a part of one.
+void split_by(Call& call, int64_t axis, const Element& size) {
+  const HostTensor* known = call.out.known(size.run_time);
+  call.require(known != nullptr && known->count() == 1 && !known->floating());
+  const int64_t each = known->ints.front();
+  const int64_t total = call.shape(call.tensor(0).value)[axis];
+  call.require(each > 0 && total % each == 0 && total / each <= kMostParts);
+  split(call, axis, std::vector<Element>(total / each, size), true);
+}
+
+/// Parts of `size`, of which the last may be smaller.
+std::vector<Element> sizes_of(int64_t total, int64_t size) {
+  std::vector<Element> sizes;
+  for (int64_t begin = 0; begin < total; begin += size) {
+    sizes.push_back({std::min(size, total - begin)});
+  }
+  return sizes;
+}
+
+/// A list of one element, as Slice wants it.
+ValueId one(Call& call, const Element& element) { return call.out.list_of({element}); }
+
+void cut(Call& call, int64_t axis, ValueId starts, ValueId ends, int64_t step) {
+  const Operand x = call.tensor(0);
+  call.give_view(call.out.slice(x, axis, starts, ends, step), x.value);
+}
+
+ValueId at_index(Call& call, int64_t axis, const Element& index) {
+  const ValueId location = index.run_time == kNone ? call.out.integer(index.fixed) : index.run_time;
+  const ValueId x = call.tensor(0).value;
+  const ValueId result = call.out.emit("Gather", {{x}, {location}}, {{"axis", axis}});
+  call.out.alias(result, x);
+  return result;
+}
+
+/// Of the shape [0]. Such a tensor has no place beside tensors of another rank, but for torch's
+/// cat.
+bool is_void(Call& call, const Operand& tensor) {
+  return call.out.shape(tensor.value) != nullptr && call.shape(tensor.value) == Shape{0};
+}
+
+/// torch skips void tensors, whatever the rank of the others; the result's type counts them.
+void join(Call& call, std::vector<Operand> tensors, int64_t axis) {
+  const auto floating = [&](const Operand& tensor) {
+    return is_floating(call.out.graph().value(tensor.value).dtype);
+  };
+  const auto skipped = std::ranges::stable_partition(
+      tensors, [&](const Operand& tensor) { return !is_void(call, tensor); });
+  bool real = false;
+  if (skipped.begin() != tensors.begin()) {
+    real = std::ranges::any_of(skipped, floating);
+    tensors.erase(skipped.begin(), skipped.end());
+    real = real && std::ranges::none_of(tensors, floating);
+  }
+  if (call.out.is_complex(tensors[0].value)) axis = call.axis(axis, call.rank(tensors[0].value));
+  const ValueId joined = call.out.emit("Concat", tensors, {{"axis", axis}});
+  call.give(real ? call.out.real(joined) : joined);
+}
+
+}  // namespace
+
+/// cat(tensors, dim)
+void lower_cat(Call& call) { join(call, call.tensors(0), call.integer(1, 0)); }
+
+/// hstack(tensors), vstack(tensors), dstack(tensors) of tensors that have the dimension
+void lower_stack_along(Call& call) {
+  const std::vector<Operand> tensors = call.tensors(0);
+  const size_t rank = call.rank(tensors.front().value);
+  const size_t axis = call.op == "vstack" ? 0 : call.op == "dstack" ? 2 : rank == 1 ? 0 : 1;
+  call.require(rank > axis && (rank > 1 || call.op == "hstack"));
+  join(call, tensors, static_cast<int64_t>(axis));
+}
+
+/// meshgrid(vectors, indexing): each along a dimension of its own
+void lower_meshgrid(Call& call) {
+  const std::vector<Operand> vectors = call.tensors(0);
+  std::vector<int64_t> dims = successive(0, vectors.size());
+  if (!call.none(1) && call.text(1) == "xy" && dims.size() > 1) std::swap(dims[0], dims[1]);
+  std::vector<int64_t> sizes(vectors.size());
+  for (size_t i = 0; i < vectors.size(); ++i) {
+    const Shape shape = call.shape(vectors[i].value);
+    call.require(shape.size() <= 1);
+    sizes[dims[i]] = shape.empty() ? 1 : shape[0];
+  }
+  std::vector<ValueId> grids;
+  for (size_t i = 0; i < vectors.size(); ++i) {
+    std::vector<int64_t> along(vectors.size(), 1);
+    along[dims[i]] = -1;
+    const ValueId apart = call.out.emit("Reshape", {vectors[i], {call.out.integers(along)}});
+    grids.push_back(call.out.emit("Expand", {{apart}, {call.out.integers(sizes)}}));
+  }
+  std::vector<Binding> items;
+  for (const ValueId grid : grids) items.push_back(Binding::tensor(grid));
+  call.give(0, Binding::list(std::move(items)));
+}
+
+/// stack(tensors, dim)
+void lower_stack(Call& call) {
+  std::vector<Operand> rows;
+  const std::vector<Operand> tensors = call.tensors(0);
+  const int64_t axis = call.axis(call.integer(1, 0), call.rank(tensors.front().value) + 1);
+  for (const Operand& tensor : tensors) {
+    rows.push_back({call.out.emit("Unsqueeze", {tensor, {call.out.integers({axis})}})});
+  }
+  call.give_node("Concat", rows, {{"axis", axis}});
+}
+
+/// chunk(x, parts, dim)
+void lower_chunk(Call& call) {
+  const int64_t axis = axis_of(call, 2);
+  const int64_t total = call.shape(call.tensor(0).value)[axis];
+  const int64_t parts = call.integer(1);
+  call.require(parts > 0 && total > 0);
+  split(call, axis, sizes_of(total, (total + parts - 1) / parts), true);
+}
+
+/// split(x, size, dim), split_with_sizes(x, sizes, dim)
+void lower_split(Call& call) {
+  const int64_t axis = axis_of(call, 2);
+  if (call.arg(1).is(BindingKind::kList)) return split(call, axis, call.elements(1), false);
+  if (call.arg(1).is(BindingKind::kNumber)) return split_by(call, axis, call.element(1));
+  const int64_t total = call.shape(call.tensor(0).value)[axis];
+  const int64_t size = call.integer(1);
+  call.require(size > 0 && total > 0);
+  split(call, axis, sizes_of(total, size), false);
+}
+
+/// tensor_split(x, parts, dim), tensor_split(x, [where each but the first begins], dim)
+void lower_tensor_split(Call& call) {
+  const int64_t axis = axis_of(call, 2);
+  const int64_t total = call.shape(call.tensor(0).value)[axis];
+  std::vector<int64_t> begins{0};
+  if (call.arg(1).is(BindingKind::kList)) {
+    for (const int64_t begin : call.integers(1)) begins.push_back(begin);
+  } else {
+    const int64_t parts = call.integer(1);
+    call.require(parts > 0);
+    for (int64_t i = 1; i < parts; ++i) {
+      begins.push_back(i * (total / parts) + std::min(i, total % parts));
+    }
+  }
+  begins.push_back(total);
+  std::vector<Element> sizes;
+  for (size_t i = 0; i + 1 < begins.size(); ++i) {
+    call.require(begins[i] < begins[i + 1]);
+    sizes.push_back({begins[i + 1] - begins[i]});
+  }
+  split(call, axis, sizes, false);
+}
+
+/// unbind(x, dim)
+void lower_unbind(Call& call) {
+  const int64_t axis = axis_of(call, 1);
+  const int64_t count = call.shape(call.tensor(0).value)[axis];
+  call.require(count <= kMostParts);
+  std::vector<ValueId> slices;
+  for (int64_t i = 0; i < count; ++i) slices.push_back(at_index(call, axis, {i}));
+  give_list(call, slices);
+}
+
+/// slice(x, dim, start, end, step)
+void lower_slice(Call& call) {
+  const int64_t axis = axis_of(call, 1);
+  const Element start = call.none(2) ? Element{0, kNone, call.location(2)} : call.element(2);
+  const Element end = call.none(3) ? Element{kEnd, kNone, call.location(3)} : call.element(3);
+  const int64_t step = call.integer(4, 1);
+  const bool from_start = start.run_time == kNone && start.fixed == 0;
+  const bool to_end = end.run_time == kNone && end.fixed == kEnd;
+  if (from_start && to_end && step == 1) return call.give(call.tensor(0).value);
+  cut(call, axis, one(call, start), one(call, end), step);
+}
+
+/// slice_scatter(x, part, dim, start, end, step), select_scatter(x, part, dim, index): x with a
+/// part replaced
+void lower_part(Call& call) {
+  const Operand x = call.tensor(0);
+  const int64_t axis = axis_of(call, 2);
+  const int64_t size = call.shape(x.value)[axis];
+  const bool single = call.op == "select_scatter";
+  const auto within = [&](int64_t at) {
+    return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size);
+  };
+  const Element start = call.none(3) ? Element{0, kNone, call.location(3)} : call.element(3);
+  const Element end =
+      single || call.none(4) ? Element{kEnd, kNone, call.location(4)} : call.element(4);
+  call.require(start.run_time == kNone && end.run_time == kNone && call.integer(5, 1) == 1);
+  Part part{.whole = x.value, .axis = axis, .begin = within(start.fixed), .end = within(end.fixed)};
+  call.require(part.begin < part.end);
+  if (single) {
+    part.end = part.begin + 1;
+  } else {
+    part.starts = one(call, start);
+    part.ends = one(call, end);
+  }
+  call.give(replaced(call.out, part, call.tensor(1).value));
+}
+
+/// roll(x, shifts, dims): along each dimension the end comes before the beginning
+void lower_roll(Call& call) {
+  ValueId x = call.tensor(0).value;
+  const std::vector<int64_t> shifts = call.integers(1);
+  const std::vector<int64_t> dims = call.integers(2);
+  call.require(shifts.size() == dims.size());
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (shifts[i] == 0) continue;
+    const int64_t axis = call.axis(dims[i], call.rank(x));
+    const ValueId at = call.out.integers({-shifts[i]}, {call.location(1, static_cast<int>(i))});
+    call.out.origins().constants[at].negated = true;
+    x = call.out.emit("Concat",
+                      {{call.out.slice({x}, axis, at, call.out.integers({kEnd}))},
+                       {call.out.slice({x}, axis, call.out.integers({0}), at)}},
+                      {{"axis", axis}});
+  }
+  call.give(x);
+}
+
+/// flip(x, dims): from the end to the beginning
+void lower_flip(Call& call) {
+  constexpr int64_t kBeginning = std::numeric_limits<int64_t>::min();
+  const Operand x = call.tensor(0);
+  std::vector<int64_t> axes = call.integers(1);
+  for (int64_t& axis : axes) axis = call.axis(axis, call.rank(x.value));
+  const auto every = [&](int64_t number) {
+    return Operand{call.out.integers(std::vector<int64_t>(axes.size(), number))};
+  };
+  if (axes.empty()) return call.give(x.value);
+  call.give_node("Slice", {x, every(-1), every(kBeginning), {call.out.integers(axes)}, every(-1)});
+}
+
+/// narrow(x, dim, start, length)
+void lower_narrow(Call& call) {
+  const Element start = call.element(2);
+  const Element length = call.element(3);
+  call.require(start.run_time == kNone && length.run_time == kNone && start.fixed >= 0);
+  const int64_t axis = axis_of(call, 1);
+  const ValueId starts = one(call, start);
+  const ValueId ends = one(call, {start.fixed + length.fixed, kNone, length.location});
+  call.out.origins().constants[ends].start_of = starts;
+  cut(call, axis, starts, ends, 1);
+}
+
+/// select(x, dim, index)
+void lower_select(Call& call) { call.give(at_index(call, axis_of(call, 1), call.element(2))); }
+
+/// pad(x, pads, mode, value), constant_pad_nd(x, pads, value), reflection_pad2d(x, pads),
+/// replication_pad2d(x, pads): pairs from the last dimension backwards
+void lower_pad(Call& call) {
+  const Operand x = call.tensor(0);
+  const size_t rank = call.rank(x.value);
+  const std::vector<Element> pairs = call.elements(1);
+  call.require(pairs.size() % 2 == 0 && pairs.size() <= 2 * rank);
+  std::string mode = "constant";
+  if (call.op == "pad") mode = call.text(2);
+  if (call.op.starts_with("reflection")) mode = "reflect";
+  if (call.op.starts_with("replication") || mode == "replicate") mode = "edge";
+  if (mode == "circular") return pad_round(call, x.value, call.integers(1));
+  call.require(mode == "constant" || mode == "reflect" || mode == "edge");
+  std::vector<Element> pads(2 * rank);
+  for (size_t i = 0; i < pairs.size() / 2; ++i) {
+    pads[rank - 1 - i] = pairs[2 * i];
+    pads[2 * rank - 1 - i] = pairs[2 * i + 1];
+  }
+  std::vector<Operand> inputs{x, {call.out.list_of(pads)}};
+  const size_t value = call.op == "pad" ? 3 : 2;
+  if (mode == "constant" && call.number(value, 0) != 0) {
+    inputs.push_back({call.out.number(call.number(value))});
+  }
+  call.give_node("Pad", inputs, {{"mode", mode}});
 }
 
 }  // namespace parsimony::torch_io::script

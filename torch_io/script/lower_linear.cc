@@ -1,9 +1,11 @@
-// Products of matrices: linear, addmm, matmul, einsum, and the embedding, which is one by one-hot
-// vectors.
+// Products of matrices: linear, addmm, matmul, einsum, attention, and the embedding, which is one
+// by one-hot vectors.
+#include <cmath>
 #include <utility>
 
 #include "parsimony/base/ranges.h"
-#include "parsimony/torch_io/script/lowerings_impl.h"
+#include "parsimony/torch_io/script/call_impl.h"
+#include "parsimony/torch_io/script/origins_impl.h"
 
 namespace parsimony::torch_io::script {
 namespace {
@@ -88,6 +90,143 @@ void lower_einsum(Call& call) {
 /// embedding(table, indices, …)
 void lower_embedding(Call& call) {
   call.give_node("Gather", {call.tensor(0), call.tensor(1)}, {{"axis", int64_t{0}}});
+}
+
+// scaled_dot_product_attention(q, k, v, mask, dropout, causal, scale):
+// softmax(q kᵀ / sqrt(d) + mask) v
+
+namespace {
+
+/// Minus infinity above the diagonal of [rows, columns].
+ValueId causal_mask(Call& call, ValueId q, ValueId k) {
+  const auto rank = static_cast<int64_t>(call.rank(q));
+  const ValueId sizes = call.out.list_of(std::vector<Element>{
+      {0, call.out.size_of_dim(q, rank - 2), {}}, {0, call.out.size_of_dim(k, rank - 2), {}}});
+  const ValueId full =
+      call.out.emit("ConstantOfShape", {{sizes}}, {{"value", std::vector<double>{-HUGE_VAL}}});
+  call.out.graph().value(full).dtype = DType::kFloat32;
+  return call.out.emit("Trilu", {{full}, {call.out.integer(1)}}, {{"upper", int64_t{1}}});
+}
+
+/// Where the arguments behind q, k and v are.
+struct Positions {
+  size_t mask, causal, scale;
+};
+
+/// What is added to the scores: a mask of booleans says where a key is seen.
+Operand addend_of(Call& call, const Operand& mask) {
+  if (call.out.graph().value(mask.value).dtype != DType::kBool) return mask;
+  return {call.out.emit("Where", {mask, {call.out.number(0)}, {call.out.number(-HUGE_VAL)}})};
+}
+
+void attend(Call& call, const Positions& at) {
+  const Operand q = call.tensor(0);
+  const Operand k = call.tensor(1);
+  const size_t rank = call.rank(q.value);
+  call.require(rank >= 2 && call.rank(k.value) == rank);
+  // The operator would take the square root of what is left: the scale is to stay.
+  const double width = static_cast<double>(call.shape(q.value).back());
+  const double scale = call.none(at.scale) ? 1 / std::sqrt(width) : call.number(at.scale);
+  if (call.none(at.scale)) {
+    call.out.origins().frozen.push_back(
+        {call.location(at.scale), q.value, static_cast<int>(rank) - 1, scale});
+  }
+  const ValueId product = call.out.emit("MatMul", {q, {transposed(call, k.value)}});
+  ValueId scores =
+      call.out.emit("Mul", {{product}, {call.out.number(scale), call.location(at.scale)}});
+  if (!call.none(at.mask)) {
+    scores = call.out.emit("Add", {{scores}, addend_of(call, call.tensor(at.mask))});
+  }
+  if (call.flag(at.causal)) {
+    scores = call.out.emit("Add", {{scores}, {causal_mask(call, q.value, k.value)}});
+  }
+  const ValueId weights = call.out.emit("Softmax", {{scores}}, {{"axis", int64_t{-1}}});
+  call.give_node("MatMul", {{weights}, call.tensor(2)});
+}
+
+}  // namespace
+
+void lower_attention(Call& call) {
+  constexpr size_t kGrouped = 7;
+  call.require(!call.flag(kGrouped));
+  attend(call, {.mask = 3, .causal = 5, .scale = 6});
+}
+
+/// (q, k, v, dropout, causal, mask, scale) -> (y, logsumexp), of which the second is left unknown
+void lower_flash_attention(Call& call) { attend(call, {.mask = 5, .causal = 4, .scale = 6}); }
+
+namespace {
+
+/// The argument with the weight; the bias is the next.
+ValueId linear(Call& call, ValueId x, size_t weight) {
+  const ValueId product =
+      call.out.emit("MatMul", {{x}, {transposed(call, call.tensor(weight).value)}});
+  return call.out.emit("Add", {{product}, call.tensor(weight + 1)});
+}
+
+struct Widths {
+  int64_t model;
+  int64_t heads;
+};
+
+/// Of x with itself; the projections of q, k and v are one, at argument `in`, the one behind the
+/// heads is at `in + 2`. The operator derives all sizes from the width: none of them may change.
+ValueId attend_to_itself(Call& call, ValueId x, const Widths& widths, size_t in) {
+  const auto [width, heads] = widths;
+  call.require(call.rank(x) == 3 && heads > 0 && width % heads == 0);
+  const int64_t each = width / heads;
+  const ValueId sizes = call.out.integers({width, width, width});
+  const auto parts =
+      call.out.emit_many("Split", {{linear(call, x, in)}, {sizes}}, 3, {{"axis", int64_t{2}}});
+  const auto apart = [&, heads = heads](ValueId part, const std::vector<int64_t>& perm) {
+    return permuted(call, reshaped(call, part, {0, 0, heads, each}), perm);
+  };
+  const double scale = 1 / std::sqrt(static_cast<double>(each));
+  const ValueId q =
+      call.out.emit("Mul", {{apart(parts[0], {0, 2, 1, 3})}, {call.out.number(scale)}});
+  const ValueId product = call.out.emit("MatMul", {{q}, {apart(parts[1], {0, 2, 3, 1})}});
+  const ValueId weights = call.out.emit("Softmax", {{product}}, {{"axis", int64_t{-1}}});
+  const ValueId mixed = call.out.emit("MatMul", {{weights}, {apart(parts[2], {0, 2, 1, 3})}});
+  const ValueId together = reshaped(call, permuted(call, mixed, {0, 2, 1, 3}), {0, 0, width});
+  const ValueId y = linear(call, together, in + 2);
+  call.out.pin(call.op, {x, call.tensor(in).value, call.tensor(in + 2).value, y});
+  return y;
+}
+
+}  // namespace
+
+/// _native_multi_head_attention(q, k, v, width, heads, w[3 d, d], b, w_out, b_out, mask,
+/// need_weights, average, mask_type) -> (y, weights): what nn.MultiheadAttention takes in
+/// evaluation mode
+void lower_native_attention(Call& call) {
+  const ValueId x = call.tensor(0).value;
+  const bool of_itself = call.tensor(1).value == x && call.tensor(2).value == x;
+  call.require(of_itself && call.none(9) && !call.flag(10));
+  call.give(attend_to_itself(call, x, {call.integer(3), call.integer(4)}, 5));
+}
+
+/// _transformer_encoder_layer_fwd(x, width, heads, w[3 d, d], b, w_out, b_out, gelu, norm_first,
+/// eps, gain 1, shift 1, gain 2, shift 2, w 1, b 1, w 2, b 2, mask, mask_type): what
+/// nn.TransformerEncoderLayer takes in evaluation mode
+void lower_encoder_layer(Call& call) {
+  const auto normalised = [&](ValueId x, size_t gain) {
+    return call.out.emit("LayerNormalization", {{x}, call.tensor(gain), call.tensor(gain + 1)},
+                         {{"axis", int64_t{-1}}, {"epsilon", call.number(9)}});
+  };
+  const auto feed = [&](ValueId x) {
+    const ValueId inner = linear(call, x, 14);
+    return linear(call, call.out.emit(call.flag(7) ? "Gelu" : "Relu", {{inner}}), 16);
+  };
+  call.require(call.none(18));
+  const bool first = call.flag(8);
+  ValueId x = call.tensor(0).value;
+  const ValueId attended =
+      attend_to_itself(call, first ? normalised(x, 10) : x, {call.integer(1), call.integer(2)}, 3);
+  x = call.out.emit("Add", {{x}, {attended}});
+  if (!first) x = normalised(x, 10);
+  const ValueId fed = feed(first ? normalised(x, 12) : x);
+  x = call.out.emit("Add", {{x}, {fed}});
+  call.give(first ? x : normalised(x, 12));
 }
 
 }  // namespace parsimony::torch_io::script

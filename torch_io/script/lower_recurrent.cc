@@ -6,7 +6,7 @@
 // An Lstm that projects has w_hr[p h] as its last operand; then h0, y and hn have p numbers.
 #include <algorithm>
 
-#include "parsimony/torch_io/script/lowerings_impl.h"
+#include "parsimony/torch_io/script/call_impl.h"
 
 namespace parsimony::torch_io::script {
 namespace {

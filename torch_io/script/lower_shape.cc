@@ -1,8 +1,8 @@
 // Other shapes for the same elements. Sizes that are written as numbers become constants that a
 // plan can change; sizes that come from a tensor follow it.
 #include "parsimony/base/ranges.h"
-#include "parsimony/torch_io/script/lowerings_impl.h"
-#include "parsimony/torch_io/script/part_impl.h"
+#include "parsimony/torch_io/script/builder_impl.h"
+#include "parsimony/torch_io/script/call_impl.h"
 
 namespace parsimony::torch_io::script {
 namespace {

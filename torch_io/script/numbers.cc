@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
+#include "parsimony/torch_io/script/builder_impl.h"
 #include "parsimony/torch_io/script/call_impl.h"
 #include "parsimony/torch_io/script/interpreter_impl.h"
-#include "parsimony/torch_io/script/part_impl.h"
 #include "parsimony/torch_io/tensor.h"
 
 namespace parsimony::torch_io::script {

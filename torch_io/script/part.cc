@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "parsimony/graph/attributes.h"
-#include "parsimony/torch_io/script/part_impl.h"
+#include "parsimony/torch_io/script/builder_impl.h"
 
 namespace parsimony::torch_io::script {
 namespace {

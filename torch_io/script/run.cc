@@ -10,7 +10,7 @@
 
 #include "parsimony/torch_io/errors.h"
 #include "parsimony/torch_io/guards.h"
-#include "parsimony/torch_io/script/arguments_impl.h"
+#include "parsimony/torch_io/script/interpreter_impl.h"
 #include "parsimony/torch_io/script/module_tensors_impl.h"
 #include "parsimony/torch_io/script/origins_impl.h"
 #include "parsimony/torch_io/zeroed.h"

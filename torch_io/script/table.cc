@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "parsimony/torch_io/script/lowerings_impl.h"
+#include "parsimony/torch_io/script/call_impl.h"
 
 namespace parsimony::torch_io::script {
 namespace {
@@ -188,7 +188,7 @@ std::unordered_map<std::string_view, Rule> rules() {
       {lower_repeat, {"repeat", "tile"}},
       {lower_repeat_interleave, {"repeat_interleave"}},
       {lower_channel_shuffle, {"channel_shuffle", "native_channel_shuffle"}},
-      // lower_slice.cc
+      // lower_indexing.cc
       {lower_cat, {"cat", "concat"}},
       {lower_stack, {"stack"}},
       {lower_stack_along, {"dstack", "hstack", "vstack"}},
@@ -253,7 +253,7 @@ std::unordered_map<std::string_view, Rule> rules() {
         {"lstm_cell", "Lstm"},
         {"rnn_relu_cell", "Rnn"},
         {"rnn_tanh_cell", "Rnn"}}},
-      // lower_attention.cc
+      // lower_linear.cc
       {lower_attention, {"scaled_dot_product_attention"}},
       {lower_flash_attention, {"_scaled_dot_product_flash_attention_for_cpu"}},
       {lower_native_attention, {"_native_multi_head_attention"}},
