@@ -122,4 +122,17 @@ Pruned prune(torch::nn::Module& module, const torch_io::Forward& forward,
   return pruned;
 }
 
+void restore(torch::nn::Module& module, const std::string& plan_path) {
+  restore(module, Plan::load(plan_path));
+}
+
+void restore(torch::nn::Module& module, const Plan& plan) {
+  Plan shapes = plan;
+  shapes.zeros.clear();
+  shapes.updates.clear();
+  torch_io::ModuleEditor editor(module);
+  editor.apply(shapes);
+  editor.keep();
+}
+
 }  // namespace parsimony

@@ -4,7 +4,7 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
 #include "parsimony/torch_io/cut.h"
-#include "parsimony/torch_io/live/journal_impl.h"
+#include "parsimony/torch_io/live/edit_impl.h"
 
 namespace parsimony::torch_io::live {
 namespace {

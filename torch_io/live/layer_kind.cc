@@ -14,7 +14,7 @@
 #include <string>
 
 #include "parsimony/torch_io/errors.h"
-#include "parsimony/torch_io/live/layer_kind_impl.h"
+#include "parsimony/torch_io/live/edit_impl.h"
 
 namespace parsimony::torch_io::live {
 

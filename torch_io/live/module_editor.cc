@@ -4,8 +4,7 @@
 
 #include "parsimony/torch_io/cut.h"
 #include "parsimony/torch_io/errors.h"
-#include "parsimony/torch_io/live/journal_impl.h"
-#include "parsimony/torch_io/live/layer_kind_impl.h"
+#include "parsimony/torch_io/live/edit_impl.h"
 
 namespace parsimony::torch_io {
 

@@ -1,19 +1,60 @@
-// Updates the options of layers after their tensors.
+// An edit of a live module: its undo journal, and the options of layers, which follow their
+// tensors.
 #pragma once
 
+#include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
-#include "parsimony/torch_io/live/journal_impl.h"
+#include "parsimony/graph/model_editor.h"
+#include "parsimony/torch_io/compat.h"
 
 namespace parsimony::torch_io::live {
+
+/// An undo journal. Changes tensors in place: the TensorImpl is preserved, and with it every
+/// reference to the tensor, its optimizer state, hooks and requires_grad.
+class Journal {
+ public:
+  /// @throws ModelError if the slices do not fit; then nothing has changed
+  void slice(const std::string& name, const at::Tensor& tensor, std::span<const AxisKeep> axes);
+  void assign(const at::Tensor& tensor, const at::Tensor& values);
+  /// Registers `restore` to be called if the edit is undone.
+  void remember(std::function<void()> restore) { restores_.push_back(std::move(restore)); }
+
+  bool touched(const at::Tensor& tensor) const;
+  /// The kept indices of the axis, relative to its original size.
+  AxisKeep kept(const at::Tensor& tensor, int axis) const;
+
+  void undo();
+  /// Undoes only registered restores, not tensors.
+  void undo_options();
+  void forget();
+
+ private:
+  struct Entry {
+    at::Tensor tensor;
+    at::Tensor data;  // original
+    at::Tensor grad;
+    compat::GradAccumulator accumulator;
+    std::string cut_as;          // the name under which it was sliced
+    std::vector<AxisKeep> cuts;  // in original indices
+  };
+
+  Entry& entry(const at::Tensor& tensor);
+  void set_data(const at::Tensor& tensor, const at::Tensor& data);
+
+  std::unordered_map<const c10::TensorImpl*, Entry> entries_;
+  std::vector<std::function<void()>> restores_;
+};
 
 /// The edits of a layer, and the attributes that were set.
 struct LayerEdit {
