@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "parsimony/torch_io/machine/threads.h"
+#include "parsimony/torch_io/machine.h"
 
 namespace parsimony::bench {
 namespace {

@@ -17,7 +17,7 @@
 #include "parsimony/data/dataset.h"
 #include "parsimony/engines/machine/report.h"
 #include "parsimony/report/event_file.h"
-#include "parsimony/torch_io/machine/threads.h"
+#include "parsimony/torch_io/machine.h"
 #include "parsimony/training/errors.h"
 #include "parsimony/training/loader/endless.h"
 #include "parsimony/training/loop/device.h"

@@ -1,10 +1,10 @@
+#include "parsimony/torch_io/machine.h"
+
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include "parsimony/base/errors.h"
-#include "parsimony/torch_io/machine/examine.h"
-#include "parsimony/torch_io/machine/threads.h"
 
 namespace parsimony::torch_io {
 namespace {

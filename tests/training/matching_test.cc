@@ -19,7 +19,7 @@
 #include "parsimony/graph/trained_weights.h"
 #include "parsimony/speedup/small_network.h"
 #include "parsimony/torch_io/executor/graph_module.h"
-#include "parsimony/torch_io/machine/threads.h"
+#include "parsimony/torch_io/machine.h"
 #include "parsimony/torch_io/mirror.h"
 #include "parsimony/torch_io/script/read.h"
 #include "parsimony/torch_io/script/script_file.h"

@@ -1,5 +1,5 @@
 // Batches that run at the same time.
-#include "parsimony/torch_io/machine/side_by_side.h"
+#include "parsimony/torch_io/side_by_side.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -11,7 +11,7 @@
 
 #include "parsimony/api/recovery/walk.h"
 #include "parsimony/base/errors.h"
-#include "parsimony/torch_io/machine/threads.h"
+#include "parsimony/torch_io/machine.h"
 #include "parsimony/training/statistics/batches.h"
 
 namespace parsimony::training {

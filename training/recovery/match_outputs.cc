@@ -18,7 +18,7 @@
 #include "parsimony/engines/timing.h"
 #include "parsimony/speedup/fit_layers.h"
 #include "parsimony/torch_io/executor/graph_module.h"
-#include "parsimony/torch_io/machine/side_by_side.h"
+#include "parsimony/torch_io/side_by_side.h"
 #include "parsimony/torch_io/tensor.h"
 #include "parsimony/training/loop/output_loss.h"
 #include "parsimony/training/recovery/blocks.h"

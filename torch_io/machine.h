@@ -1,4 +1,5 @@
-// The number of ATen threads: one for results, the best one for times.
+// This machine: the number of ATen threads, one for results and the best one for times; its
+// performance, examined.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -62,5 +63,12 @@ class TrainingStep {
 
 /// Seconds of the fastest of `repeats` steps.
 double quickest(TrainingStep& step, int repeats);
+
+/// Examines the processor, BLAS, threads, libtorch and allocator of this process, measures their
+/// performance and gives advice. Takes about a second; settings are restored afterwards.
+///
+///     for (const auto& finding : parsimony::torch_io::examine().findings)
+///       std::cerr << finding.subject << ": " << finding.advice << "\n";
+machine::MachineReport examine();
 
 }  // namespace parsimony::torch_io

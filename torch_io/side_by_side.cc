@@ -1,4 +1,4 @@
-#include "parsimony/torch_io/machine/side_by_side.h"
+#include "parsimony/torch_io/side_by_side.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "parsimony/base/parallel.h"
-#include "parsimony/torch_io/machine/threads.h"
+#include "parsimony/torch_io/machine.h"
 
 namespace parsimony::torch_io {
 namespace {
