@@ -18,7 +18,7 @@
 #include "parsimony/engines/timing.h"
 #include "parsimony/training/loader/endless.h"
 #include "parsimony/training/loop/device.h"
-#include "parsimony/training/loop/stage.h"
+#include "parsimony/training/loop/labelled.h"
 #include "parsimony/training/net/live_net.h"
 
 namespace parsimony::bench {
@@ -72,7 +72,7 @@ class Contestant {
     TrainSettings settings;
     settings.lr = 1e-5;
     settings.weight_decay = 0.005;
-    stage_.emplace(*net_, context_, settings);
+    trainer_.emplace(labelled_training(*net_, context_, settings));
     loader_.emplace(data().train, loader_options(context_, settings));
   }
 
@@ -80,7 +80,7 @@ class Contestant {
     watch_.skip();
     const Batch batch = loader_->next();
     watch_.charge(&Phases::wait, "wait");
-    stage_->step(batch, watch_);
+    trainer_->step(batch, watch_);
   }
 
   const Phases& phases() const { return watch_.phases(); }
@@ -89,7 +89,7 @@ class Contestant {
   std::unique_ptr<Net> net_;
   TrainContext context_;
   PhaseWatch watch_;
-  std::optional<Stage> stage_;
+  std::optional<Trainer> trainer_;
   std::optional<EndlessLoader> loader_;
 };
 

@@ -17,8 +17,8 @@
 #include "parsimony/speedup/fit_layers.h"
 #include "parsimony/torch_io/executor/choices.h"
 #include "parsimony/torch_io/executor/graph_module.h"
-#include "parsimony/torch_io/side_by_side.h"
 #include "parsimony/torch_io/reason.h"
+#include "parsimony/torch_io/side_by_side.h"
 #include "parsimony/torch_io/tensor.h"
 
 namespace parsimony::torch_io {

@@ -140,7 +140,7 @@ class Contestant {
     net_ = prepared.make();
     place(*net_, prepared.device, channels_last);
     net_->train(true);
-    stage_.emplace(*net_, context_, settings);
+    trainer_.emplace(labelled_training(*net_, context_, settings));
     loader_.emplace(prepared.data.train, loader_options(context_, settings));
     cached_ = loader_->next();
     step_cached();  // what cannot be run shows here
@@ -148,23 +148,23 @@ class Contestant {
 
   void step_cached() {
     const StepStream stream(context_.device);
-    finish(stage_->step(cached_, watch_));
+    finish(trainer_->step(cached_, watch_));
   }
   void step_pipeline() {
     const StepStream stream(context_.device);
-    finish(stage_->step(loader_->next(), watch_));
+    finish(trainer_->step(loader_->next(), watch_));
   }
 
  private:
   /// Waits for the device.
-  void finish(const at::Tensor& loss) {
-    if (context_.device.is_cuda()) static_cast<void>(loss.item<double>());
+  void finish(const std::vector<at::Tensor>& losses) {
+    if (context_.device.is_cuda()) static_cast<void>(losses.front().item<double>());
   }
 
   TrainContext context_;
   PhaseWatch watch_;
   std::unique_ptr<Net> net_;
-  std::optional<Stage> stage_;
+  std::optional<Trainer> trainer_;
   std::optional<EndlessLoader> loader_;
   Batch cached_;
 };

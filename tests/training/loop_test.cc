@@ -9,9 +9,9 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/training/loop/device.h"
+#include "parsimony/training/loop/labelled.h"
 #include "parsimony/training/loop/optimizer.h"
 #include "parsimony/training/loop/precision.h"
-#include "parsimony/training/loop/stage.h"
 #include "tests/training/small_nets.h"
 
 namespace parsimony::training {
@@ -120,13 +120,13 @@ TEST(Optimizers, TheRateReachesThem) {
 }
 
 /// The loss of the first epoch of a network that does not change.
-double still_loss(TrainSettings settings, Net* teacher = nullptr) {
+double still_loss(TrainSettings settings, TrainedModule* teacher = nullptr) {
   at::manual_seed(1);
   const auto net = test::live_small_net()();
   settings.optimizer = OptimizerKind::kSgd;
   settings.lr = 0;
   const TrainContext place{small_data(), c10::kCPU, false, teacher, nullptr};
-  return Stage(*net, place, settings).run(0).loss;
+  return Trainer(labelled_training(*net, place, settings)).epoch(0).loss;
 }
 
 TEST(Loss, SmoothingMixesInAllClasses) {
@@ -174,10 +174,10 @@ TEST_P(Precisions, BFloat16TrainsEveryKindOfNet) {
   settings.epochs = 4;
   settings.lr = 0.01;
   const TrainContext place{small_data(), c10::kCPU};
-  Stage stage(*net, place, settings);
-  const double first = stage.run(0).loss;
+  Trainer trainer(labelled_training(*net, place, settings));
+  const double first = trainer.epoch(0).loss;
   double last = first;
-  for (int epoch = 1; epoch < 4; ++epoch) last = stage.run(epoch).loss;
+  for (int epoch = 1; epoch < 4; ++epoch) last = trainer.epoch(epoch).loss;
   EXPECT_LT(last, first);
   for (const auto& [name, tensor] : net->parameters()) {
     EXPECT_EQ(tensor.scalar_type(), at::kFloat) << name;
@@ -299,9 +299,9 @@ std::vector<double> losses_on(c10::Device device, Precision precision, const std
   settings.batch = 16;
   TrainContext context{small_data(), device};
   context.say = [said](const std::string& line) { *said += line; };
-  Stage stage(*net, context, settings);
+  Trainer trainer(labelled_training(*net, context, settings));
   std::vector<double> losses;
-  for (int epoch = 0; epoch < 3; ++epoch) losses.push_back(stage.run(epoch).loss);
+  for (int epoch = 0; epoch < 3; ++epoch) losses.push_back(trainer.epoch(epoch).loss);
   return losses;
 }
 
@@ -339,9 +339,9 @@ TEST(TrainContext, ChannelsLastTrainsAsWell) {
     const auto net = test::live_small_net()();
     place(*net, c10::kCPU, channels_last);
     const TrainContext where{small_data(), c10::kCPU, channels_last};
-    Stage stage(*net, where, recipe.train);
-    stage.run(0);
-    return stage.run(1).loss;
+    Trainer trainer(labelled_training(*net, where, recipe.train));
+    trainer.epoch(0);
+    return trainer.epoch(1).loss;
   };
   EXPECT_NEAR(loss(true), loss(false), 1e-3);
 }

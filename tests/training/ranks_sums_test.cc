@@ -7,7 +7,7 @@
 
 #include "parsimony/api/prune.h"
 #include "parsimony/torch_io/tensor.h"
-#include "parsimony/training/loop/stage.h"
+#include "parsimony/training/loop/labelled.h"
 #include "parsimony/training/recovery/recover.h"
 #include "parsimony/training/statistics/measure.h"
 #include "tests/support/model.h"
@@ -140,7 +140,7 @@ at::Tensor trained(const std::string& kind, const RankGroup* ranks) {
   settings.batch = 48;  // the last one has 16
   settings.optimizer = OptimizerKind::kSgd;
   settings.lr = 1e-3;
-  Stage(*net, where, settings).run(0);
+  Trainer(labelled_training(*net, where, settings)).epoch(0);
   std::vector<at::Tensor> parts;
   for (const auto& [name, tensor] : all_tensors(*net)) {
     parts.push_back(tensor.detach().to(at::kFloat).flatten());

@@ -429,10 +429,6 @@ TEST(Recover, SaysWhatItCannotDo) {
   EXPECT_EQ(message_of([&] { recover(two.graph(), {}, test::small_data(), {}); }),
             "calibration: the network has 2 inputs, and the data feed 1; npz:FILE gives an array "
             "for each");
-  const Pruned net;
-  const std::unique_ptr<Net> stands = graph_net(net.graph());
-  EXPECT_EQ(message_of([&] { stands->save("x.onnx", test::example()); }),
-            "a network under recovery can be trained, not saved");
   EXPECT_EQ(
       message_of([&] { parse_recovery("least_squares", "--recover"); }),
       "--recover: unknown recovery \"least_squares\"; wanted bias, bn, least-squares, outputs, "

@@ -30,9 +30,9 @@ c10::Device parse_device(const std::string& text) {
   }
 }
 
-void place(Net& net, c10::Device device, bool channels_last) {
+void place(TrainedModule& module, c10::Device device, bool channels_last) {
   const at::NoGradGuard no_grad;
-  for (const auto& [name, tensor] : all_tensors(net)) {
+  for (const auto& [name, tensor] : all_tensors(module)) {
     at::Tensor placed = tensor.detach().to(device);
     if (placed.dim() == 4) {
       placed = placed.contiguous(channels_last ? at::MemoryFormat::ChannelsLast

@@ -15,7 +15,7 @@ namespace parsimony::training {
 c10::Device parse_device(const std::string& text);
 
 /// Moves parameters and buffers to the device; 4-d tensors get the memory format.
-void place(Net& net, c10::Device device, bool channels_last);
+void place(TrainedModule& module, c10::Device device, bool channels_last);
 
 /// @throws UnsupportedError if several processes cannot share work on the device
 void check_ranks(c10::Device device);

@@ -68,10 +68,24 @@ std::unique_ptr<torch::optim::Optimizer> make_optimizer(std::vector<at::Tensor> 
   return std::make_unique<SGD>(std::move(parameters), sgd);
 }
 
-void set_learning_rate(torch::optim::Optimizer& optimizer, double rate) {
-  for (torch::optim::OptimizerParamGroup& group : optimizer.param_groups()) {
-    group.options().set_lr(rate);
+void set_learning_rate(torch::optim::Optimizer& optimizer, double rate,
+                       const std::vector<double>& scales) {
+  std::vector<optim::OptimizerParamGroup>& groups = optimizer.param_groups();
+  for (size_t g = 0; g < groups.size(); ++g) {
+    groups[g].options().set_lr(scales.empty() ? rate : rate * scales[g]);
   }
+}
+
+RelativeSteps relative_adam(const std::vector<at::Tensor>& parameters) {
+  RelativeSteps steps;
+  std::vector<optim::OptimizerParamGroup> groups;
+  for (const at::Tensor& parameter : parameters) {
+    const double size = parameter.detach().square().mean().sqrt().item<double>();
+    steps.sizes.push_back(std::max(size, kSmallestRms));
+    groups.emplace_back(std::vector<at::Tensor>{parameter});
+  }
+  steps.optimizer = std::make_unique<optim::Adam>(std::move(groups));
+  return steps;
 }
 
 at::Tensor orthogonalised(const at::Tensor& matrix) {

@@ -16,7 +16,17 @@ namespace parsimony::training {
 std::unique_ptr<torch::optim::Optimizer> make_optimizer(std::vector<at::Tensor> parameters,
                                                         const TrainSettings& settings);
 
-void set_learning_rate(torch::optim::Optimizer& optimizer, double rate);
+/// @param scales  of the groups: what the rate is multiplied by there; empty: 1
+void set_learning_rate(torch::optim::Optimizer& optimizer, double rate,
+                       const std::vector<double>& scales = {});
+
+/// An optimizer whose steps are relative to each tensor's size, as in Shazeer and Stern,
+/// "Adafactor", 2018: one rate then suits weights of any size.
+struct RelativeSteps {
+  std::unique_ptr<torch::optim::Optimizer> optimizer;
+  std::vector<double> sizes;  ///< the scales: root mean squares, as they are now
+};
+RelativeSteps relative_adam(const std::vector<at::Tensor>& parameters);
 
 /// SGD with Nesterov momentum in which the step of a matrix is replaced by the nearest orthogonal
 /// matrix. Convolution kernels are matrices [out, in · kernel]. Steps are relative: with learning

@@ -2,41 +2,22 @@
 
 #include <unordered_map>
 
-#include "parsimony/base/errors.h"
 #include "parsimony/graph/operators/schema.h"
 #include "parsimony/torch_io/executor/graph_module.h"
 
 namespace parsimony::training {
 namespace {
 
-/// A network made from a graph supports training only.
-UnsupportedError only_trained(std::string_view what) {
-  return UnsupportedError("a network under recovery can be trained, not ", what);
-}
-
-class GraphNet final : public Net {
+class GraphNet final : public TrainedModule {
  public:
-  explicit GraphNet(const Graph& graph) : graph_(graph), net_(with_logits(graph)) {}
+  explicit GraphNet(const Graph& graph) : net_(with_logits(graph)) {}
 
-  at::Tensor forward(const at::Tensor& x) override { return net_->forward(x); }
+  std::vector<at::Tensor> outputs(const SampleBatch& batch) override {
+    return {net_->forward(batch.inputs.front())};
+  }
   std::vector<NamedParameter> parameters() override { return named(net_->named_parameters()); }
   std::vector<NamedParameter> buffers() override { return named(net_->named_buffers()); }
   void train(bool on) override { net_->train(on); }
-  std::vector<ParameterGroup> groups(const at::Tensor& /*example*/,
-                                     Granularity granularity) override {
-    Graph graph = graph_;
-    return parameter_groups(graph, {}, granularity, parameters());
-  }
-
-  PruneResult prune(const at::Tensor& /*example*/, const PruneRequest& /*request*/,
-                    const PruneServices& /*services*/) override {
-    throw only_trained("pruned");
-  }
-  void restore(const Plan& /*plan*/) override { throw only_trained("pruned"); }
-  std::unique_ptr<Net> clone_architecture() const override { return graph_net(graph_); }
-  void save(const std::string& /*path*/, const at::Tensor& /*example*/) override {
-    throw only_trained("saved");
-  }
 
  private:
   /// Those that the graph has as weights of its own, by its names.
@@ -49,13 +30,14 @@ class GraphNet final : public Net {
     return result;
   }
 
-  const Graph& graph_;
   GraphModule net_;
 };
 
 }  // namespace
 
-std::unique_ptr<Net> graph_net(const Graph& graph) { return std::make_unique<GraphNet>(graph); }
+std::unique_ptr<TrainedModule> graph_net(const Graph& graph) {
+  return std::make_unique<GraphNet>(graph);
+}
 
 std::vector<NamedParameter> by_graph_names(const GraphModuleImpl& net,
                                            const torch::OrderedDict<std::string, at::Tensor>& own) {

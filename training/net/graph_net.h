@@ -1,4 +1,5 @@
-// Training of graphs: a Graph as a Net without a file, logits for the loss, and tensor names.
+// Training of graphs: a Graph that is trained without its file, logits for the loss, and tensor
+// names.
 #pragma once
 
 #include <memory>
@@ -12,10 +13,10 @@
 
 namespace parsimony::training {
 
-/// Copies the weights, with the graph's names. It cannot be pruned or saved: its values are copied
-/// back to the graph's source. `graph` must outlive it.
+/// Copies the weights, with the graph's names. What is trained is copied back to the graph's
+/// source.
 /// @throws UnsupportedError for several inputs, and if the executor cannot run it
-std::unique_ptr<Net> graph_net(const Graph& graph);
+std::unique_ptr<TrainedModule> graph_net(const Graph& graph);
 
 /// `own` are parameters or buffers of `net`. A tensor that is not a weight of the graph keeps the
 /// module's name.

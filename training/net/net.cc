@@ -32,13 +32,13 @@ InputSpec spec_of(const at::Tensor& example) {
   return {example.sizes().vec(), {}, torch_io::dtype_of(example.scalar_type())};
 }
 
-std::vector<NamedParameter> all_tensors(Net& net) {
-  std::vector<NamedParameter> tensors = net.parameters();
-  std::ranges::move(net.buffers(), std::back_inserter(tensors));
+std::vector<NamedParameter> all_tensors(TrainedModule& module) {
+  std::vector<NamedParameter> tensors = module.parameters();
+  std::ranges::move(module.buffers(), std::back_inserter(tensors));
   return tensors;
 }
 
-void copy_values(Net& from, Net& to) {
+void copy_values(TrainedModule& from, TrainedModule& to) {
   const at::NoGradGuard no_grad;
   copy(from.parameters(), to.parameters());
   copy(from.buffers(), to.buffers());

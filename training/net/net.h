@@ -12,21 +12,33 @@
 #include "parsimony/speedup/plan.h"
 #include "parsimony/torch_io/optimizer.h"
 #include "parsimony/training/net/parameter_groups.h"
+#include "parsimony/training/statistics/batches.h"
 
 namespace parsimony::training {
 
-class Net {
+/// What a trainer runs and changes.
+class TrainedModule {
  public:
-  virtual ~Net() = default;
+  virtual ~TrainedModule() = default;
 
-  /// [n, …] -> [n, classes]
-  virtual at::Tensor forward(const at::Tensor& x) = 0;
+  /// What an objective sees.
+  virtual std::vector<at::Tensor> outputs(const SampleBatch& batch) = 0;
 
-  /// The trained parameters by name. The tensors are the network's own.
+  /// The trained parameters by name. The tensors are the module's own.
   virtual std::vector<NamedParameter> parameters() = 0;
   /// Other tensors that training changes: running statistics.
   virtual std::vector<NamedParameter> buffers() = 0;
+  /// Called at the beginning of an epoch, and before evaluations.
   virtual void train(bool on) = 0;
+};
+
+class Net : public TrainedModule {
+ public:
+  /// [n, …] -> [n, classes]
+  virtual at::Tensor forward(const at::Tensor& x) = 0;
+  std::vector<at::Tensor> outputs(const SampleBatch& batch) final {
+    return {forward(batch.inputs.front())};
+  }
 
   /// Which parameter slices can only be removed together. `example` as below.
   virtual std::vector<ParameterGroup> groups(const at::Tensor& example,
@@ -53,11 +65,11 @@ class Net {
 /// Shape and element type of an example.
 InputSpec spec_of(const at::Tensor& example);
 
-/// The network's tensors: parameters, then buffers.
-std::vector<NamedParameter> all_tensors(Net& net);
+/// The module's tensors: parameters, then buffers.
+std::vector<NamedParameter> all_tensors(TrainedModule& module);
 
 /// Copies parameters and buffers by name. @throws ModelError if names or shapes differ
-void copy_values(Net& from, Net& to);
+void copy_values(TrainedModule& from, TrainedModule& to);
 
 /// Tensors associated with a network's parameters and buffers: keyed by their names, with the same
 /// shapes.

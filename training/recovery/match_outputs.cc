@@ -2,15 +2,16 @@
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
-#include <torch/optim/adam.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
-#include <span>
+#include <utility>
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
@@ -20,7 +21,9 @@
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/torch_io/side_by_side.h"
 #include "parsimony/torch_io/tensor.h"
+#include "parsimony/training/loop/optimizer.h"
 #include "parsimony/training/loop/output_loss.h"
+#include "parsimony/training/loop/trainer.h"
 #include "parsimony/training/recovery/blocks.h"
 #include "parsimony/training/recovery/ends.h"
 
@@ -36,8 +39,6 @@ constexpr size_t kAnswerBytes = size_t{512} << 20;
 // A step's batch has so many parts, which run side by side: as many wherever it runs, since their
 // gradients are summed.
 constexpr int kParts = 4;
-// Of a tensor, in its steps.
-constexpr double kSmallestSize = 1e-3;
 constexpr const char* kByTime =
     "the minutes decided how long it trained; another run may give other weights";
 // By so much the share of the epochs may lag behind that of the minutes.
@@ -49,192 +50,60 @@ constexpr int kBlockShare = 4;
 // The share of the minutes that all blocks have together.
 constexpr double kBlocksMinutes = 0.5;
 
-/// What the small network is trained for.
-class Objective {
+/// Calibration data as a trainer takes them: an eighth of the batches only judges, at least one if
+/// there are several.
+class FitSamples {
  public:
-  virtual ~Objective() = default;
-  /// What it computes for that.
-  virtual const std::vector<ValueId>& values() const = 0;
-  /// Sees every batch once, beforehand. @param i  its number
-  virtual void learn(int64_t i, const SampleBatch& batch) = 0;
-  /// Takes what the ranks have learned together.
-  virtual void average_over(const RankGroup& ranks) = 0;
-  /// What the loss compares with; called from several threads.
-  virtual std::vector<at::Tensor> answers(int64_t i, const SampleBatch& batch) = 0;
-  /// A scalar, or undefined. @param small  its values
-  virtual at::Tensor loss(const std::vector<at::Tensor>& answers, const SampleBatch& batch,
-                          const std::vector<at::Tensor>& small) = 0;
-};
-
-/// The dense network's outputs.
-class DenseOutputs final : public Objective {
- public:
-  DenseOutputs(const Graph& dense, const SmallNetwork& small, const MatchSettings& settings)
-      : loss_(dense, small, settings.terms),
-        dense_(part_for(dense, loss_.dense_values()), GraphModuleOptions{.trainable = false}) {}
-
-  const std::vector<ValueId>& values() const override { return loss_.values(); }
-
-  void learn(int64_t i, const SampleBatch& batch) override {
-    if (i == 0) dense_->to(batch.inputs.front().device());
-    if (i < kTeachers) loss_.learn(answers(i, batch));
-  }
-  void average_over(const RankGroup& ranks) override { loss_.average_over(ranks); }
-
-  std::vector<at::Tensor> answers(int64_t i, const SampleBatch& batch) override {
-    {
-      const std::lock_guard lock(mutex_);
-      if (const auto kept = answers_.find(i); kept != answers_.end()) return kept->second;
-    }
-    const at::NoGradGuard no_grad;
-    std::vector<at::Tensor> answers = dense_->forward(batch.inputs);
-    const std::lock_guard lock(mutex_);
-    for (const at::Tensor& answer : answers) bytes_ += answer.nbytes();
-    if (bytes_ <= kAnswerBytes) answers_.emplace(i, answers);
-    return answers;
-  }
-
-  at::Tensor loss(const std::vector<at::Tensor>& answers, const SampleBatch& /*batch*/,
-                  const std::vector<at::Tensor>& small) override {
-    return loss_(answers, small);
-  }
-
-  std::vector<std::string> notes() const { return loss_.notes(); }
-
- private:
-  OutputLoss loss_;
-  GraphModule dense_;
-  std::mutex mutex_;                                    ///< of what follows
-  std::map<int64_t, std::vector<at::Tensor>> answers_;  ///< of batches
-  size_t bytes_ = 0;                                    ///< of all answers so far
-};
-
-/// What the data say.
-class Targets final : public Objective {
- public:
-  Targets(const SmallNetwork& small, const Loss& loss)
-      : outputs_(small.graph().outputs), loss_(loss) {}
-
-  const std::vector<ValueId>& values() const override { return outputs_; }
-  void learn(int64_t /*i*/, const SampleBatch& /*batch*/) override {}
-  void average_over(const RankGroup& /*ranks*/) override {}
-  std::vector<at::Tensor> answers(int64_t /*i*/, const SampleBatch& /*batch*/) override {
-    return {};
-  }
-  at::Tensor loss(const std::vector<at::Tensor>& /*answers*/, const SampleBatch& batch,
-                  const std::vector<at::Tensor>& small) override {
-    return loss_(small, batch);
-  }
-
- private:
-  const std::vector<ValueId>& outputs_;
-  const Loss& loss_;
-};
-
-class Fitting {
- public:
-  /// @param trained  by weights' names; empty: all
-  Fitting(const SmallNetwork& small, const std::vector<std::string>& fixed, const MatchData& data,
-          const MatchSettings& settings, Objective& objective, std::string name,
-          const std::set<std::string>& trained = {})
-      : network_(small),
-        objective_(objective),
-        data_(data),
-        replicas_(has_states(data.batches) ? 1 : kParts),
-        batch_(batch_of(small.graph())),
-        settings_(settings),
-        name_(std::move(name)) {
-    const Feed feed = data_.batches(batch_);
-    std::vector<ValueId> values = objective.values();
+  FitSamples(const MatchData& data, const Graph& graph)
+      : data_(data), parts_(has_states(data.batches) ? 1 : kParts), batch_(batch_of(graph)) {
+    const Feed feed = batches();
     for (; const std::optional<SampleBatch> one = feed(); ++count_) {
-      if (count_ == 0) device_ = one->inputs.front().device();
-      objective.learn(count_, *one);
-      if (count_ > 0 || !one->states) continue;
-      for (const ValueId output : state_outputs(small, *one->states)) values.push_back(output);
+      if (count_ > 0) continue;
+      device_ = one->inputs.front().device();
+      states_ = one->states;
     }
-    if (data_.ranks != nullptr) objective.average_over(*data_.ranks);
-    const Graph part = part_for(small.graph(), values);
-    for (int r = 0; r < replicas_; ++r) add_replica(part, trained);
-    for (const auto& [weight, tensor] : small_.front()->weights()) {
-      if (tensor.requires_grad()) {
-        zeros_.push_back(contains(fixed, weight) ? tensor.detach().eq(0) : at::Tensor());
+  }
+
+  int64_t count() const { return count_; }
+  /// Of a step, run side by side.
+  int parts() const { return parts_; }
+  const RankGroup* ranks() const { return data_.ranks; }
+  c10::Device device() const { return device_; }
+  /// Of the stream that the samples are; null: none.
+  const std::vector<FedBack>* states() const { return states_.get(); }
+
+  Feed batches() const { return data_.batches(batch_); }
+  /// Those that judge or those that train, in steps. @param skip  is given those in between
+  StepFeed steps(bool judging, std::function<void(const SampleBatch& batch)> skip = {}) const {
+    return [this, judging, skip = std::move(skip), feed = batches(),
+            i = int64_t{0}]() mutable -> std::optional<StepBatch> {
+      StepBatch step;
+      while (std::ssize(step.parts) < parts_) {
+        std::optional<SampleBatch> batch = feed();
+        if (!batch) break;
+        const int64_t number = i++;
+        if (judging ? judges(number) : trains(number)) {
+          step.parts.emplace_back(std::move(*batch), number);
+        } else if (skip) {
+          skip(*batch);
+        }
       }
-    }
+      if (step.parts.empty()) return {};
+      return step;
+    };
   }
-
-  void run() {
-    const auto& say = data_.say;
-    if (objective_.values().empty() || parameters().empty() || count_ == 0) return;
-    const double begin = machine::steady_seconds();
-    double best = judge();
-    if (say) say(name_ + ": loss on batches that only judge " + formatted("%.4f", best));
-    std::vector<at::Tensor> kept = snapshot();
-    torch::optim::Adam optimizer(groups());
-    for (int epoch = 0; epoch < settings_.epochs && progress_ < 1; ++epoch) {
-      const double trained = train(optimizer, begin, epoch);
-      const double judged = judge();
-      if (say) {
-        say(name_ + ": epoch " + std::to_string(epoch + 1) + " of " +
-            std::to_string(settings_.epochs) + ", loss " + formatted("%.4f", trained) +
-            ", on batches that only judge " + formatted("%.4f", judged));
-      }
-      if (!std::isfinite(trained)) break;
-      if (judged >= best) continue;
-      best = judged;
-      kept = snapshot();
-    }
-    if (by_time_ && say) say(name_ + ": " + kByTime);
-    const at::NoGradGuard no_grad;
-    for (size_t i = 0; i < kept.size(); ++i) parameters()[i].copy_(kept[i]);
-  }
-
-  std::vector<NamedParameter> weights() const {
-    const auto& weights = small_.front()->weights();
-    return {weights.begin(), weights.end()};
-  }
-
-  bool ended_by_time() const { return by_time_; }
 
  private:
-  struct Numbered {
-    int64_t i;
-    SampleBatch batch;
-  };
-  using Group = std::vector<Numbered>;
-
-  static bool has_states(const Batches& batches) {
-    const std::optional<SampleBatch> first = batches(1)();
+  static bool has_states(const Batches& all) {
+    const std::optional<SampleBatch> first = all(1)();
     return first && first->states;
   }
 
-  /// Replicas share their weights, but not these weights' gradients.
-  void add_replica(const Graph& part, const std::set<std::string>& trained) {
-    GraphModule& replica = small_.emplace_back(part, GraphModuleOptions{.fuses = true});
-    replica->to(device_);
-    const auto is_half = [](const Weight& weight) { return weight.dtype == DType::kFloat16; };
-    if (std::ranges::any_of(part.weights, is_half)) {  // whose steps would underflow
-      replica->widen_halves();
-      replica->to(at::kFloat);
-    }
-    std::vector<at::Tensor>& parameters = parameters_.emplace_back();
-    for (const auto& [weight, tensor] : replica->weights()) {
-      if (small_.size() > 1) tensor.set_data(small_.front()->weights().at(weight).detach());
-      if (!tensor.requires_grad()) continue;
-      if (trained.empty() || trained.contains(weight)) {
-        parameters.push_back(tensor);
-      } else {
-        tensor.requires_grad_(false);
-      }
-    }
-  }
-
-  std::vector<at::Tensor>& parameters() { return parameters_.front(); }
-
-  /// Of a step the part of one replica.
+  /// Of a step one part.
   int64_t batch_of(const Graph& graph) const {
     if (fixed_batch(graph) > 0) return data_.batch;
     const int ranks = data_.ranks == nullptr ? 1 : data_.ranks->size();
-    return std::max<int64_t>(1, data_.batch / (replicas_ * ranks));
+    return std::max<int64_t>(1, data_.batch / (parts_ * ranks));
   }
 
   /// With few batches the last one; a single one does both.
@@ -244,192 +113,276 @@ class Fitting {
   }
   bool trains(int64_t i) const { return count_ == 1 || !judges(i); }
 
-  /// The small network's values. Where it is judged its states are its own, as they will be. Steps
-  /// take the dense network's, since its own ones, without gradients, lead it astray; unless they
-  /// do not fit.
-  std::vector<at::Tensor> forward(size_t replica, const SampleBatch& batch) {
+  const MatchData& data_;
+  const int parts_;
+  const int64_t batch_;
+  int64_t count_ = 0;
+  c10::Device device_{c10::kCPU};
+  std::shared_ptr<const std::vector<FedBack>> states_;
+};
+
+/// The dense network's outputs.
+class DenseOutputs {
+ public:
+  DenseOutputs(const Graph& dense, const SmallNetwork& small, const MatchSettings& settings)
+      : loss_(dense, small, settings.terms),
+        dense_(part_for(dense, loss_.dense_values()), GraphModuleOptions{.trainable = false}) {}
+
+  /// What the small network computes for that.
+  const std::vector<ValueId>& values() const { return loss_.values(); }
+
+  void learn(const FitSamples& samples) {
+    dense_->to(samples.device());
+    const Feed feed = samples.batches();
+    for (int64_t i = 0; i < kTeachers; ++i) {
+      std::optional<SampleBatch> batch = feed();
+      if (!batch) break;
+      loss_.learn(answers(StepPart(std::move(*batch), i)));
+    }
+    if (samples.ranks() != nullptr) loss_.average_over(*samples.ranks());
+  }
+
+  Objective objective() {
+    return [this](const std::vector<at::Tensor>& outputs, const StepPart& part) {
+      const std::vector<at::Tensor> wanted = answers(part);
+      const std::lock_guard lock(comparing_);
+      return loss_(wanted, outputs);
+    };
+  }
+
+  std::vector<std::string> notes() const { return loss_.notes(); }
+
+ private:
+  std::vector<at::Tensor> answers(const StepPart& part) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto kept = answers_.find(part.index); kept != answers_.end()) return kept->second;
+    }
+    const at::NoGradGuard no_grad;
+    std::vector<at::Tensor> answers = dense_->forward(part.inputs);
+    const std::lock_guard lock(mutex_);
+    for (const at::Tensor& answer : answers) bytes_ += answer.nbytes();
+    if (bytes_ <= kAnswerBytes) answers_.emplace(part.index, answers);
+    return answers;
+  }
+
+  OutputLoss loss_;
+  std::mutex comparing_;  ///< of the loss
+  GraphModule dense_;
+  std::mutex mutex_;                                    ///< of what follows
+  std::map<int64_t, std::vector<at::Tensor>> answers_;  ///< of batches
+  size_t bytes_ = 0;                                    ///< of all answers so far
+};
+
+/// The small network, which shares its weights with other replicas, but not their gradients.
+class Replica final : public TrainedModule {
+ public:
+  /// @param part     computes `values` values, then the states
+  /// @param trained  by weights' names; empty: all
+  /// @param first    null for the first one
+  Replica(const SmallNetwork& network, const Graph& part, size_t values, c10::Device device,
+          const std::set<std::string>& trained, const Replica* first)
+      : network_(network), net_(part, GraphModuleOptions{.fuses = true}), values_(values) {
+    net_->to(device);
+    const auto is_half = [](const Weight& weight) { return weight.dtype == DType::kFloat16; };
+    if (std::ranges::any_of(part.weights, is_half)) {  // whose steps would underflow
+      net_->widen_halves();
+      net_->to(at::kFloat);
+    }
+    for (const auto& [weight, tensor] : net_->weights()) {
+      if (first != nullptr) tensor.set_data(first->net_->weights().at(weight).detach());
+      if (!tensor.requires_grad()) continue;
+      if (trained.empty() || trained.contains(weight)) {
+        parameters_.emplace_back(weight, tensor);
+      } else {
+        tensor.requires_grad_(false);
+      }
+    }
+  }
+
+  /// Where it is judged its states are its own, as they will be. Steps take the dense network's,
+  /// since its own ones, without gradients, lead it astray; unless they do not fit.
+  std::vector<at::Tensor> outputs(const SampleBatch& batch) override {
     std::vector<at::Tensor> inputs = small_inputs(network_, batch.inputs);
-    if (!batch.states) return small_[replica]->forward(inputs);
+    if (!batch.states) return net_->forward(inputs);
     const bool others = begin_states(network_, *batch.states, inputs);
-    const bool own = others || !at::GradMode::is_enabled();
+    const bool own = others || !trains_;
     for (size_t s = 0; s < states_.size(); ++s) inputs[(*batch.states)[s].input] = states_[s];
-    std::vector<at::Tensor> values = small_[replica]->forward(inputs);
+    std::vector<at::Tensor> values = net_->forward(inputs);
     states_.clear();
-    const size_t count = objective_.values().size();
-    for (size_t v = count; v < values.size() && own; ++v) states_.push_back(values[v].detach());
-    values.resize(count);
+    for (size_t v = values_; v < values.size() && own; ++v) states_.push_back(values[v].detach());
+    values.resize(values_);
     return values;
   }
 
-  /// Calls `use` with the batches of an epoch, as many at a time as there are replicas, until it
-  /// returns false.
-  template <typename Use>
-  void each_group(bool (Fitting::*wanted)(int64_t) const, const Use& use) {
+  std::vector<NamedParameter> parameters() override { return parameters_; }
+  std::vector<NamedParameter> buffers() override { return {}; }
+  /// It computes as in evaluation mode; a stream begins anew.
+  void train(bool on) override {
+    trains_ = on;
     states_.clear();
-    const Feed feed = data_.batches(batch_);
-    Group group;
-    for (int64_t i = 0; std::optional<SampleBatch> batch = feed(); ++i) {
-      if (!(this->*wanted)(i)) {
-        // It may lead to the states of the next one.
-        if (batch->states && !at::GradMode::is_enabled()) forward(0, *batch);
-        continue;
-      }
-      group.push_back({i, std::move(*batch)});
-      if (std::ssize(group) < replicas_) continue;
-      if (!use(group)) return;
-      group.clear();
-    }
-    if (!group.empty()) use(group);
   }
 
-  /// The losses of a group, each by a replica of its own; with gradients of their mean, if
-  /// gradients are recorded. Undefined ones have nothing to compare.
-  std::vector<at::Tensor> losses(const Group& group) {
-    int64_t samples = 0;
-    for (const Numbered& one : group) samples += one.batch.count;
-    std::vector<at::Tensor> losses(group.size());
-    torch_io::side_by_side(std::ssize(group), device_, [&](int64_t r) {
-      const auto& [i, batch] = group[r];
-      const std::vector<at::Tensor> answers = objective_.answers(i, batch);
-      const std::vector<at::Tensor> values = forward(r, batch);
-      at::Tensor loss;
-      {
-        const std::lock_guard lock(mutex_);  // losses of the user's need not know threads
-        loss = objective_.loss(answers, batch, values);
+  std::vector<NamedParameter> weights() const {
+    return {net_->weights().begin(), net_->weights().end()};
+  }
+
+ private:
+  const SmallNetwork& network_;
+  GraphModule net_;
+  const size_t values_;
+  std::vector<NamedParameter> parameters_;
+  bool trains_ = false;
+  std::vector<at::Tensor> states_;  ///< for the next batch
+};
+
+/// A linear start, on which Adam's moments settle, then a cosine to zero, along the epochs. Where
+/// the minutes will not suffice these decide instead, and the result depends on them.
+class Progress {
+ public:
+  Progress(const MatchSettings& settings, const FitSamples& samples)
+      : settings_(settings), samples_(samples) {}
+
+  std::optional<double> rate(const Position& at) {
+    const double done = static_cast<double>(at.batch) / static_cast<double>(samples_.count());
+    share_ = (static_cast<double>(at.epoch) + done) / settings_.epochs;
+    if (settings_.minutes > 0) follow_time();
+    if (is_over()) return {};
+    return settings_.lr * (share_ < kStart ? share_ / kStart : (1 + std::cos(M_PI * share_)) / 2);
+  }
+  bool is_over() const { return share_ >= 1; }
+  bool by_time() const { return by_time_; }
+
+ private:
+  void follow_time() {
+    const double passed = (machine::steady_seconds() - begin_) / 60 / settings_.minutes;
+    by_time_ = by_time_ || passed >= 1 || passed > share_ + kBehind;
+    if (by_time_) share_ = std::max(share_, passed);
+    if (samples_.ranks() != nullptr) share_ = samples_.ranks()->share(share_);
+  }
+
+  const MatchSettings& settings_;
+  const FitSamples& samples_;
+  const double begin_ = machine::steady_seconds();
+  double share_ = 0;  ///< of the training that is over
+  bool by_time_ = false;
+};
+
+std::vector<at::Tensor> copies_of(const std::vector<NamedParameter>& parameters) {
+  std::vector<at::Tensor> copies;
+  for (const auto& [name, parameter] : parameters) copies.push_back(parameter.detach().clone());
+  return copies;
+}
+
+/// For after_backward: what is zero in the tensors `fixed` stays so.
+std::function<void()> keeping_zeros(const std::vector<NamedParameter>& parameters,
+                                    const std::vector<std::string>& fixed) {
+  std::vector<std::pair<at::Tensor, at::Tensor>> zeros;
+  for (const auto& [name, parameter] : parameters) {
+    if (contains(fixed, name)) zeros.emplace_back(parameter, parameter.detach().eq(0));
+  }
+  return [zeros = std::move(zeros)] {
+    for (const auto& [parameter, zero] : zeros) {
+      if (parameter.grad().defined()) at::Tensor(parameter).mutable_grad().masked_fill_(zero, 0);
+    }
+  };
+}
+
+/// The small network, trained for an objective of `values`.
+class Fitting {
+ public:
+  /// @param trained  by weights' names; empty: all
+  Fitting(const SmallNetwork& small, const FitSamples& samples, const std::vector<ValueId>& values,
+          const std::set<std::string>& trained = {})
+      : samples_(samples) {
+    std::vector<ValueId> computed = values;
+    if (samples.states() != nullptr) {
+      for (const ValueId state : state_outputs(small, *samples.states())) computed.push_back(state);
+    }
+    const Graph part = part_for(small.graph(), computed);
+    for (int r = 0; r < samples.parts(); ++r) {
+      replicas_.push_back(std::make_unique<Replica>(small, part, values.size(), samples.device(),
+                                                    trained,
+                                                    r == 0 ? nullptr : replicas_.front().get()));
+    }
+    has_values_ = !values.empty();
+  }
+
+  /// @param name  of what is trained, for `say`
+  void run(Objective objective, const std::vector<std::string>& fixed,
+           const MatchSettings& settings, const std::string& name, const Say& say) {
+    const std::vector<NamedParameter> parameters = replicas_.front()->parameters();
+    if (!has_values_ || parameters.empty() || samples_.count() == 0) return;
+    Progress progress(settings, samples_);
+    Trainer trainer(training(std::move(objective), progress, keeping_zeros(parameters, fixed)));
+    double best = judge(trainer);
+    if (say) say(name + ": loss on batches that only judge " + formatted("%.4f", best));
+    std::vector<at::Tensor> kept = copies_of(parameters);
+    trainer.run(settings.epochs, [&](int64_t epoch, const EpochTimes& times) {
+      const double judged = judge(trainer);
+      if (say) {
+        say(name + ": epoch " + std::to_string(epoch + 1) + " of " +
+            std::to_string(settings.epochs) + ", loss " + formatted("%.4f", times.loss) +
+            ", on batches that only judge " + formatted("%.4f", judged));
       }
-      if (!loss.defined()) return;
-      if (loss.requires_grad()) {
-        const double share = static_cast<double>(batch.count) / static_cast<double>(samples);
-        (loss * share).backward();
-      }
-      losses[r] = loss;
+      if (!std::isfinite(times.loss)) return true;
+      if (judged >= best) return progress.is_over();
+      best = judged;
+      kept = copies_of(parameters);
+      return progress.is_over();
     });
-    return losses;
+    const at::NoGradGuard no_grad;
+    for (size_t i = 0; i < kept.size(); ++i) at::Tensor(parameters[i].second).copy_(kept[i]);
+    by_time_ = progress.by_time();
+    if (by_time_ && say) say(name + ": " + kByTime);
+  }
+
+  std::vector<NamedParameter> weights() const { return replicas_.front()->weights(); }
+  bool ended_by_time() const { return by_time_; }
+
+ private:
+  Training training(Objective objective, Progress& progress, std::function<void()> hook) {
+    std::vector<TrainedModule*> modules;
+    for (const auto& replica : replicas_) modules.push_back(replica.get());
+    std::vector<at::Tensor> parameters;
+    for (const auto& [name, tensor] : replicas_.front()->parameters()) parameters.push_back(tensor);
+    RelativeSteps adam = relative_adam(parameters);
+    return {
+        .modules = std::move(modules),
+        .samples = {.begin =
+                        [this](int64_t /*epoch*/) { return samples_.steps(/*judging=*/false); }},
+        .objective = std::move(objective),
+        .schedule = [&progress](const Position& at) { return progress.rate(at); },
+        .optimizer = std::move(adam.optimizer),
+        .scales = std::move(adam.sizes),
+        .device = samples_.device(),
+        .one_core_each = true,
+        .ranks = samples_.ranks(),
+        .after_backward = std::move(hook)};
   }
 
   /// The mean loss on the batches that judge.
-  double judge() {
+  double judge(Trainer& trainer) {
     const at::NoGradGuard no_grad;
+    for (const auto& replica : replicas_) replica->train(false);
+    const StepFeed feed = samples_.steps(/*judging=*/true, [this](const SampleBatch& batch) {
+      // It leads to the states of the next one.
+      if (batch.states) replicas_.front()->outputs(batch);
+    });
     double sum = 0;
     int64_t count = 0;
-    each_group(&Fitting::judges, [&](const Group& group) {
-      for (const at::Tensor& loss : losses(group)) {
+    while (const std::optional<StepBatch> group = feed()) {
+      for (const at::Tensor& loss : trainer.losses(group->parts)) {
         if (loss.defined()) sum += loss.item<double>();
         ++count;
       }
-      return true;
-    });
-    return mean_of_ranks(sum, count);
-  }
-
-  double mean_of_ranks(double sum, int64_t count) const {
-    const at::Tensor both = at::tensor({sum, static_cast<double>(count)}, at::kDouble);
-    if (data_.ranks != nullptr) data_.ranks->sum(both);
-    return both[0].item<double>() / std::max(1.0, both[1].item<double>());
-  }
-
-  /// One epoch. @returns the mean loss
-  double train(torch::optim::Optimizer& optimizer, double begin, int epoch) {
-    const at::AutoGradMode gradients(true);
-    double sum = 0;
-    int64_t count = 0;
-    each_group(&Fitting::trains, [&](const Group& group) {
-      const double done = static_cast<double>(group.front().i) / static_cast<double>(count_);
-      set_progress(begin, epoch + done);
-      if (progress_ >= 1) return false;
-      set_rates(optimizer);
-      for (const at::Tensor& loss : losses(group)) {
-        if (!loss.defined() || !loss.requires_grad()) return false;
-        sum += loss.item<double>();
-        ++count;
-      }
-      step(optimizer);
-      return true;
-    });
-    return mean_of_ranks(sum, count);
-  }
-
-  /// Steps are relative to a tensor's size, as in Shazeer and Stern, "Adafactor", 2018: one rate
-  /// then suits weights of any size.
-  std::vector<torch::optim::OptimizerParamGroup> groups() {
-    std::vector<torch::optim::OptimizerParamGroup> groups;
-    for (const at::Tensor& parameter : parameters()) {
-      const double size = parameter.detach().square().mean().sqrt().item<double>();
-      sizes_.push_back(std::max(size, kSmallestSize));
-      groups.emplace_back(std::vector<at::Tensor>{parameter});
     }
-    return groups;
+    return mean_of_ranks(samples_.ranks(), sum, static_cast<double>(count));
   }
 
-  /// A linear start, on which Adam's moments settle, then a cosine to zero.
-  void set_rates(torch::optim::Optimizer& optimizer) {
-    const double rate =
-        progress_ < kStart ? progress_ / kStart : (1 + std::cos(M_PI * progress_)) / 2;
-    for (size_t i = 0; i < sizes_.size(); ++i) {
-      optimizer.param_groups()[i].options().set_lr(settings_.lr * rate * sizes_[i]);
-    }
-  }
-
-  void step(torch::optim::Optimizer& optimizer) {
-    for (size_t p = 0; p < zeros_.size(); ++p) {
-      at::Tensor& gradient = parameters()[p].mutable_grad();
-      for (std::vector<at::Tensor>& others : std::span(parameters_).subspan(1)) {
-        at::Tensor& other = others[p].mutable_grad();
-        if (!other.defined()) continue;
-        gradient = gradient.defined() ? gradient.add_(other) : other;
-        other.reset();
-      }
-      if (gradient.defined() && zeros_[p].defined()) gradient.masked_fill_(zeros_[p], 0);
-    }
-    if (data_.ranks != nullptr) average_gradients(*data_.ranks);
-    optimizer.step();
-    for (at::Tensor& parameter : parameters()) parameter.mutable_grad().reset();
-  }
-
-  void average_gradients(const RankGroup& ranks) {
-    std::vector<at::Tensor> gradients;
-    for (const at::Tensor& parameter : parameters()) {
-      if (parameter.grad().defined()) gradients.push_back(parameter.grad());
-    }
-    const at::Tensor all = at::flatten_dense_tensors(gradients);
-    ranks.sum(all.div_(ranks.size()));
-    const std::vector<at::Tensor> means = at::unflatten_dense_tensors(all, gradients);
-    for (size_t i = 0; i < means.size(); ++i) gradients[i].copy_(means[i]);
-  }
-
-  /// The share of the epochs that is over. Where the time will not suffice it decides instead, and
-  /// the result depends on it.
-  void set_progress(double begin, double epochs) {
-    progress_ = epochs / settings_.epochs;
-    if (settings_.minutes <= 0) return;
-    const double passed = (machine::steady_seconds() - begin) / 60 / settings_.minutes;
-    by_time_ = by_time_ || passed >= 1 || passed > progress_ + kBehind;
-    if (by_time_) progress_ = std::max(progress_, passed);
-    if (data_.ranks != nullptr) progress_ = data_.ranks->share(progress_);
-  }
-
-  std::vector<at::Tensor> snapshot() {
-    std::vector<at::Tensor> copies;
-    for (const at::Tensor& parameter : parameters()) copies.push_back(parameter.detach().clone());
-    return copies;
-  }
-
-  const SmallNetwork& network_;
-  Objective& objective_;
-  std::vector<GraphModule> small_;  ///< replicas
-  const MatchData& data_;
-  c10::Device device_ = c10::kCPU;
-  const int replicas_;  ///< one for each part of a batch
-  const int64_t batch_;
-  const MatchSettings& settings_;
-  const std::string name_;
-  std::vector<at::Tensor> states_;                   ///< of the small network, for the next batch
-  std::vector<std::vector<at::Tensor>> parameters_;  ///< of each replica
-  std::mutex mutex_;                                 ///< of the objective's loss
-  std::vector<double> sizes_;                        ///< root mean square of a parameter
-  std::vector<at::Tensor> zeros_;  ///< of a parameter: elements that stay zero; undefined: none
-  int64_t count_ = 0;
-  double progress_ = 0;
+  const FitSamples& samples_;
+  std::vector<std::unique_ptr<Replica>> replicas_;
+  bool has_values_ = false;
   bool by_time_ = false;
 };
 
@@ -438,12 +391,14 @@ class Fitting {
 Matched match_outputs(const Graph& dense, SmallNetwork& small,
                       const std::vector<std::string>& fixed, const MatchData& data,
                       const MatchSettings& settings) {
-  DenseOutputs objective(dense, small, settings);
-  Fitting fitting(small, fixed, data, settings, objective, "outputs");
-  fitting.run();
+  DenseOutputs outputs(dense, small, settings);
+  const FitSamples samples(data, small.graph());
+  outputs.learn(samples);
+  Fitting fitting(small, samples, outputs.values());
+  fitting.run(outputs.objective(), fixed, settings, "outputs", data.say);
   const int changed =
       take_over(small, fitting.weights(), fixed, "training to the dense network's outputs");
-  std::vector<std::string> notes = objective.notes();
+  std::vector<std::string> notes = outputs.notes();
   if (fitting.ended_by_time()) notes.emplace_back(kByTime);
   return {changed, std::move(notes)};
 }
@@ -451,6 +406,7 @@ Matched match_outputs(const Graph& dense, SmallNetwork& small,
 int match_blocks(const Graph& dense, SmallNetwork& small, const std::vector<std::string>& fixed,
                  const MatchData& data, const MatchSettings& settings) {
   const std::vector<TrainedBlock> blocks = blocks_of(small.graph());
+  const FitSamples samples(data, small.graph());
   MatchSettings each = settings;
   each.epochs = std::max(1, settings.epochs / kBlockShare);
   each.minutes = settings.minutes * kBlocksMinutes / static_cast<double>(blocks.size());
@@ -460,11 +416,12 @@ int match_blocks(const Graph& dense, SmallNetwork& small, const std::vector<std:
     each.terms.clear();  // of several for a value, the first counts
     for (const ValueId value : blocks[b].values) each.terms.push_back({graph.value(value).name});
     for (const ValueId output : graph.outputs) each.terms.push_back({graph.value(output).name, 0});
-    DenseOutputs objective(dense, small, each);
-    const std::string name =
-        "block " + std::to_string(b + 1) + " of " + std::to_string(blocks.size());
-    Fitting fitting(small, fixed, data, each, objective, name, blocks[b].weights);
-    fitting.run();
+    DenseOutputs outputs(dense, small, each);
+    outputs.learn(samples);
+    Fitting fitting(small, samples, outputs.values(), blocks[b].weights);
+    fitting.run(outputs.objective(), fixed, each,
+                "block " + std::to_string(b + 1) + " of " + std::to_string(blocks.size()),
+                data.say);
     changed += take_over(small, fitting.weights(), fixed, "training to the dense network's blocks");
   }
   return changed;
@@ -472,9 +429,14 @@ int match_blocks(const Graph& dense, SmallNetwork& small, const std::vector<std:
 
 int fit_targets(SmallNetwork& small, const std::vector<std::string>& fixed, const MatchData& data,
                 const Loss& loss, const MatchSettings& settings) {
-  Targets objective(small, loss);
-  Fitting fitting(small, fixed, data, settings, objective, "finetune");
-  fitting.run();
+  const FitSamples samples(data, small.graph());
+  Fitting fitting(small, samples, small.graph().outputs);
+  std::mutex mutex;  // losses of the user's need not know threads
+  const auto objective = [&](const std::vector<at::Tensor>& outputs, const StepPart& part) {
+    const std::lock_guard lock(mutex);
+    return loss(outputs, part);
+  };
+  fitting.run(objective, fixed, settings, "finetune", data.say);
   return take_over(small, fitting.weights(), fixed, "fine-tuning");
 }
 

@@ -17,7 +17,7 @@
 #include "parsimony/torch_io/network.h"
 #include "parsimony/training/errors.h"
 #include "parsimony/training/loop/device.h"
-#include "parsimony/training/loop/stage.h"
+#include "parsimony/training/loop/labelled.h"
 #include "parsimony/training/loop/target_loss.h"
 #include "parsimony/training/net/graph_net.h"
 #include "parsimony/training/recovery/ends.h"
@@ -187,22 +187,23 @@ class TorchRecovery final : public RecoverySource {
   int finetune(SmallNetwork& small, const std::vector<std::string>& fixed) {
     if (options_.finetune.batch_norm) throw errors::norms_need_onnx("--recover finetune");
     at::manual_seed(options_.finetune.seed);
-    const std::unique_ptr<Net> net = graph_net(small.graph());
+    const std::unique_ptr<TrainedModule> net = graph_net(small.graph());
     place(*net, device_, false);
-    std::unique_ptr<Net> dense;
+    std::unique_ptr<TrainedModule> dense;
     if (options_.finetune.distill > 0) {
       dense = graph_net(dense_);
       place(*dense, device_, false);
       dense->train(false);
     }
     const TrainContext where{*data_.labelled, device_, false, dense.get(), data_.ranks};
-    Stage stage(*net, where, options_.finetune);
-    for (int epoch = 0; epoch < options_.finetune.epochs; ++epoch) {
-      const EpochTimes times = stage.run(epoch);
-      if (!say_) continue;
-      say_("finetune: epoch " + std::to_string(epoch + 1) + " of " +
-           std::to_string(options_.finetune.epochs) + ", loss " + formatted("%.4f", times.loss));
-    }
+    Trainer trainer(labelled_training(*net, where, options_.finetune));
+    trainer.run(options_.finetune.epochs, [&](int64_t epoch, const EpochTimes& times) {
+      if (say_) {
+        say_("finetune: epoch " + std::to_string(epoch + 1) + " of " +
+             std::to_string(options_.finetune.epochs) + ", loss " + formatted("%.4f", times.loss));
+      }
+      return false;
+    });
     return take_over(small, all_tensors(*net), fixed, "fine-tuning");
   }
 

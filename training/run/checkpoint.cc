@@ -97,10 +97,10 @@ void TrainingRun::save(const std::string& path, const std::string& key) const {
   archive.write("in_stage", c10::IValue(in_stage));
   if (in_stage) {
     torch::serialize::OutputArchive optimizer(archive.compilation_unit());
-    stage_->optimizer().save(optimizer);
+    trainer_->optimizer().save(optimizer);
     archive.write("optimizer", optimizer);
-    archive.write("scale", c10::IValue(stage_->scaler().scale()));
-    archive.write("good_steps", c10::IValue(stage_->scaler().good_steps()));
+    archive.write("scale", c10::IValue(trainer_->scaler().scale()));
+    archive.write("good_steps", c10::IValue(trainer_->scaler().good_steps()));
   }
   std::ostringstream out;
   archive.save_to(out);
@@ -152,9 +152,9 @@ bool TrainingRun::load(const std::string& path, const std::string& key) {
       begin_stage(steps_.at(next_));
       torch::serialize::InputArchive optimizer;
       archive.read("optimizer", optimizer);
-      stage_->optimizer().load(optimizer);
-      stage_->scaler().take_up(value_at(archive, "scale").toDouble(),
-                               value_at(archive, "good_steps").toInt());
+      trainer_->optimizer().load(optimizer);
+      trainer_->scaler().take_up(value_at(archive, "scale").toDouble(),
+                                 value_at(archive, "good_steps").toInt());
     }
     at::Tensor random;
     archive.read("random", random);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "parsimony/report/ledger_point.h"
-#include "parsimony/training/loop/stage.h"
+#include "parsimony/training/loop/trainer.h"
 #include "parsimony/training/net/net.h"
 
 namespace parsimony::training {

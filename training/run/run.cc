@@ -165,20 +165,20 @@ void TrainingRun::begin_stage(const Step& step) {
   settings.epochs = step.epochs;
   if (!step.last) settings.schedule = RateSchedule::kConstant;
   context_.after_backward = between_cuts_.begin_stage(example(), !step.last);
-  stage_ = std::make_unique<Stage>(*net_, context_, settings);
-  stage_->skip(step.epoch);
+  trainer_ = std::make_unique<Trainer>(labelled_training(*net_, context_, settings));
+  trainer_->skip(step.epoch);
 }
 
 void TrainingRun::epoch(const Step& step) {
   if (step.epoch == 0) begin_stage(step);
   between_cuts_.begin_epoch();
-  const EpochTimes times = stage_->run(shuffle_++);
+  const EpochTimes times = trainer_->epoch(shuffle_++);
   const bool warm_up = record_.in_warm_up();
   const double took = times.seconds.total();
   (warm_up ? record_.point.warm_up : record_.point.train) += times.seconds;
   if (options_.ranks != nullptr) record_.add(times, *options_.ranks, step.epoch == 0);
   record(shuffle_, {{"train/loss", times.loss},
-                    {"train/learning_rate", rate_of(stage_->optimizer())},
+                    {"train/learning_rate", rate_of(trainer_->optimizer())},
                     {"train/seconds_per_epoch", took},
                     {"train/samples_per_second", static_cast<double>(data_.train.count()) / took}});
   if (warm_up) between_cuts_.end_warm_up_epoch(step.epoch + 1);
@@ -259,7 +259,7 @@ void TrainingRun::cut(const Step& step) {
     copy_values(*net_, *dense);
     teach_by(std::move(dense));
   }
-  stage_.reset();  // a fresh optimizer, and replicas of other parameters
+  trainer_.reset();  // a fresh optimizer, and replicas of other parameters
   double took = 0;
   PruneResult done = pruned(cuts_[step.cut], took);
   place(*net_, options_.device, options_.channels_last);

@@ -16,7 +16,8 @@
 #include "parsimony/data/dataset.h"
 #include "parsimony/report/event_file.h"
 #include "parsimony/report/ledger_point.h"
-#include "parsimony/training/loop/stage.h"
+#include "parsimony/training/loop/labelled.h"
+#include "parsimony/training/loop/trainer.h"
 #include "parsimony/training/net/net.h"
 #include "parsimony/training/run/between_cuts.h"
 #include "parsimony/training/run/ratio_search.h"
@@ -42,7 +43,8 @@ struct TrainingRunOptions {
   bool verify = true;                ///< prove every cut
   bool latency = true;               ///< measure latency of the dense and the small network
   const RankGroup* ranks = nullptr;  ///< that train together; rank 0 plans the cuts
-  Net* teacher = nullptr;  ///< for distillation; by default the dense network before its first cut
+  TrainedModule* teacher =
+      nullptr;  ///< for distillation; by default the dense network before its first cut
   Trace* trace = nullptr;
   EventFile* events = nullptr;  ///< for TensorBoard; its steps are epochs, over all stages
   std::string scratch = {};     ///< a folder to create and remove; empty: a temporary one
@@ -113,7 +115,7 @@ class TrainingRun {
   std::vector<ConfigList> cuts_;
   std::vector<Step> steps_;
   size_t next_ = 0;
-  std::unique_ptr<Stage> stage_;
+  std::unique_ptr<Trainer> trainer_;   ///< of the stage
   std::optional<RatioSearch> search_;  ///< before the cut
   BetweenCuts between_cuts_;
   EarlyStop early_stop_;
