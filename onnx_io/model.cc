@@ -1,6 +1,7 @@
 #include "parsimony/onnx_io/model.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "parsimony/onnx_io/masked.h"
 #include "parsimony/onnx_io/reader.h"
@@ -14,7 +15,14 @@ void OnnxModel::restore() {
   editor_.reset();
   graph_ = {};
   file_ = ModelFile(std::string(file_.path()));
+  if (again_) again_(file_);
   graph_ = to_graph(file_);
+}
+
+void OnnxModel::settle_on(std::function<void(ModelFile& file)> again) {
+  editor_.reset();
+  graph_ = to_graph(file_);
+  again_ = std::move(again);
 }
 
 std::unique_ptr<Network> OnnxModel::open(Engine& engine) {

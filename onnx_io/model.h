@@ -1,6 +1,7 @@
 // An ONNX file that can be pruned.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,6 +29,11 @@ class OnnxModel final : public EditableFile {
   std::unique_ptr<Network> open_masked(Engine& engine, const Plan& plan) override;
   int64_t write(const std::string& path) override { return file_.write(path); }
 
+  ModelFile& file() { return file_; }
+  /// The file as it is now becomes the original. @param again  gives a file that was read anew, as
+  /// `restore` does, the changes that this one has
+  void settle_on(std::function<void(ModelFile& file)> again);
+
  private:
   OpenOptions options() const;
   /// Writes it to a separate file. @returns its path
@@ -37,6 +43,7 @@ class OnnxModel final : public EditableFile {
   ModelFile file_;                                         // before the graph, which points into it
   Graph graph_;
   std::optional<OnnxEditor> editor_;
+  std::function<void(ModelFile&)> again_;  ///< may be empty
 };
 
 }  // namespace parsimony::onnx_io

@@ -172,6 +172,13 @@ TorchNetwork::Bound bound_script(const jit::Module& module, const std::vector<at
   };
 }
 
+TorchNetwork as_written(TorchNetwork network) {
+  return [network = std::move(network)](const std::vector<at::Tensor>& inputs) {
+    const AsWritten guard;
+    return network(inputs);
+  };
+}
+
 bool has_all(const ScriptGraph& script, const Plan& plan) {
   return std::ranges::none_of(plan.groups, [&](const PlanGroup& group) {
     return std::ranges::any_of(

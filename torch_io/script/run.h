@@ -2,6 +2,7 @@
 #pragma once
 
 #include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/runtime/graph_executor.h>
 
 #include "parsimony/speedup/plan.h"
 #include "parsimony/torch_io/network.h"
@@ -24,6 +25,18 @@ std::vector<c10::IValue> run_graph(const torch::jit::Module& module,
 /// `script_run` is timed.
 TorchNetwork::Bound bound_script(const torch::jit::Module& module,
                                  const std::vector<at::Tensor>& inputs);
+
+/// Programs of this thread run as they are written for a while. The interpreter rewrites a graph
+/// after it has seen it run, and then rounds otherwise: a training that was taken up again would
+/// not end as one that went through. Not for reading: that asks for graphs with all calls written
+/// out, and a function that has run as written keeps the calls.
+class AsWritten {
+ private:
+  torch::jit::GraphOptimizerEnabledGuard guard_{false};
+};
+
+/// The network, each run of which is so.
+TorchNetwork as_written(TorchNetwork network);
 
 /// Are all tensors that the plan changes there to be zeroed, or does the program compute some?
 bool has_all(const ScriptGraph& script, const Plan& plan);

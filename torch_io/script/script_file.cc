@@ -32,7 +32,7 @@ namespace parsimony::torch_io {
 namespace jit = torch::jit;
 
 struct ScriptFile::Impl {
-  std::string path;
+  std::string path;  ///< empty for a module in memory
   std::string sha256;
   jit::ExtraFilesMap extra;
   jit::Module module;
@@ -138,6 +138,10 @@ ScriptFile::ScriptFile(const std::string& path) : impl_(std::make_unique<Impl>()
   impl_->load();
 }
 
+ScriptFile::ScriptFile(const jit::Module& module) : impl_(std::make_unique<Impl>()) {
+  impl_->module = module;
+}
+
 ScriptFile::~ScriptFile() = default;
 ScriptFile::ScriptFile(ScriptFile&&) noexcept = default;
 ScriptFile& ScriptFile::operator=(ScriptFile&&) noexcept = default;
@@ -154,10 +158,14 @@ const std::vector<InputSpec>& ScriptFile::inputs() const { return impl_->program
 
 const jit::ExtraFilesMap& ScriptFile::extra_files() const { return impl_->extra; }
 
+bool ScriptFile::in_memory() const { return impl_->path.empty(); }
+
 ScriptGraph& ScriptFile::read(const std::vector<InputSpec>& inputs) {
   const bool used_up = edited();
   impl_->editor.reset();
-  if (used_up) impl_->load();
+  // It may have run AsWritten since.
+  if (in_memory() && impl_->script) return *impl_->script;
+  if (used_up && !in_memory()) impl_->load();
   const bool as_exported = inputs.empty() && is_exported();
   const bool live = impl_->extra.contains(kLiveModule);
   impl_->script = read_script(impl_->module, as_exported ? impl_->program.inputs : inputs,
@@ -169,7 +177,8 @@ ScriptGraph& ScriptFile::read(const std::vector<InputSpec>& inputs) {
 ModelEditor& ScriptFile::editor() {
   if (!impl_->script) throw ModelError(impl_->path, ": nothing was read that could be edited");
   if (!impl_->editor) {
-    impl_->editor = std::make_unique<ScriptEditor>(*impl_->script, Original::kGivenUp);
+    impl_->editor = std::make_unique<ScriptEditor>(
+        *impl_->script, in_memory() ? Original::kStays : Original::kGivenUp);
   }
   return *impl_->editor;
 }
@@ -181,7 +190,7 @@ torch::jit::Module ScriptFile::small() {
 }
 
 void ScriptFile::write(const std::string& path) {
-  if (!edited()) return write_file(path, read_file(impl_->path));
+  if (!edited() && !in_memory()) return write_file(path, read_file(impl_->path));
   const jit::Module module = small();
   if (is_exported()) {
     return exported::write_edited(*impl_->archive, impl_->program, impl_->editor->program(), module,
@@ -216,13 +225,19 @@ void require_graphs(const Engine& engine, const std::string& path) {
 ScriptModel::ScriptModel(const std::string& path, std::vector<InputSpec> specs)
     : specs_(std::move(specs)), file_(path), script_(&file_.read(specs_)) {}
 
+ScriptModel::ScriptModel(const jit::Module& module, std::vector<InputSpec> specs)
+    : specs_(std::move(specs)), file_(module), script_(&file_.read(specs_)) {}
+
+std::unique_ptr<Network> ScriptModel::opened(TorchNetwork network) const {
+  if (file_.in_memory()) network = as_written(std::move(network));
+  return std::make_unique<TorchNetwork>(std::move(network));
+}
+
 std::unique_ptr<Network> ScriptModel::open(Engine& engine) {
   require_graphs(engine, path());
-  if (!file_.is_exported() || !file_.edited()) {
-    return std::make_unique<TorchNetwork>(script_run(file_.small()));
-  }
+  if (!file_.is_exported() || !file_.edited()) return opened(script_run(file_.small()));
   // What is written is made from the program's JSON: it is read back, shapes included.
-  const std::string copy = (scratch_.path() / "small.pt2").string();
+  const std::string copy = (scratch_.emplace().path() / "small.pt2").string();
   file_.write(copy);
   try {
     written_.emplace(copy);
@@ -240,7 +255,7 @@ std::unique_ptr<Network> ScriptModel::open_masked(Engine& engine, const Plan& pl
   if (!zeros_suffice(plan) || !has_all(*script_, plan)) {
     return engine.open_masked(script_->graph, plan, {});
   }
-  return std::make_unique<TorchNetwork>(zeroed_run(file_.module(), *script_, plan));
+  return opened(zeroed_run(file_.module(), *script_, plan));
 }
 
 }  // namespace parsimony::torch_io

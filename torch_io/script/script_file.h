@@ -18,6 +18,8 @@
 
 namespace parsimony::torch_io {
 
+class TorchNetwork;
+
 ///     ScriptFile file("model.pt");
 ///     ScriptGraph& script = file.read({{{1, 3, 32, 32}, {}}});
 ///     Pruning pruning = plan_pruning(script.graph, config);
@@ -29,6 +31,8 @@ class ScriptFile {
   /// @throws IoError if the file cannot be read; ModelError if it is truncated or not TorchScript,
   /// saying what it looks like
   explicit ScriptFile(const std::string& path);
+  /// A module in memory, without a file: edits are made on a copy.
+  explicit ScriptFile(const torch::jit::Module& module);
   ~ScriptFile();
   ScriptFile(ScriptFile&&) noexcept;
   ScriptFile& operator=(ScriptFile&&) noexcept;
@@ -44,6 +48,8 @@ class ScriptFile {
   const std::vector<InputSpec>& inputs() const;
   /// Extra files of the archive, by name.
   const std::unordered_map<std::string, std::string>& extra_files() const;
+  /// Was it given as a module?
+  bool in_memory() const;
 
   /// The module as a Graph; without `inputs` for those that it was exported for. It lives as long
   /// as the file, and whose weights become invalid once it is edited. Reading again starts over,
@@ -77,6 +83,12 @@ class ScriptModel final : public EditableFile {
   /// `specs` describe the tensors that `forward` takes.
   /// @throws IoError, ModelError, ConfigError
   ScriptModel(const std::string& path, std::vector<InputSpec> specs);
+  /// A module in memory, which must stay as it is. It may be trained on: what runs it, runs it
+  /// AsWritten.
+  ScriptModel(const torch::jit::Module& module, std::vector<InputSpec> specs);
+
+  /// The module with all changes applied.
+  torch::jit::Module small() { return file_.small(); }
 
   const std::string& path() const override { return file_.path(); }
   std::string sha256() const override { return file_.sha256(); }
@@ -93,10 +105,12 @@ class ScriptModel final : public EditableFile {
   std::unique_ptr<Network> open_masked(Engine& engine, const Plan& plan) override;
 
  private:
+  std::unique_ptr<Network> opened(TorchNetwork network) const;
+
   std::vector<InputSpec> specs_;
   ScriptFile file_;  // before the graph, which points into it
   ScriptGraph* script_;
-  TemporaryFolder scratch_;
+  std::optional<TemporaryFolder> scratch_;
   std::optional<ScriptFile> written_;  ///< in it: the small program, read back
 };
 

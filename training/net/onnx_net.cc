@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "parsimony/api/apply.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/onnx_io/editor.h"
-#include "parsimony/onnx_io/model_file.h"
+#include "parsimony/onnx_io/model.h"
 #include "parsimony/onnx_io/reader.h"
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/torch_io/guards.h"
@@ -25,6 +24,7 @@ namespace {
 
 using onnx_io::ModelFile;
 using onnx_io::OnnxEditor;
+using onnx_io::OnnxModel;
 using onnx_io::to_graph;
 
 /// The example's shape, where the file leaves more open than the batch.
@@ -65,8 +65,8 @@ class BatchWatch {
 class OnnxNet final : public Net {
  public:
   OnnxNet(const std::string& path, const FileNetOptions& options)
-      : file_(path), options_(options), net_(nullptr) {
-    Graph graph = to_graph(file_);
+      : model_(path), options_(options), net_(nullptr) {
+    Graph graph = model_.graph();
     if (graph.inputs.size() != 1) {
       throw UnsupportedError(path, ": the network has ", graph.inputs.size(),
                              " inputs; what is trained has one");
@@ -86,14 +86,14 @@ class OnnxNet final : public Net {
     try {
       answers = net_->forward(x);
     } catch (const ModelError& error) {
-      blame_batch(file_.path(), x, error.what(), [this](const at::Tensor& some) {
+      blame_batch(model_.path(), x, error.what(), [this](const at::Tensor& some) {
         const torch_io::Evaluating evaluating(*net_);
         net_->forward(some);
       });
       throw;
     }
     if (answers.dim() > 0 && answers.size(0) == x.size(0)) return answers;
-    throw errors::fixed_batch(file_.path(), x.size(0), where_batch_is_lost(x));
+    throw errors::fixed_batch(model_.path(), x.size(0), where_batch_is_lost(x));
   }
 
   std::vector<NamedParameter> parameters() override {
@@ -105,64 +105,42 @@ class OnnxNet final : public Net {
   void train(bool on) override { net_->train(on); }
 
   std::vector<ParameterGroup> groups(const at::Tensor& example, Granularity granularity) override {
-    Graph graph = to_graph(file_);
+    Graph graph = to_graph(model_.file());
     return parameter_groups(graph, specs_of(graph, example), granularity, parameters());
   }
 
   PruneResult prune(const at::Tensor& example, const PruneRequest& request,
                     const PruneServices& services) override {
-    write_back();
-    Edited edited(*this);
+    write_back(model_.file());
+    model_.settle_on([this](ModelFile& file) {
+      for (const Plan& plan : plans_) apply(plan, file);
+      write_back(file);
+    });
     try {
-      PruneResult cut = carry_out(edited, specs_of(edited.graph(), example), request, services);
+      PruneResult cut = carry_out(model_, specs_of(model_.graph(), example), request, services);
       take_over(cut.plan);
       return cut;
     } catch (...) {
-      read_again();
+      model_.restore();
       throw;
     }
   }
 
   void restore(const Plan& plan) override {
-    apply(shapes_of(plan));
+    apply(shapes_of(plan), model_.file());
     take_over(plan);
   }
 
   std::unique_ptr<Net> clone_architecture() const override {
-    return onnx_net(file_.path(), options_);
+    return onnx_net(model_.path(), options_);
   }
 
   void save(const std::string& path, const at::Tensor& /*example*/) override {
-    write_back();
-    file_.write(path);
+    write_back(model_.file());
+    model_.write(path);
   }
 
  private:
-  /// The file as an editable model.
-  class Edited final : public EditableModel {
-   public:
-    explicit Edited(OnnxNet& net) : net_(net), graph_(to_graph(net.file_)) {}
-
-    Graph& graph() override { return graph_; }
-    ModelEditor& editor() override { return editor_ ? *editor_ : editor_.emplace(net_.file_); }
-    void restore() override {
-      editor_.reset();
-      net_.read_again();
-      graph_ = to_graph(net_.file_);
-    }
-    std::unique_ptr<Network> open(Engine& engine) override {
-      return engine.open(to_graph(net_.file_));
-    }
-    std::unique_ptr<Network> open_masked(Engine& engine, const Plan& plan) override {
-      return engine.open_masked(graph_, plan, {});
-    }
-
-   private:
-    OnnxNet& net_;
-    Graph graph_;
-    std::optional<OnnxEditor> editor_;
-  };
-
   void build(Graph graph) {
     graph = with_logits(std::move(graph));
     norms_ = options_.batch_norm ? TrainingNorms(graph) : TrainingNorms();
@@ -182,9 +160,9 @@ class OnnxNet final : public Net {
   }
 
   /// Gives the file the values that training has changed; the others keep their bytes.
-  void write_back() {
-    OnnxEditor editor(file_);
-    const Graph graph = to_graph(file_);
+  void write_back(ModelFile& file) const {
+    OnnxEditor editor(file);
+    const Graph graph = to_graph(file);
     std::map<std::string, at::Tensor> trained = norms_.folded(*net_);
     trained.insert(net_->weights().begin(), net_->weights().end());
     for (const Weight& weight : graph.weights) {
@@ -197,34 +175,27 @@ class OnnxNet final : public Net {
     }
   }
 
-  void apply(const Plan& shapes) {
-    const Graph graph = to_graph(file_);
+  static void apply(const Plan& shapes, ModelFile& file) {
+    const Graph graph = to_graph(file);
     std::vector<InputSpec> inputs;
     for (const std::string& spec : shapes.inputs) inputs.push_back(parse_input_spec(spec));
-    OnnxEditor editor(file_);
+    OnnxEditor editor(file);
     apply_plan(shapes, graph, choose_probe(graph, inputs), editor);
   }
 
   /// Replaces the network by the pruned one.
   void take_over(const Plan& plan) {
     const bool training = net_->is_training();
-    build(to_graph(file_));
+    build(to_graph(model_.file()));
     net_->train(training);
     plans_.push_back(shapes_of(plan));
   }
 
-  /// Discards a failed edit.
-  void read_again() {
-    file_ = ModelFile(file_.path());
-    for (const Plan& plan : plans_) apply(plan);
-    write_back();
-  }
-
-  ModelFile file_;
+  OnnxModel model_;
   FileNetOptions options_;
   TrainingNorms norms_;
   GraphModule net_;
-  std::vector<Plan> plans_;  ///< applied to the file since it was read
+  std::vector<Plan> plans_;  ///< applied to the file since it was read from disk
 };
 
 }  // namespace

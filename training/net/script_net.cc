@@ -4,13 +4,11 @@
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/ir.h>
-#include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/csrc/jit/serialization/import.h>
 
 #include <algorithm>
 #include <array>
 #include <map>
-#include <optional>
 #include <set>
 #include <sstream>
 #include <string_view>
@@ -18,7 +16,6 @@
 #include <utility>
 
 #include "parsimony/api/apply.h"
-#include "parsimony/api/reference.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/torch_io/reason.h"
@@ -36,6 +33,7 @@ namespace jit = torch::jit;
 using torch_io::ScriptEditor;
 using torch_io::ScriptFile;
 using torch_io::ScriptGraph;
+using torch_io::ScriptModel;
 
 /// Which operand says whether one trains.
 constexpr std::array<std::pair<std::string_view, size_t>, 5> kModal = {
@@ -86,22 +84,6 @@ std::vector<std::string> follow_mode(const jit::Module& module) {
   return names;
 }
 
-/// The interpreter rewrites a graph after it has seen it run, and then rounds otherwise: a training
-/// that was taken up again would not end as one that went through. Not for reading: that asks for
-/// graphs with all calls written out, and a function that has run as written keeps the calls.
-class AsWritten {
- private:
-  jit::GraphOptimizerEnabledGuard guard_{false};
-};
-
-std::unique_ptr<Network> as_written(torch_io::TorchNetwork run) {
-  return std::make_unique<torch_io::TorchNetwork>(
-      [run = std::move(run)](const std::vector<at::Tensor>& inputs) {
-        const AsWritten guard;
-        return run(inputs);
-      });
-}
-
 /// A copy of its own tensors, on the CPU and in the plain memory format.
 jit::Module on_cpu(const jit::Module& module) {
   const at::NoGradGuard no_grad;
@@ -148,34 +130,6 @@ std::string reason(const std::exception& error) {
   return text;
 }
 
-/// A module with its own tensors, as an editable model.
-class Edited final : public EditableModel {
- public:
-  Edited(const jit::Module& whole, const std::vector<InputSpec>& specs)
-      : whole_(whole), script_(torch_io::read_script(whole_, specs)) {}
-
-  jit::Module small() { return editor_ ? editor_->finish() : whole_; }
-
-  Graph& graph() override { return script_.graph; }
-  ModelEditor& editor() override { return editor_ ? *editor_ : editor_.emplace(script_); }
-  void restore() override { editor_.reset(); }  // it works on a copy
-  std::unique_ptr<Network> open(Engine& /*engine*/) override {
-    return as_written(torch_io::script_run(small()));
-  }
-  std::unique_ptr<Network> open_masked(Engine& engine, const Plan& plan) override {
-    // Zeros in the module's own tensors depend on neither reader nor executor.
-    if (!zeros_suffice(plan) || !torch_io::has_all(script_, plan)) {
-      return engine.open_masked(script_.graph, plan, {});
-    }
-    return as_written(torch_io::zeroed_run(whole_, script_, plan));
-  }
-
- private:
-  jit::Module whole_;
-  ScriptGraph script_;
-  std::optional<ScriptEditor> editor_;
-};
-
 class ScriptNet final : public Net {
  public:
   explicit ScriptNet(const std::string& path) : path_(path), module_("empty") {
@@ -194,7 +148,7 @@ class ScriptNet final : public Net {
   }
 
   at::Tensor forward(const at::Tensor& x) override {
-    const AsWritten guard;
+    const torch_io::AsWritten guard;
     c10::IValue answers;
     try {
       answers = module_.forward({x});
@@ -228,9 +182,9 @@ class ScriptNet final : public Net {
   PruneResult prune(const at::Tensor& example, const PruneRequest& request,
                     const PruneServices& services) override {
     const std::vector<InputSpec> specs = {spec_of(example)};
-    Edited edited(on_cpu(module_), specs);
-    PruneResult cut = carry_out(edited, specs, request, services);
-    module_ = edited.small();
+    ScriptModel model(on_cpu(module_), specs);
+    PruneResult cut = carry_out(model, specs, request, services);
+    module_ = model.small();
     return cut;
   }
 
