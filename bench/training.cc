@@ -60,7 +60,7 @@ const Dataset& data() {
 
 class Contestant {
  public:
-  explicit Contestant(std::unique_ptr<Net> net, double ratio = 0)
+  explicit Contestant(std::unique_ptr<TrainableModel> net, double ratio = 0)
       : net_(std::move(net)), context_{data(), c10::kCPU, true}, watch_(nullptr) {
     if (ratio > 0) {
       PruneRequest half = from_shorthand({.ratio = ratio, .op_types = {"Conv2d"}});
@@ -86,18 +86,18 @@ class Contestant {
   const Phases& phases() const { return watch_.phases(); }
 
  private:
-  std::unique_ptr<Net> net_;
+  std::unique_ptr<TrainableModel> net_;
   TrainContext context_;
   PhaseWatch watch_;
   std::optional<Trainer> trainer_;
   std::optional<EndlessLoader> loader_;
 };
 
-std::unique_ptr<Net> dense() {
+std::unique_ptr<TrainableModel> dense() {
   return live_net([] { return live(examples::CifarCnn()); });
 }
 
-std::unique_ptr<Net> written(int64_t first, int64_t second) {
+std::unique_ptr<TrainableModel> written(int64_t first, int64_t second) {
   return live_net([=] { return live(SmallCnn(first, second)); });
 }
 

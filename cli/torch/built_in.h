@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "parsimony/data/dataset.h"
-#include "parsimony/training/net/net.h"
+#include "parsimony/training/net/trainable_model.h"
 
 namespace parsimony::component {
 
-using MakeNet = std::function<std::unique_ptr<training::Net>()>;
+using MakeNet = std::function<std::unique_ptr<training::TrainableModel>()>;
 
 std::vector<std::string> built_in_names();
 bool is_built_in(const std::string& name);

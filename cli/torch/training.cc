@@ -163,7 +163,7 @@ class Contestant {
 
   TrainContext context_;
   PhaseWatch watch_;
-  std::unique_ptr<Net> net_;
+  std::unique_ptr<TrainableModel> net_;
   std::optional<Trainer> trainer_;
   std::optional<EndlessLoader> loader_;
   Batch cached_;
@@ -225,7 +225,7 @@ LedgerPoint train(const cli::TrainRequest& request) {
   if (!request.tensorboard.empty() && prepared.leads()) events.emplace(request.tensorboard);
   const bool checkpoints = !request.checkpoint.empty();
   training::TrainingRunOptions options = prepared.run_options();
-  std::unique_ptr<Net> teacher;
+  std::unique_ptr<TrainableModel> teacher;
   if (!request.teacher.empty()) {
     teacher = file_net(request.teacher)();
     teacher->train(false);

@@ -13,18 +13,18 @@ namespace {
 
 using test::example;
 
-std::vector<ParameterGroup> groups_of(Net& net) {
+std::vector<ParameterGroup> groups_of(TrainableModel& net) {
   return net.groups(example(), Granularity::kChannel);
 }
 
-at::Tensor tensor_named(Net& net, const std::string& name) {
+at::Tensor tensor_named(TrainableModel& net, const std::string& name) {
   for (const auto& [own, tensor] : net.parameters()) {
     if (own == name) return tensor;
   }
   return {};
 }
 
-void clear_gradients(Net& net) {
+void clear_gradients(TrainableModel& net) {
   for (auto& [name, parameter] : net.parameters()) parameter.mutable_grad().reset();
 }
 
@@ -32,7 +32,7 @@ void clear_gradients(Net& net) {
 TEST(ParameterGroups, AreTheSlicesOfEveryMember) {
   for (const char* kind : {"live", "onnx", "script"}) {
     const test::TemporaryFolder folder;
-    const std::unique_ptr<Net> net = test::small_net(kind, folder)();
+    const std::unique_ptr<TrainableModel> net = test::small_net(kind, folder)();
     const std::vector<ParameterGroup> groups = groups_of(*net);
     ASSERT_EQ(groups.size(), 2U) << kind;
     EXPECT_EQ(groups[0].channels, 8) << kind;
@@ -45,7 +45,7 @@ TEST(ParameterGroups, AreTheSlicesOfEveryMember) {
 }
 
 TEST(ParameterGroups, NormsAreThoseOfAllMembers) {
-  const std::unique_ptr<Net> net = test::live_small_net()();
+  const std::unique_ptr<TrainableModel> net = test::live_small_net()();
   const at::Tensor norms = squared_norms(groups_of(*net)[0]);
   const auto sum_but = [](const at::Tensor& w, int64_t axis) {
     return w.detach().to(at::kDouble).square().transpose(0, axis).flatten(1).sum(1);
@@ -63,7 +63,7 @@ TEST(Penalty, GradientIsThatOfItsValue) {
   for (const PenaltySettings settings :
        {PenaltySettings{.slimming = 0.3, .group = 0}, PenaltySettings{.slimming = 0, .group = 0.2},
         PenaltySettings{.slimming = 0.1, .group = 0.4}}) {
-    const std::unique_ptr<Net> net = test::live_small_net()();
+    const std::unique_ptr<TrainableModel> net = test::live_small_net()();
     clear_gradients(*net);
     Penalty penalty(settings, groups_of(*net));
     penalty.add_gradients();
@@ -86,13 +86,13 @@ TEST(Penalty, GradientIsThatOfItsValue) {
 }
 
 TEST(Penalty, SlimmingIsTheSumOfScales) {
-  const std::unique_ptr<Net> net = test::live_small_net()();
+  const std::unique_ptr<TrainableModel> net = test::live_small_net()();
   const Penalty penalty({.slimming = 0.5, .group = 0}, groups_of(*net));
   EXPECT_NEAR(penalty.value(), 0.5 * 8, 1e-6);  // γ begin at 1
 }
 
 TEST(Penalty, WeakChannelsArePushedHarder) {
-  const std::unique_ptr<Net> net = test::live_small_net()();
+  const std::unique_ptr<TrainableModel> net = test::live_small_net()();
   ParameterGroup group;
   group.channels = 3;
   at::Tensor w = at::tensor({3.0F, 2.0F, 1.0F}).view({3, 1}).requires_grad_();

@@ -129,7 +129,7 @@ TEST(RankSums, MatchingAndFineTuningTakeTheSameSteps) {
 at::Tensor trained(const std::string& kind, const RankGroup* ranks) {
   const test::TemporaryFolder folder;
   static std::mutex drawing;  // the threads that stand for ranks share a generator
-  const std::unique_ptr<Net> net = [&] {
+  const std::unique_ptr<TrainableModel> net = [&] {
     const std::lock_guard lock(drawing);
     at::manual_seed(1);
     return test::small_net(kind, folder)();

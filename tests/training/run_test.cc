@@ -1,4 +1,4 @@
-// A recipe on every kind of Net, with and without a checkpoint in between.
+// A recipe on every kind of TrainableModel, with and without a checkpoint in between.
 #include "parsimony/training/run/run.h"
 
 #include <ATen/ATen.h>
@@ -42,7 +42,7 @@ TrainingRunOptions quick() {
 }
 
 /// All that the network is, as one vector.
-at::Tensor values_of(Net& net) {
+at::Tensor values_of(TrainableModel& net) {
   std::vector<at::Tensor> values;
   for (const auto& list : {net.parameters(), net.buffers()}) {
     for (const auto& [name, tensor] : list) {

@@ -37,7 +37,7 @@ TrainingRunOptions untimed() {
   return options;
 }
 
-std::vector<at::Tensor> tensors_of_net(Net& net) {
+std::vector<at::Tensor> tensors_of_net(TrainableModel& net) {
   std::vector<at::Tensor> values;
   for (const auto& list : {net.parameters(), net.buffers()}) {
     for (const auto& [name, tensor] : list) values.push_back(tensor.detach().clone());
@@ -45,7 +45,7 @@ std::vector<at::Tensor> tensors_of_net(Net& net) {
   return values;
 }
 
-void expect_same(Net& a, Net& b) {
+void expect_same(TrainableModel& a, TrainableModel& b) {
   const std::vector<at::Tensor> x = tensors_of_net(a);
   const std::vector<at::Tensor> y = tensors_of_net(b);
   ASSERT_EQ(x.size(), y.size());
@@ -101,14 +101,14 @@ TEST(Annealing, KeepsTheNumberOfChannelsAndNeverEndsWorseThanItBegan) {
   PruneRequest request;
   request.seed = 7;
   RatioSearch search(run.net(), example(), *recipe.prune, request);
-  const auto loss = [&](Net& trial) {
+  const auto loss = [&](TrainableModel& trial) {
     const TrainContext place{small_data(), c10::kCPU};
     return loss_on(trial, place, recipe.train, 128);
   };
   const double first = search.step(run.net(), loss);
   while (!search.done()) search.step(run.net(), loss);
   EXPECT_LE(search.state().best_energy, first);
-  const std::unique_ptr<Net> net = make();
+  const std::unique_ptr<TrainableModel> net = make();
   copy_values(run.net(), *net);
   request.config = search.best();
   const PruneResult cut = net->prune(example(), request);
@@ -166,7 +166,7 @@ TEST(Schedules, GoOnFromAnyStep) {
 
 /// After one step of plain gradient descent, -g·w summed over a filter is the movement.
 TEST(Movement, AddsUpGradientTimesWeight) {
-  const std::unique_ptr<Net> net = test::live_small_net()();
+  const std::unique_ptr<TrainableModel> net = test::live_small_net()();
   Movement movement(*net);
   at::Tensor w;
   for (const auto& [name, parameter] : net->parameters()) {
@@ -205,7 +205,7 @@ TEST(Movement, DecidesTheCutOfARun) {
 }
 
 TEST(Movement, NeedsATraining) {
-  const std::unique_ptr<Net> net = test::live_small_net()();
+  const std::unique_ptr<TrainableModel> net = test::live_small_net()();
   PruneServices services;
   services.measure = [](auto&&...) { return Statistics(); };
   try {

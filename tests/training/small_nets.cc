@@ -162,13 +162,13 @@ const Dataset& small_data() {
 
 at::Tensor example() { return at::zeros({1, 3, 32, 32}); }
 
-at::Tensor answers(training::Net& net, const at::Tensor& x) {
+at::Tensor answers(training::TrainableModel& net, const at::Tensor& x) {
   const at::NoGradGuard no_grad;
   net.train(false);
   return net.forward(x);
 }
 
-int64_t size_of(training::Net& net) {
+int64_t size_of(training::TrainableModel& net) {
   int64_t size = 0;
   for (const auto& [name, tensor] : net.parameters()) size += tensor.numel();
   return size;

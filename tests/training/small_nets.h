@@ -1,4 +1,5 @@
-// One small convolutional network as each kind of Net, for [n, 3, 32, 32] and ten classes.
+// One small convolutional network as each kind of TrainableModel, for [n, 3, 32, 32] and ten
+// classes.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,12 +9,12 @@
 #include <string>
 
 #include "parsimony/data/dataset.h"
-#include "parsimony/training/net/net.h"
+#include "parsimony/training/net/trainable_model.h"
 #include "tests/support/fixture.h"
 
 namespace parsimony::test {
 
-using MakeNet = std::function<std::unique_ptr<training::Net>()>;
+using MakeNet = std::function<std::unique_ptr<training::TrainableModel>()>;
 
 /// "live", "onnx" or "script". Files go to `folder`.
 MakeNet small_net(const std::string& kind, const TemporaryFolder& folder);
@@ -39,9 +40,9 @@ const Dataset& small_data();
 at::Tensor example();
 
 /// In evaluation mode, without gradients.
-at::Tensor answers(training::Net& net, const at::Tensor& x);
+at::Tensor answers(training::TrainableModel& net, const at::Tensor& x);
 
 /// Elements of all parameters.
-int64_t size_of(training::Net& net);
+int64_t size_of(training::TrainableModel& net);
 
 }  // namespace parsimony::test

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "parsimony/configs/recipe.h"
-#include "parsimony/training/net/net.h"
+#include "parsimony/training/net/trainable_model.h"
 
 namespace parsimony::training {
 

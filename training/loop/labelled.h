@@ -13,7 +13,7 @@
 #include "parsimony/training/loader/loader.h"
 #include "parsimony/training/loop/profile.h"
 #include "parsimony/training/loop/trainer.h"
-#include "parsimony/training/net/net.h"
+#include "parsimony/training/net/trainable_model.h"
 #include "parsimony/training/ranks/group.h"
 
 namespace parsimony::training {

@@ -16,13 +16,13 @@ at::Tensor line_of(const at::Tensor& values, int axis) {
 
 }  // namespace
 
-Movement::Movement(Net& net) {
+Movement::Movement(TrainableModel& net) {
   for (const auto& [name, parameter] : net.parameters()) {
     sums_[name] = at::zeros_like(parameter.detach());
   }
 }
 
-void Movement::see(Net& net) {
+void Movement::see(TrainableModel& net) {
   const at::NoGradGuard no_grad;
   for (const auto& [name, parameter] : net.parameters()) {
     const at::Tensor& gradient = parameter.grad();

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "parsimony/pruners/statistics.h"
-#include "parsimony/training/net/net.h"
+#include "parsimony/training/net/trainable_model.h"
 
 namespace parsimony::training {
 
@@ -13,11 +13,11 @@ namespace parsimony::training {
 class Movement {
  public:
   /// Starts with zero sums.
-  explicit Movement(Net& net);
+  explicit Movement(TrainableModel& net);
   explicit Movement(NamedTensors sums) : sums_(std::move(sums)) {}
 
   /// Accumulates one step; call between backward and the optimizer step.
-  void see(Net& net);
+  void see(TrainableModel& net);
   /// Slices the sums like the network.
   void follow(const Plan& plan) { training::follow(plan, sums_); }
 

@@ -19,7 +19,7 @@
 #include "parsimony/training/loop/precision.h"
 #include "parsimony/training/loop/profile.h"
 #include "parsimony/training/loop/step_graph.h"
-#include "parsimony/training/net/net.h"
+#include "parsimony/training/net/trainable_model.h"
 #include "parsimony/training/ranks/replicas.h"
 #include "parsimony/training/statistics/batches.h"
 

@@ -50,8 +50,8 @@ Plan shapes_of(const Plan& plan) {
   return shapes;
 }
 
-std::function<std::unique_ptr<Net>()> file_net(const std::string& path,
-                                               const FileNetOptions& options) {
+std::function<std::unique_ptr<TrainableModel>()> file_net(const std::string& path,
+                                                          const FileNetOptions& options) {
   return [path, options] {
     if (!is_zip(path)) return onnx_net(path, options);
     if (options.batch_norm) throw errors::norms_need_onnx(path);

@@ -1,11 +1,11 @@
-// A model file as a Net: ONNX, run by the executor, or TorchScript.
+// A model file as a TrainableModel: ONNX, run by the executor, or TorchScript.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <string>
 
-#include "parsimony/training/net/net.h"
+#include "parsimony/training/net/trainable_model.h"
 
 namespace parsimony::training {
 
@@ -15,7 +15,7 @@ struct FileNetOptions {
 
 /// A factory that reads the file at every call. Networks are saved in the file's format.
 /// @throws IoError, ModelError, UnsupportedError
-std::function<std::unique_ptr<Net>()> file_net(const std::string& path,
-                                               const FileNetOptions& options = {});
+std::function<std::unique_ptr<TrainableModel>()> file_net(const std::string& path,
+                                                          const FileNetOptions& options = {});
 
 }  // namespace parsimony::training

@@ -8,12 +8,12 @@
 
 #include "parsimony/engines/editable_model.h"
 #include "parsimony/training/net/file_net.h"
-#include "parsimony/training/net/net.h"
+#include "parsimony/training/net/trainable_model.h"
 
 namespace parsimony::training {
 
-std::unique_ptr<Net> onnx_net(const std::string& path, const FileNetOptions& options);
-std::unique_ptr<Net> script_net(const std::string& path);
+std::unique_ptr<TrainableModel> onnx_net(const std::string& path, const FileNetOptions& options);
+std::unique_ptr<TrainableModel> script_net(const std::string& path);
 
 /// Explains a failure on `x` that occurs because the network accepts one sample only: tries `run`
 /// on one and on two. @throws UnsupportedError, or nothing

@@ -9,7 +9,7 @@
 #include "parsimony/graph/graph.h"
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/torch_io/optimizer.h"
-#include "parsimony/training/net/net.h"
+#include "parsimony/training/net/trainable_model.h"
 
 namespace parsimony::training {
 

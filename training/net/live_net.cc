@@ -17,7 +17,7 @@ namespace {
 /// Tensors on the CPU for a while.
 class OnCpu {
  public:
-  explicit OnCpu(Net& net) {
+  explicit OnCpu(TrainableModel& net) {
     for (const auto& [name, tensor] : all_tensors(net)) own_.emplace_back(tensor, tensor.detach());
     place(net, c10::kCPU, false);
   }
@@ -31,7 +31,7 @@ class OnCpu {
   std::vector<std::pair<at::Tensor, at::Tensor>> own_;
 };
 
-class LiveNet final : public Net {
+class LiveNet final : public TrainableModel {
  public:
   explicit LiveNet(std::function<Live()> make) : make_(std::move(make)), live_(make_()) {}
 
@@ -60,7 +60,7 @@ class LiveNet final : public Net {
 
   void restore(const Plan& plan) override { parsimony::restore(*live_.module, plan); }
 
-  std::unique_ptr<Net> clone_architecture() const override {
+  std::unique_ptr<TrainableModel> clone_architecture() const override {
     return std::make_unique<LiveNet>(make_);
   }
 
@@ -83,7 +83,7 @@ class LiveNet final : public Net {
 
 }  // namespace
 
-std::unique_ptr<Net> live_net(std::function<Live()> make) {
+std::unique_ptr<TrainableModel> live_net(std::function<Live()> make) {
   return std::make_unique<LiveNet>(std::move(make));
 }
 

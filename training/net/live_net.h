@@ -1,4 +1,4 @@
-// A torch::nn module as a Net.
+// A torch::nn module as a TrainableModel.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "parsimony/training/net/net.h"
+#include "parsimony/training/net/trainable_model.h"
 
 namespace parsimony::training {
 
@@ -23,6 +23,6 @@ Live live(Holder holder) {
 }
 
 /// `make` creates the module in full size with new weights. It is saved as TorchScript.
-std::unique_ptr<Net> live_net(std::function<Live()> make);
+std::unique_ptr<TrainableModel> live_net(std::function<Live()> make);
 
 }  // namespace parsimony::training

@@ -1,4 +1,4 @@
-// An ONNX file as a Net: the file is edited in place, the executor runs it.
+// An ONNX file as a TrainableModel: the file is edited in place, the executor runs it.
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
@@ -62,7 +62,7 @@ class BatchWatch {
   std::string lost_ = "its outputs differ in number";
 };
 
-class OnnxNet final : public Net {
+class OnnxNet final : public TrainableModel {
  public:
   OnnxNet(const std::string& path, const FileNetOptions& options)
       : model_(path), options_(options), net_(nullptr) {
@@ -131,7 +131,7 @@ class OnnxNet final : public Net {
     take_over(plan);
   }
 
-  std::unique_ptr<Net> clone_architecture() const override {
+  std::unique_ptr<TrainableModel> clone_architecture() const override {
     return onnx_net(model_.path(), options_);
   }
 
@@ -200,7 +200,7 @@ class OnnxNet final : public Net {
 
 }  // namespace
 
-std::unique_ptr<Net> onnx_net(const std::string& path, const FileNetOptions& options) {
+std::unique_ptr<TrainableModel> onnx_net(const std::string& path, const FileNetOptions& options) {
   return std::make_unique<OnnxNet>(path, options);
 }
 

@@ -1,4 +1,4 @@
-// A TorchScript file as a Net, run by libtorch's interpreter.
+// A TorchScript file as a TrainableModel, run by libtorch's interpreter.
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/jit/api/module.h>
@@ -130,7 +130,7 @@ std::string reason(const std::exception& error) {
   return text;
 }
 
-class ScriptNet final : public Net {
+class ScriptNet final : public TrainableModel {
  public:
   explicit ScriptNet(const std::string& path) : path_(path), module_("empty") {
     const ScriptFile file(path);
@@ -199,7 +199,7 @@ class ScriptNet final : public Net {
     module_ = editor.finish();
   }
 
-  std::unique_ptr<Net> clone_architecture() const override { return script_net(path_); }
+  std::unique_ptr<TrainableModel> clone_architecture() const override { return script_net(path_); }
 
   /// Parts are in the mode that they computed in before.
   void save(const std::string& path, const at::Tensor& /*example*/) override {
@@ -222,7 +222,7 @@ class ScriptNet final : public Net {
 
 }  // namespace
 
-std::unique_ptr<Net> script_net(const std::string& path) {
+std::unique_ptr<TrainableModel> script_net(const std::string& path) {
   return std::make_unique<ScriptNet>(path);
 }
 

@@ -8,7 +8,7 @@
 
 #include "parsimony/api/prune.h"
 #include "parsimony/speedup/small_network.h"
-#include "parsimony/training/net/net.h"
+#include "parsimony/training/net/trainable_model.h"
 #include "parsimony/training/statistics/batches.h"
 
 namespace parsimony::training {

@@ -61,13 +61,13 @@ NamedTensors read_tensors(torch::serialize::InputArchive& archive, const std::st
 
 }  // namespace
 
-Rewind::Rewind(Net& net) {
+Rewind::Rewind(TrainableModel& net) {
   for (const auto& [name, tensor] : all_tensors(net)) {
     values_[name] = tensor.detach().cpu().clone();
   }
 }
 
-void Rewind::restore(Net& net) const {
+void Rewind::restore(TrainableModel& net) const {
   const at::NoGradGuard no_grad;
   for (const auto& [name, tensor] : all_tensors(net)) {
     const auto found = values_.find(name);
@@ -78,7 +78,7 @@ void Rewind::restore(Net& net) const {
   }
 }
 
-BetweenCuts::BetweenCuts(const Recipe& recipe, Net& net) : recipe_(recipe), net_(net) {
+BetweenCuts::BetweenCuts(const Recipe& recipe, TrainableModel& net) : recipe_(recipe), net_(net) {
   check_norms(recipe);
   if (rewinds_to(0)) rewind_.emplace(net);
   if (recipe.prune && asks_for(recipe.prune->config, "movement")) movement_.emplace(net);

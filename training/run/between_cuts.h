@@ -9,7 +9,7 @@
 #include "parsimony/speedup/plan.h"
 #include "parsimony/training/loop/movement.h"
 #include "parsimony/training/loop/penalty.h"
-#include "parsimony/training/net/net.h"
+#include "parsimony/training/net/trainable_model.h"
 
 namespace torch::serialize {
 class InputArchive;
@@ -24,14 +24,14 @@ namespace parsimony::training {
 class Rewind {
  public:
   /// Copies the network's current values.
-  explicit Rewind(Net& net);
+  explicit Rewind(TrainableModel& net);
   /// From saved values.
   explicit Rewind(NamedTensors values) : values_(std::move(values)) {}
 
   /// Slices the values like the network. @throws ModelError if the plan is for another network
   void follow(const Plan& plan) { training::follow(plan, values_); }
   /// Restores the values. @throws ModelError if the network's tensors do not match
-  void restore(Net& net) const;
+  void restore(TrainableModel& net) const;
 
   const NamedTensors& values() const { return values_; }
 
@@ -44,7 +44,7 @@ class Rewind {
 class BetweenCuts {
  public:
   /// @throws ConfigError if they cannot be combined with the recipe's batch norms
-  BetweenCuts(const Recipe& recipe, Net& net);
+  BetweenCuts(const Recipe& recipe, TrainableModel& net);
 
   /// @returns the hook between backward and optimizer step; empty after the last cut
   /// @throws ConfigError if slimming finds no BatchNorm scale
@@ -65,7 +65,7 @@ class BetweenCuts {
   bool rewinds_to(int epoch) const;
 
   const Recipe& recipe_;
-  Net& net_;
+  TrainableModel& net_;
   std::optional<Penalty> penalty_;  ///< of the stage
   std::optional<Rewind> rewind_;
   std::optional<Movement> movement_;

@@ -38,13 +38,14 @@ ModelError bad_checkpoint(std::string_view path, std::string_view why) {
 
 constexpr int64_t kFormat = 2;
 
-c10::List<at::Tensor> values_of(Net& net) {
+c10::List<at::Tensor> values_of(TrainableModel& net) {
   c10::List<at::Tensor> values;
   for (const auto& [name, tensor] : all_tensors(net)) values.push_back(tensor.detach().cpu());
   return values;
 }
 
-void set_values(Net& net, const std::vector<at::Tensor>& values, const std::string& path) {
+void set_values(TrainableModel& net, const std::vector<at::Tensor>& values,
+                const std::string& path) {
   const at::NoGradGuard no_grad;
   size_t next = 0;
   for (const auto& [name, tensor] : all_tensors(net)) {
@@ -138,7 +139,7 @@ bool TrainingRun::load(const std::string& path, const std::string& key) {
     place(*net_, options_.device, options_.channels_last);
     set_values(*net_, value_at(archive, "values").toTensorVector(), path);
     if (const auto values = value_at(archive, "dense").toTensorVector(); !values.empty()) {
-      std::unique_ptr<Net> dense = net_->clone_architecture();
+      std::unique_ptr<TrainableModel> dense = net_->clone_architecture();
       set_values(*dense, values, path);
       teach_by(std::move(dense));
     }

@@ -17,13 +17,13 @@ const Request& request_of(const ConfigList& config) {
   return std::ranges::find(config.entries, false, &ConfigEntry::exclude)->request;
 }
 
-std::unique_ptr<Net> copy_of(Net& net) {
-  std::unique_ptr<Net> copy = net.clone_architecture();
+std::unique_ptr<TrainableModel> copy_of(TrainableModel& net) {
+  std::unique_ptr<TrainableModel> copy = net.clone_architecture();
   copy_values(net, *copy);
   return copy;
 }
 
-std::set<std::string> matrices_of(Net& net) {
+std::set<std::string> matrices_of(TrainableModel& net) {
   std::set<std::string> names;
   for (const auto& [name, tensor] : net.parameters()) {
     if (tensor.dim() >= 2) names.insert(name);
@@ -47,15 +47,15 @@ std::vector<int> rounded_with_sum(const std::vector<double>& wanted) {
   return counts;
 }
 
-PruneResult RatioSearch::pruned(Net& copy, const ConfigList& config) const {
+PruneResult RatioSearch::pruned(TrainableModel& copy, const ConfigList& config) const {
   PruneRequest request = cut_;
   request.config = config;
   request.verify = false;
   return copy.prune(example_, request, services_);
 }
 
-std::vector<RatioSearch::Searched> RatioSearch::find(Net& net) const {
-  const std::unique_ptr<Net> trial = copy_of(net);
+std::vector<RatioSearch::Searched> RatioSearch::find(TrainableModel& net) const {
+  const std::unique_ptr<TrainableModel> trial = copy_of(net);
   const std::set<std::string> matrices = matrices_of(*trial);
   const PruneResult cut = pruned(*trial, settings_.config);
   std::vector<Searched> groups;
@@ -89,8 +89,9 @@ Annealing RatioSearch::begin(const std::vector<Searched>& groups, const PruneSet
   return Annealing(std::move(shares), total > 0 ? removed / total : 0, options);
 }
 
-RatioSearch::RatioSearch(Net& net, const at::Tensor& example, const PruneSettings& settings,
-                         const PruneRequest& cut, const PruneServices& services)
+RatioSearch::RatioSearch(TrainableModel& net, const at::Tensor& example,
+                         const PruneSettings& settings, const PruneRequest& cut,
+                         const PruneServices& services)
     : example_(example),
       settings_(settings),
       cut_(cut),
@@ -115,8 +116,8 @@ ConfigList RatioSearch::config(const std::vector<double>& shares) const {
   return config;
 }
 
-double RatioSearch::step(Net& net, const LossOf& loss) {
-  const std::unique_ptr<Net> trial = copy_of(net);
+double RatioSearch::step(TrainableModel& net, const LossOf& loss) {
+  const std::unique_ptr<TrainableModel> trial = copy_of(net);
   double found = std::numeric_limits<double>::infinity();
   try {
     pruned(*trial, config(search_.candidate()));

@@ -7,7 +7,7 @@
 
 #include "parsimony/configs/recipe.h"
 #include "parsimony/pruners/annealing.h"
-#include "parsimony/training/net/net.h"
+#include "parsimony/training/net/trainable_model.h"
 
 namespace parsimony::training {
 
@@ -16,16 +16,16 @@ namespace parsimony::training {
 /// without further training. Candidates that cannot be pruned are never accepted.
 class RatioSearch {
  public:
-  using LossOf = std::function<double(Net&)>;
+  using LossOf = std::function<double(TrainableModel&)>;
 
   /// Prunes a copy of `net` once, to find the groups that the configuration prunes. `cut` is what
   /// is asked beside the configuration; `services.measure` is for criteria that need data.
-  RatioSearch(Net& net, const at::Tensor& example, const PruneSettings& settings,
+  RatioSearch(TrainableModel& net, const at::Tensor& example, const PruneSettings& settings,
               const PruneRequest& cut, const PruneServices& services = {});
 
   bool done() const { return groups_.empty() || search_.done(); }
   /// Tries one candidate. @returns its loss
-  double step(Net& net, const LossOf& loss);
+  double step(TrainableModel& net, const LossOf& loss);
   /// The configuration with the best shares so far.
   ConfigList best() const { return groups_.empty() ? settings_.config : config(search_.best()); }
 
@@ -40,9 +40,9 @@ class RatioSearch {
     int removed = 0;  ///< by the configuration itself
   };
 
-  std::vector<Searched> find(Net& net) const;
+  std::vector<Searched> find(TrainableModel& net) const;
   /// Not proven: only the final cut is.
-  PruneResult pruned(Net& copy, const ConfigList& config) const;
+  PruneResult pruned(TrainableModel& copy, const ConfigList& config) const;
   static Annealing begin(const std::vector<Searched>& groups, const PruneSettings& settings,
                          uint64_t seed);
   ConfigList config(const std::vector<double>& shares) const;

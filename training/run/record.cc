@@ -52,7 +52,7 @@ std::string layer_of(std::string tensor) {
 
 }  // namespace
 
-void Record::add(PruneResult cut, double seconds, Net& net) {
+void Record::add(PruneResult cut, double seconds, TrainableModel& net) {
   if (plans.empty()) {
     point.params.before = cut.dense.params;
     point.macs.before = cut.dense.macs;
@@ -80,7 +80,7 @@ void Record::add(const EpochTimes& epoch, const RankGroup& ranks, bool first) {
   point.ranks->samples_per_second.assign(begin, begin + ranks.size());
 }
 
-std::vector<LedgerPoint::Layer> layer_widths(Net& net, const std::vector<Plan>& plans,
+std::vector<LedgerPoint::Layer> layer_widths(TrainableModel& net, const std::vector<Plan>& plans,
                                              const std::map<std::string, Shape>& dense_shapes) {
   std::vector<LedgerPoint::Layer> layers;
   for (const auto& [name, tensor] : net.parameters()) {
@@ -94,13 +94,13 @@ std::vector<LedgerPoint::Layer> layer_widths(Net& net, const std::vector<Plan>& 
   return layers;
 }
 
-int64_t bytes_of(Net& net, const at::Tensor& example, const std::string& scratch) {
+int64_t bytes_of(TrainableModel& net, const at::Tensor& example, const std::string& scratch) {
   const TemporaryFolder folder(scratch);
   net.save((folder.path() / "model").string(), example);
   return folder.bytes();
 }
 
-double latency_of(Net& net, const at::Tensor& x) {
+double latency_of(TrainableModel& net, const at::Tensor& x) {
   constexpr int kWarmUp = 3;
   constexpr int kRuns = 15;
   const at::NoGradGuard no_grad;

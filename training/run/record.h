@@ -10,7 +10,7 @@
 
 #include "parsimony/report/ledger_point.h"
 #include "parsimony/training/loop/trainer.h"
-#include "parsimony/training/net/net.h"
+#include "parsimony/training/net/trainable_model.h"
 
 namespace parsimony::training {
 
@@ -21,22 +21,22 @@ struct Record {
 
   bool in_warm_up() const { return point.before.total == 0; }
   /// Records sizes, proof and layers after a cut; keeps its plan.
-  void add(PruneResult cut, double seconds, Net& net);
+  void add(PruneResult cut, double seconds, TrainableModel& net);
   /// What the ranks sent and how quick each was. @param first  epoch of its stage
   void add(const EpochTimes& epoch, const RankGroup& ranks, bool first);
 };
 
 /// Outputs of each layer now and in the dense network, whose parameters had `dense_shapes`. `plans`
 /// determine their axis.
-std::vector<LedgerPoint::Layer> layer_widths(Net& net, const std::vector<Plan>& plans,
+std::vector<LedgerPoint::Layer> layer_widths(TrainableModel& net, const std::vector<Plan>& plans,
                                              const std::map<std::string, Shape>& dense_shapes);
 
 /// Size of the files that `save` writes. `scratch` is a folder to create and remove; empty: a
 /// temporary one. @throws IoError
-int64_t bytes_of(Net& net, const at::Tensor& example, const std::string& scratch);
+int64_t bytes_of(TrainableModel& net, const at::Tensor& example, const std::string& scratch);
 
 /// Milliseconds of `forward` on the batch `x` in evaluation mode: the median of 15, after 3.
-double latency_of(Net& net, const at::Tensor& x);
+double latency_of(TrainableModel& net, const at::Tensor& x);
 
 /// Early stopping.
 struct EarlyStop {

@@ -30,10 +30,10 @@ at::Tensor zeros(const Dataset& data, int64_t batch, c10::Device device) {
   return at::zeros(dims, at::TensorOptions(type).device(device));
 }
 
-std::unique_ptr<Net> made(const std::function<std::unique_ptr<Net>()>& make, uint64_t seed,
-                          const TrainContext& on) {
+std::unique_ptr<TrainableModel> made(const std::function<std::unique_ptr<TrainableModel>()>& make,
+                                     uint64_t seed, const TrainContext& on) {
   at::manual_seed(seed);
-  std::unique_ptr<Net> net = make();
+  std::unique_ptr<TrainableModel> net = make();
   place(*net, on.device, on.channels_last);
   return net;
 }
@@ -106,8 +106,8 @@ std::string run_key(const LedgerOrigin::Model& model, const Dataset& data,
   return sha256(known);
 }
 
-TrainingRun::TrainingRun(const std::function<std::unique_ptr<Net>()>& make, const Dataset& data,
-                         const Recipe& recipe, TrainingRunOptions options)
+TrainingRun::TrainingRun(const std::function<std::unique_ptr<TrainableModel>()>& make,
+                         const Dataset& data, const Recipe& recipe, TrainingRunOptions options)
     : data_(data),
       recipe_(recipe),
       options_(std::move(options)),
@@ -237,7 +237,7 @@ void TrainingRun::begin_search() {
 void TrainingRun::search(const Step& step) {
   if (!search_) begin_search();
   if (search_->done()) return;  // there is nothing to choose from
-  const double loss = search_->step(*net_, [this](Net& trial) {
+  const double loss = search_->step(*net_, [this](TrainableModel& trial) {
     place(trial, options_.device, options_.channels_last);
     const double own = loss_on(trial, context_, recipe_.train, recipe_.prune->search_samples);
     return options_.ranks == nullptr ? own : options_.ranks->share(own);
@@ -255,7 +255,7 @@ void TrainingRun::cut(const Step& step) {
   if (first && measures) point.latency_ms = LedgerPoint::Latency{latency(), 0, recipe_.train.batch};
   if (first && leads()) point.bytes.before = bytes_of(*net_, example(), options_.scratch);
   if (first && recipe_.train.distill > 0 && options_.teacher == nullptr) {
-    std::unique_ptr<Net> dense = net_->clone_architecture();
+    std::unique_ptr<TrainableModel> dense = net_->clone_architecture();
     copy_values(*net_, *dense);
     teach_by(std::move(dense));
   }
@@ -320,7 +320,7 @@ void TrainingRun::agree_on_weights() const {
   options_.ranks->agree("the weights", bytes);
 }
 
-void TrainingRun::teach_by(std::unique_ptr<Net> dense) {
+void TrainingRun::teach_by(std::unique_ptr<TrainableModel> dense) {
   dense_ = std::move(dense);
   dense_->train(false);
   place(*dense_, options_.device, options_.channels_last);

@@ -18,7 +18,7 @@
 #include "parsimony/report/ledger_point.h"
 #include "parsimony/training/loop/labelled.h"
 #include "parsimony/training/loop/trainer.h"
-#include "parsimony/training/net/net.h"
+#include "parsimony/training/net/trainable_model.h"
 #include "parsimony/training/run/between_cuts.h"
 #include "parsimony/training/run/ratio_search.h"
 #include "parsimony/training/run/record.h"
@@ -61,7 +61,7 @@ class TrainingRun {
  public:
   /// Seeds libtorch's generator; `make` creates the network, with new weights if it has none.
   /// `data` must outlive the run.
-  TrainingRun(const std::function<std::unique_ptr<Net>()>& make, const Dataset& data,
+  TrainingRun(const std::function<std::unique_ptr<TrainableModel>()>& make, const Dataset& data,
               const Recipe& recipe, TrainingRunOptions options);
   TrainingRun(const TrainingRun&) = delete;  // stages refer to it
   TrainingRun& operator=(const TrainingRun&) = delete;
@@ -81,7 +81,7 @@ class TrainingRun {
   /// The results so far. The caller fills in key, model, machine and command.
   const LedgerPoint& point() const { return record_.point; }
   const std::vector<Plan>& plans() const { return record_.plans; }
-  Net& net() { return *net_; }
+  TrainableModel& net() { return *net_; }
   /// [1, …], zeros.
   at::Tensor example() const;
 
@@ -98,7 +98,7 @@ class TrainingRun {
   PruneResult pruned(const ConfigList& config, double& seconds);
   void agree_on_weights() const;
   bool leads() const { return options_.ranks == nullptr || options_.ranks->is_first(); }
-  void teach_by(std::unique_ptr<Net> dense);
+  void teach_by(std::unique_ptr<TrainableModel> dense);
   /// `of` ends its tag in event files.
   LedgerPoint::Score score(const std::string& of = {});
   double latency();
@@ -110,8 +110,8 @@ class TrainingRun {
   Recipe recipe_;
   TrainingRunOptions options_;
   TrainContext context_;
-  std::unique_ptr<Net> net_;
-  std::unique_ptr<Net> dense_;  ///< the teacher, if no other is given
+  std::unique_ptr<TrainableModel> net_;
+  std::unique_ptr<TrainableModel> dense_;  ///< the teacher, if no other is given
   std::vector<ConfigList> cuts_;
   std::vector<Step> steps_;
   size_t next_ = 0;

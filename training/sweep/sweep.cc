@@ -70,7 +70,7 @@ class Estimate {
 
 class Sweep {
  public:
-  Sweep(const std::function<std::unique_ptr<Net>()>& make, const Dataset& data,
+  Sweep(const std::function<std::unique_ptr<TrainableModel>()>& make, const Dataset& data,
         const Recipe& recipe, const SweepOptions& options)
       : make_(make), data_(data), recipe_(recipe), options_(options), ledger_(options.folder) {
     for (const char* name : {"claims", "checkpoints", "models"}) {
@@ -229,7 +229,7 @@ class Sweep {
     if (options_.run.say) options_.run.say(line);
   }
 
-  const std::function<std::unique_ptr<Net>()>& make_;
+  const std::function<std::unique_ptr<TrainableModel>()>& make_;
   const Dataset& data_;
   const Recipe& recipe_;
   const SweepOptions& options_;
@@ -276,7 +276,7 @@ Recipe at_point(const Recipe& recipe, const SweepPoint& point) {
   return result;
 }
 
-int sweep(const std::function<std::unique_ptr<Net>()>& make, const Dataset& data,
+int sweep(const std::function<std::unique_ptr<TrainableModel>()>& make, const Dataset& data,
           const Recipe& recipe, const SweepOptions& options) {
   return Sweep(make, data, recipe, options).run();
 }

@@ -9,7 +9,7 @@
 #include "parsimony/configs/recipe.h"
 #include "parsimony/data/dataset.h"
 #include "parsimony/report/ledger.h"
-#include "parsimony/training/net/net.h"
+#include "parsimony/training/net/trainable_model.h"
 #include "parsimony/training/run/run.h"
 
 namespace parsimony::training {
@@ -43,7 +43,7 @@ struct SweepOptions {
 /// kept in checkpoints/ for points that are added later.
 /// @returns the number of points that are still missing because other processes are working on them
 /// @throws IoError, and what training throws
-int sweep(const std::function<std::unique_ptr<Net>()>& make, const Dataset& data,
+int sweep(const std::function<std::unique_ptr<TrainableModel>()>& make, const Dataset& data,
           const Recipe& recipe, const SweepOptions& options);
 
 }  // namespace parsimony::training

@@ -1,4 +1,4 @@
-#include "parsimony/training/net/net.h"
+#include "parsimony/training/net/trainable_model.h"
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>

@@ -32,7 +32,7 @@ class TrainedModule {
   virtual void train(bool on) = 0;
 };
 
-class Net : public TrainedModule {
+class TrainableModel : public TrainedModule {
  public:
   /// [n, …] -> [n, classes]
   virtual at::Tensor forward(const at::Tensor& x) = 0;
@@ -56,7 +56,7 @@ class Net : public TrainedModule {
   virtual void restore(const Plan& plan) = 0;
 
   /// A new network of the same architecture: full size, with its own values.
-  virtual std::unique_ptr<Net> clone_architecture() const = 0;
+  virtual std::unique_ptr<TrainableModel> clone_architecture() const = 0;
 
   /// Writes the network in its format. @throws IoError
   virtual void save(const std::string& path, const at::Tensor& example) = 0;

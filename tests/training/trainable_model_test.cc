@@ -1,6 +1,4 @@
-// Every kind of Net: trained, pruned, saved, restored.
-#include "parsimony/training/net/net.h"
-
+// Every kind of TrainableModel: trained, pruned, saved, restored.
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
@@ -12,6 +10,7 @@
 #include "parsimony/base/files.h"
 #include "parsimony/training/loop/device.h"
 #include "parsimony/training/net/file_net.h"
+#include "parsimony/training/net/trainable_model.h"
 #include "tests/support/same_bytes.h"
 #include "tests/training/small_nets.h"
 
@@ -32,7 +31,7 @@ at::Tensor some_images(int64_t count) {
 at::Tensor some_labels(int64_t count) { return at::arange(count, at::kLong).remainder(10); }
 
 /// Plain gradient descent on one batch. @returns the loss before each step
-std::vector<double> train(Net& net, int steps) {
+std::vector<double> train(TrainableModel& net, int steps) {
   std::vector<double> losses;
   net.train(true);
   for (int step = 0; step < steps; ++step) {
@@ -55,7 +54,7 @@ at::Tensor named(const std::vector<NamedParameter>& list, const std::string& nam
   return {};
 }
 
-at::Tensor one_weight(Net& net) {
+at::Tensor one_weight(TrainableModel& net) {
   return net.parameters().front().second.detach().view({-1}).narrow(0, 0, 1);
 }
 
@@ -73,7 +72,7 @@ class Nets : public testing::TestWithParam<const char*> {
  protected:
   test::TemporaryFolder folder_;
   test::MakeNet make_ = test::small_net(GetParam(), folder_);
-  std::unique_ptr<Net> net_ = make_();
+  std::unique_ptr<TrainableModel> net_ = make_();
 };
 
 TEST_P(Nets, StepsDownhillLowerTheLoss) {
@@ -111,7 +110,7 @@ TEST_P(Nets, ACutIsProvenAndSmaller) {
 TEST_P(Nets, ACutKeepsWhatWasTrained) {
   train(*net_, 3);
   ASSERT_TRUE(net_->prune(example(), kHalf, {}).proof.holds());
-  const std::unique_ptr<Net> untrained = make_();
+  const std::unique_ptr<TrainableModel> untrained = make_();
   ASSERT_TRUE(untrained->prune(example(), kHalf, {}).proof.holds());
   const at::Tensor x = some_images(4);
   EXPECT_FALSE(at::allclose(answers(*net_, x), answers(*untrained, x)));
@@ -142,7 +141,7 @@ TEST_P(Nets, WhatIsSavedComputesTheSame) {
   net_->prune(example(), kHalf, {});
   train(*net_, 2);
   net_->save(folder_ / "saved", example());
-  const std::unique_ptr<Net> again = file_net(folder_ / "saved")();
+  const std::unique_ptr<TrainableModel> again = file_net(folder_ / "saved")();
   const at::Tensor x = some_images(4);
   EXPECT_TRUE(at::equal(answers(*again, x), answers(*net_, x)));
 }
@@ -166,7 +165,7 @@ TEST_P(Nets, APlanAndTheValuesRestoreACutNet) {
     plans.push_back(net_->prune(example(), kHalf, {}).plan);
     train(*net_, 1);
   }
-  const std::unique_ptr<Net> other = make_();
+  const std::unique_ptr<TrainableModel> other = make_();
   for (const Plan& plan : plans) other->restore(plan);
   copy_values(*net_, *other);
   const at::Tensor x = some_images(4);
@@ -205,7 +204,7 @@ TEST_P(Nets, ANetThatGivesNoNumbersIsLeftAsItIs) {
 TEST_P(Nets, AfreshIsWholeAndUntrained) {
   train(*net_, 2);
   net_->prune(example(), kHalf, {});
-  const std::unique_ptr<Net> fresh = net_->clone_architecture();
+  const std::unique_ptr<TrainableModel> fresh = net_->clone_architecture();
   EXPECT_EQ(size_of(*fresh), size_of(*make_()));
 }
 
