@@ -19,7 +19,7 @@
 #include "parsimony/training/loader/endless.h"
 #include "parsimony/training/loop/device.h"
 #include "parsimony/training/loop/labelled.h"
-#include "parsimony/training/net/live_net.h"
+#include "parsimony/training/net/trainable_model.h"
 
 namespace parsimony::bench {
 namespace {

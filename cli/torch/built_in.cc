@@ -1,10 +1,9 @@
-#include "parsimony/cli/torch/built_in.h"
-
 #include <algorithm>
 #include <array>
 #include <string_view>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/cli/torch/jobs.h"
 #include "parsimony/examples/models/cifar_cnn.h"
 #include "parsimony/examples/models/gpt.h"
 #include "parsimony/examples/models/llama.h"
@@ -12,7 +11,7 @@
 #include "parsimony/examples/models/resnet.h"
 #include "parsimony/examples/models/vgg.h"
 #include "parsimony/examples/models/vit.h"
-#include "parsimony/training/net/live_net.h"
+#include "parsimony/training/net/trainable_model.h"
 
 namespace parsimony::component {
 namespace {

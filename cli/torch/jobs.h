@@ -1,10 +1,17 @@
-// What the component does for the command: training, and the calibration data of a job.
+// What the component does for the command: training, built-in networks, calibration data of jobs.
 #pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "parsimony/api/network_error.h"
 #include "parsimony/api/prune_request.h"
 #include "parsimony/cli/training_request.h"
+#include "parsimony/data/dataset.h"
 #include "parsimony/graph/graph.h"
+#include "parsimony/training/net/trainable_model.h"
 #include "parsimony/training/statistics/batches.h"
 
 namespace parsimony::component {
@@ -32,5 +39,15 @@ training::Calibration calibration_of_ranks(const CalibrationData& job, const Gra
 /// incomplete last batch of declared size is dropped.
 /// @param unseen  in its place what calibration does not see, if there is anything
 ErrorData calibration_samples(const CalibrationData& job, const Graph& graph, bool unseen);
+
+using MakeNet = std::function<std::unique_ptr<training::TrainableModel>()>;
+
+/// Of the networks of `--model`: for images of any size and number of classes, and for text.
+std::vector<std::string> built_in_names();
+bool is_built_in(const std::string& name);
+
+/// For these samples and classes. Null if no network has this name.
+/// @throws ConfigError if the network does not accept such samples
+MakeNet built_in(const std::string& name, const Dataset& data);
 
 }  // namespace parsimony::component

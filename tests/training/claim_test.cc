@@ -1,5 +1,3 @@
-#include "parsimony/training/sweep/claim.h"
-
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -8,6 +6,7 @@
 #include <thread>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/training/sweep/sweep.h"
 #include "tests/support/fixture.h"
 
 namespace parsimony::training {

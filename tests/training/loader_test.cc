@@ -11,9 +11,9 @@
 #include <thread>
 
 #include "parsimony/base/errors.h"
-#include "parsimony/training/loader/device_scaling_impl.h"
 #include "parsimony/training/loader/gather_impl.h"
 #include "parsimony/training/loader/queue_impl.h"
+#include "parsimony/training/loader/resident_impl.h"
 #include "tests/training/loader_support.h"
 
 namespace parsimony::training {

@@ -25,7 +25,6 @@
 #include "parsimony/torch_io/script/script_file.h"
 #include "parsimony/torch_io/tensor.h"
 #include "parsimony/training/loop/output_loss.h"
-#include "parsimony/training/recovery/blocks.h"
 #include "parsimony/training/recovery/ends.h"
 #include "parsimony/training/recovery/match_outputs.h"
 #include "parsimony/training/recovery/recover.h"

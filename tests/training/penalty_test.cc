@@ -1,11 +1,10 @@
 // Penalties against autograd and against formulas written out.
-#include "parsimony/training/loop/penalty.h"
-
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "parsimony/training/run/between_cuts.h"
 #include "tests/training/small_nets.h"
 
 namespace parsimony::training {

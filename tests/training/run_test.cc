@@ -11,7 +11,7 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/base/sha256.h"
-#include "parsimony/training/net/file_net.h"
+#include "parsimony/training/net/trainable_model.h"
 #include "tests/training/small_nets.h"
 
 namespace parsimony::training {

@@ -4,8 +4,7 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/training/gradual_pruner.h"
-#include "parsimony/training/loop/movement.h"
-#include "parsimony/training/net/file_net.h"
+#include "parsimony/training/net/trainable_model.h"
 #include "parsimony/training/run/between_cuts.h"
 #include "parsimony/training/run/ratio_search.h"
 #include "parsimony/training/run/run.h"

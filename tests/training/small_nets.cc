@@ -10,8 +10,7 @@
 #include <filesystem>
 
 #include "parsimony/base/files.h"
-#include "parsimony/training/net/file_net.h"
-#include "parsimony/training/net/live_net.h"
+#include "parsimony/training/net/trainable_model.h"
 
 namespace parsimony::test {
 namespace {

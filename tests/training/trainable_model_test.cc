@@ -1,4 +1,6 @@
 // Every kind of TrainableModel: trained, pruned, saved, restored.
+#include "parsimony/training/net/trainable_model.h"
+
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
@@ -9,8 +11,6 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/training/loop/device.h"
-#include "parsimony/training/net/file_net.h"
-#include "parsimony/training/net/trainable_model.h"
 #include "tests/support/same_bytes.h"
 #include "tests/training/small_nets.h"
 

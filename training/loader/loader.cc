@@ -13,7 +13,6 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/random.h"
-#include "parsimony/training/loader/device_scaling_impl.h"
 #include "parsimony/training/loader/gather_impl.h"
 #include "parsimony/training/loader/queue_impl.h"
 #include "parsimony/training/loader/resident_impl.h"

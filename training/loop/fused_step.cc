@@ -1,5 +1,3 @@
-#include "parsimony/training/loop/fused_step.h"
-
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <torch/optim/adam.h>
@@ -12,6 +10,7 @@
 #include <utility>
 
 #include "parsimony/torch_io/compat.h"
+#include "parsimony/training/loop/optimizer.h"
 
 namespace parsimony::training {
 

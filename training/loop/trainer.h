@@ -15,7 +15,7 @@
 
 #include "parsimony/configs/recipe.h"
 #include "parsimony/torch_io/sync_batch_norm.h"
-#include "parsimony/training/loop/fused_step.h"
+#include "parsimony/training/loop/optimizer.h"
 #include "parsimony/training/loop/precision.h"
 #include "parsimony/training/loop/profile.h"
 #include "parsimony/training/loop/step_graph.h"

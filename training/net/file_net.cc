@@ -1,5 +1,3 @@
-#include "parsimony/training/net/file_net.h"
-
 #include <ATen/core/grad_mode.h>
 
 #include <exception>
@@ -10,6 +8,7 @@
 #include "parsimony/torch_io/network.h"
 #include "parsimony/training/errors.h"
 #include "parsimony/training/net/file_net_impl.h"
+#include "parsimony/training/net/trainable_model.h"
 
 namespace parsimony::training {
 namespace {

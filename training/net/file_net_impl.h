@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "parsimony/engines/editable_model.h"
-#include "parsimony/training/net/file_net.h"
 #include "parsimony/training/net/trainable_model.h"
 
 namespace parsimony::training {

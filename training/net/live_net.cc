@@ -1,5 +1,3 @@
-#include "parsimony/training/net/live_net.h"
-
 #include <torch/csrc/jit/api/module.h>
 
 #include <sstream>
@@ -10,6 +8,7 @@
 #include "parsimony/torch_io/prune.h"
 #include "parsimony/torch_io/script/read.h"
 #include "parsimony/training/loop/device.h"
+#include "parsimony/training/net/trainable_model.h"
 
 namespace parsimony::training {
 namespace {

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "parsimony/api/prune_model.h"
@@ -78,5 +81,28 @@ using NamedTensors = std::map<std::string, at::Tensor>;
 /// Slices them like the plan does the network: a shared tensor that the plan separates is copied.
 /// @throws ModelError if their shapes are not those before the plan
 void follow(const Plan& plan, NamedTensors& tensors);
+
+struct FileNetOptions {
+  bool batch_norm = false;  ///< BatchNorms during training (TrainingNorms); ONNX only
+};
+
+/// A factory that reads the file at every call. Networks are saved in the file's format.
+/// @throws IoError, ModelError, UnsupportedError
+std::function<std::unique_ptr<TrainableModel>()> file_net(const std::string& path,
+                                                          const FileNetOptions& options = {});
+
+/// A module and its forward function.
+struct Live {
+  std::shared_ptr<torch::nn::Module> module;
+  std::function<at::Tensor(const at::Tensor&)> forward;
+};
+
+template <typename Holder>
+Live live(Holder holder) {
+  return {holder.ptr(), [holder](const at::Tensor& x) mutable { return holder->forward(x); }};
+}
+
+/// `make` creates the module in full size with new weights. It is saved as TorchScript.
+std::unique_ptr<TrainableModel> live_net(std::function<Live()> make);
 
 }  // namespace parsimony::training

@@ -1,9 +1,8 @@
-#include "parsimony/training/recovery/blocks.h"
-
 #include <algorithm>
 
 #include "parsimony/base/ranges.h"
 #include "parsimony/speedup/fit_layers.h"
+#include "parsimony/training/recovery/match_outputs.h"
 
 namespace parsimony::training {
 namespace {

@@ -24,7 +24,6 @@
 #include "parsimony/training/loop/optimizer.h"
 #include "parsimony/training/loop/output_loss.h"
 #include "parsimony/training/loop/trainer.h"
-#include "parsimony/training/recovery/blocks.h"
 #include "parsimony/training/recovery/ends.h"
 
 namespace parsimony::training {

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "parsimony/api/prune.h"
+#include "parsimony/graph/graph.h"
 #include "parsimony/speedup/small_network.h"
 #include "parsimony/training/net/trainable_model.h"
 #include "parsimony/training/statistics/batches.h"
@@ -47,5 +49,15 @@ int fit_targets(SmallNetwork& small, const std::vector<std::string>& fixed, cons
 /// Elements of the tensors `fixed` that are zero stay so. @returns how many changed
 int take_over(SmallNetwork& small, const std::vector<NamedParameter>& tensors,
               const std::vector<std::string>& fixed, const std::string& reason);
+
+/// Blocks are trained one after the other.
+struct TrainedBlock {
+  std::vector<ValueId> values;    ///< layers' answers that are read behind the block
+  std::set<std::string> weights;  ///< that these need, and no earlier block does
+};
+
+/// Cuts a network into blocks of about `layers` layers each, in the order of computation. What
+/// follows the last layer belongs to none.
+std::vector<TrainedBlock> blocks_of(const Graph& graph, size_t layers = 8);
 
 }  // namespace parsimony::training

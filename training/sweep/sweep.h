@@ -1,6 +1,7 @@
 // Sweeps: the same recipe at many sparsities, each point once, resumable after crashes.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -13,6 +14,26 @@
 #include "parsimony/training/run/run.h"
 
 namespace parsimony::training {
+
+/// A file lock, which the system releases when its owner dies.
+///
+/// Locks the file during its lifetime, unless another process has. The file is removed at the end.
+class Claim {
+ public:
+  enum class IfTaken : uint8_t { kGiveUp, kWait };
+
+  /// @throws IoError if the file cannot be created
+  explicit Claim(std::string path, IfTaken if_taken = IfTaken::kGiveUp);
+  ~Claim();
+  Claim(const Claim&) = delete;
+  Claim& operator=(const Claim&) = delete;
+
+  bool held() const { return descriptor_ >= 0; }
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+};
 
 struct SweepPoint {
   std::string criterion;  ///< "none" for the dense network
