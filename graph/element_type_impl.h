@@ -8,7 +8,7 @@
 
 #include "parsimony/base/small_float.h"
 #include "parsimony/base/types.h"
-#include "parsimony/graph/host_tensor.h"
+#include "parsimony/graph/graph.h"
 
 namespace parsimony {
 

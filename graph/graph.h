@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -15,9 +16,28 @@
 
 #include "parsimony/base/ids.h"
 #include "parsimony/base/types.h"
-#include "parsimony/graph/host_tensor.h"
 
 namespace parsimony {
+
+/// A constant that the analysis computes with. Integers and booleans are stored in `ints`, floating
+/// point numbers in `floats`; the other vector is empty. Elements are in row-major order.
+struct HostTensor {
+  DType dtype = DType::kInt64;
+  Shape dims;
+  std::vector<int64_t> ints;
+  std::vector<double> floats;
+
+  static HostTensor scalar(int64_t value, DType dtype = DType::kInt64);
+  /// A scalar; without its fraction if the type is one of integers.
+  static HostTensor of(double number, DType dtype);
+  static HostTensor vector(std::vector<int64_t> values, DType dtype = DType::kInt64);
+
+  bool floating() const { return is_floating(dtype); }
+  int64_t count() const { return static_cast<int64_t>(floating() ? floats.size() : ints.size()); }
+  double number(int64_t i) const { return floating() ? floats[i] : static_cast<double>(ints[i]); }
+
+  bool operator==(const HostTensor&) const = default;
+};
 
 /// A tensor of the original model. `data` points at element 0; consecutive elements lie
 /// `stride` bytes apart, which exceeds the element's size where a file stores small types in wider

@@ -12,7 +12,6 @@
 
 #include "parsimony/base/types.h"
 #include "parsimony/graph/graph.h"
-#include "parsimony/graph/host_tensor.h"
 
 namespace parsimony {
 

@@ -13,7 +13,6 @@
 
 #include "parsimony/base/types.h"
 #include "parsimony/graph/graph.h"
-#include "parsimony/graph/host_tensor.h"
 #include "parsimony/graph/model_editor.h"
 #include "parsimony/onnx_io/external_data.h"
 

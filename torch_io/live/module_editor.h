@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/graph/host_tensor.h"
+#include "parsimony/graph/graph.h"
 #include "parsimony/graph/model_editor.h"
 #include "parsimony/speedup/plan.h"
 
