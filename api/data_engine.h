@@ -11,7 +11,7 @@
 #include "parsimony/api/network_error.h"
 #include "parsimony/api/prune.h"
 #include "parsimony/api/torch_component.h"
-#include "parsimony/graph/input_spec.h"
+#include "parsimony/graph/interface.h"
 #include "parsimony/pruners/statistics.h"
 
 namespace parsimony {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "parsimony/engines/editable_model.h"
-#include "parsimony/graph/input_spec.h"
+#include "parsimony/graph/interface.h"
 
 namespace parsimony {
 

@@ -13,7 +13,6 @@
 #include "parsimony/configs/config.h"
 #include "parsimony/configs/recipe.h"
 #include "parsimony/engines/network.h"
-#include "parsimony/graph/input_spec.h"
 #include "parsimony/graph/interface.h"
 #include "parsimony/masks/coupling.h"
 #include "parsimony/masks/element_mask.h"

@@ -13,7 +13,7 @@
 #include "parsimony/data/errors.h"
 #include "parsimony/data/formats_impl.h"
 #include "parsimony/graph/elements.h"
-#include "parsimony/graph/input_spec.h"
+#include "parsimony/graph/interface.h"
 #include "parsimony/masks/tensor_file.h"
 
 namespace parsimony {

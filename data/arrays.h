@@ -14,7 +14,7 @@
 #include "parsimony/data/data_file.h"
 #include "parsimony/engines/network.h"
 #include "parsimony/graph/graph.h"
-#include "parsimony/graph/input_spec.h"
+#include "parsimony/graph/interface.h"
 
 namespace parsimony {
 

@@ -17,7 +17,7 @@
 #include "parsimony/data/input_source_impl.h"
 #include "parsimony/engines/random_inputs.h"
 #include "parsimony/graph/elements.h"
-#include "parsimony/graph/input_spec.h"
+#include "parsimony/graph/interface.h"
 
 namespace parsimony {
 namespace {

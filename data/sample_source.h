@@ -10,7 +10,7 @@
 #include "parsimony/data/dataset.h"
 #include "parsimony/engines/network.h"
 #include "parsimony/graph/graph.h"
-#include "parsimony/graph/input_spec.h"
+#include "parsimony/graph/interface.h"
 
 namespace parsimony {
 

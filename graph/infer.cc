@@ -10,7 +10,7 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/graph/attributes.h"
 #include "parsimony/graph/growing_facts.h"
-#include "parsimony/graph/input_spec.h"
+#include "parsimony/graph/interface.h"
 #include "parsimony/graph/operators/control.h"
 #include "parsimony/graph/operators/match.h"
 

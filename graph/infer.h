@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "parsimony/graph/graph.h"
-#include "parsimony/graph/input_spec.h"
+#include "parsimony/graph/interface.h"
 #include "parsimony/graph/operators/factor.h"
 
 namespace parsimony {

@@ -12,7 +12,7 @@
 #include "parsimony/base/temporary_folder.h"
 #include "parsimony/engines/engine.h"
 #include "parsimony/engines/timing.h"
-#include "parsimony/graph/input_spec.h"
+#include "parsimony/graph/interface.h"
 
 namespace parsimony {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "parsimony/graph/graph.h"
-#include "parsimony/graph/input_spec.h"
+#include "parsimony/graph/interface.h"
 
 namespace parsimony::onnx_io {
 

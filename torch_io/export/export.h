@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/graph/input_spec.h"
+#include "parsimony/graph/interface.h"
 #include "parsimony/speedup/proof.h"
 #include "parsimony/torch_io/mirror.h"
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/graph/input_spec.h"
+#include "parsimony/graph/interface.h"
 #include "parsimony/torch_io/exported/archive_impl.h"
 
 namespace parsimony::torch_io {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "parsimony/graph/graph.h"
-#include "parsimony/graph/input_spec.h"
+#include "parsimony/graph/interface.h"
 #include "parsimony/torch_io/script/builder_impl.h"
 #include "parsimony/torch_io/script/origins_impl.h"
 
