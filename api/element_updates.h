@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "parsimony/masks/element_mask.h"
+#include "parsimony/masks/mask.h"
 #include "parsimony/pruners/elements/elements.h"
 #include "parsimony/speedup/plan.h"
 

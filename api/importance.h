@@ -9,7 +9,7 @@
 #include "parsimony/api/prune_services.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/graph/model_editor.h"
-#include "parsimony/masks/axis_mask.h"
+#include "parsimony/masks/mask.h"
 #include "parsimony/pruners/budget.h"
 #include "parsimony/speedup/plan.h"
 

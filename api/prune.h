@@ -12,7 +12,7 @@
 #include "parsimony/graph/infer.h"
 #include "parsimony/masks/cost.h"
 #include "parsimony/masks/coupling.h"
-#include "parsimony/masks/element_mask.h"
+#include "parsimony/masks/mask.h"
 #include "parsimony/pruners/allocate.h"
 #include "parsimony/speedup/observation.h"
 #include "parsimony/speedup/plan.h"

@@ -15,7 +15,7 @@
 #include "parsimony/engines/network.h"
 #include "parsimony/graph/interface.h"
 #include "parsimony/masks/coupling.h"
-#include "parsimony/masks/element_mask.h"
+#include "parsimony/masks/mask.h"
 #include "parsimony/speedup/proof.h"
 #include "parsimony/speedup/recovery.h"
 

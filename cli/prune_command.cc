@@ -25,7 +25,7 @@
 #include "parsimony/cli/prune_options.h"
 #include "parsimony/cli/terminal.h"
 #include "parsimony/data/arrays.h"
-#include "parsimony/masks/element_mask.h"
+#include "parsimony/masks/mask.h"
 #include "parsimony/masks/memory.h"
 #include "parsimony/report/prune_report.h"
 #include "parsimony/report/speedup.h"

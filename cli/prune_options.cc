@@ -11,7 +11,7 @@
 #include "parsimony/cli/options.h"
 #include "parsimony/configs/recipe.h"
 #include "parsimony/engines/machine/processor.h"
-#include "parsimony/masks/element_mask.h"
+#include "parsimony/masks/mask.h"
 #include "parsimony/pruners/criterion.h"
 #include "parsimony/pruners/elements/rule.h"
 #include "parsimony/report/text.h"

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "parsimony/masks/axis_mask.h"
+#include "parsimony/masks/mask.h"
 
 namespace parsimony {
 

@@ -7,8 +7,7 @@
 #include "parsimony/graph/graph.h"
 #include "parsimony/graph/operators/factor.h"
 #include "parsimony/graph/operators/zero.h"
-#include "parsimony/masks/axis_mask.h"
-#include "parsimony/masks/element_mask.h"
+#include "parsimony/masks/mask.h"
 
 namespace parsimony {
 

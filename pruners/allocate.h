@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/masks/axis_mask.h"
 #include "parsimony/masks/coupling.h"
+#include "parsimony/masks/mask.h"
 #include "parsimony/pruners/budget.h"
 #include "parsimony/pruners/criterion.h"
 #include "parsimony/pruners/settings.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/masks/axis_mask.h"
 #include "parsimony/masks/cost.h"
+#include "parsimony/masks/mask.h"
 #include "parsimony/masks/memory.h"
 #include "parsimony/pruners/settings.h"
 

@@ -9,9 +9,8 @@
 
 #include "parsimony/api/metric_budget.h"
 #include "parsimony/api/prune_model.h"
-#include "parsimony/masks/axis_mask.h"
 #include "parsimony/masks/cost.h"
-#include "parsimony/masks/element_mask.h"
+#include "parsimony/masks/mask.h"
 #include "parsimony/report/explain.h"
 #include "parsimony/report/inspect.h"
 #include "parsimony/speedup/depth.h"

@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/masks/axis_mask.h"
-#include "parsimony/masks/element_mask.h"
+#include "parsimony/masks/mask.h"
 #include "parsimony/speedup/observation.h"
 #include "parsimony/speedup/plan.h"
 

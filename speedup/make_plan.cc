@@ -12,8 +12,8 @@
 #include "parsimony/graph/infer.h"
 #include "parsimony/graph/operators/factor.h"
 #include "parsimony/graph/slice.h"
-#include "parsimony/masks/axis_mask.h"
 #include "parsimony/masks/cost.h"
+#include "parsimony/masks/mask.h"
 
 namespace parsimony {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "parsimony/graph/infer.h"
 #include "parsimony/graph/operators/factor.h"
-#include "parsimony/masks/axis_mask.h"
 #include "parsimony/masks/coupling.h"
+#include "parsimony/masks/mask.h"
 #include "parsimony/speedup/plan.h"
 
 namespace parsimony {

@@ -10,8 +10,8 @@
 #include "parsimony/base/ranges.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/slice.h"
-#include "parsimony/masks/element_mask.h"
 #include "parsimony/masks/errors.h"
+#include "parsimony/masks/mask.h"
 
 namespace parsimony {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "parsimony/graph/infer.h"
-#include "parsimony/masks/element_mask.h"
+#include "parsimony/masks/mask.h"
 
 namespace parsimony {
 

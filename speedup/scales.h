@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "parsimony/graph/operators/factor.h"
-#include "parsimony/masks/axis_mask.h"
 #include "parsimony/masks/coupling.h"
+#include "parsimony/masks/mask.h"
 #include "parsimony/speedup/plan.h"
 
 namespace parsimony {

@@ -13,7 +13,7 @@
 #include "parsimony/base/ranges.h"
 #include "parsimony/graph/elements.h"
 #include "parsimony/graph/model_editor.h"
-#include "parsimony/masks/axis_mask.h"
+#include "parsimony/masks/mask.h"
 #include "parsimony/speedup/make_plan.h"
 
 namespace parsimony {

@@ -8,8 +8,7 @@
 
 #include "parsimony/graph/graph.h"
 #include "parsimony/graph/slice.h"
-#include "parsimony/masks/axis_mask.h"
-#include "parsimony/masks/element_mask.h"
+#include "parsimony/masks/mask.h"
 #include "parsimony/pruners/elements/contraction.h"
 #include "parsimony/pruners/elements/rule.h"
 #include "parsimony/pruners/level.h"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/masks/axis_mask.h"
 #include "parsimony/masks/cost.h"
+#include "parsimony/masks/mask.h"
 #include "parsimony/report/inspect.h"
 #include "parsimony/report/network/layout.h"
 

@@ -3,8 +3,8 @@
 
 #include "parsimony/api/prune.h"
 #include "parsimony/base/files.h"
-#include "parsimony/masks/axis_mask.h"
 #include "parsimony/masks/cost.h"
+#include "parsimony/masks/mask.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
 #include "tests/support/fixture.h"

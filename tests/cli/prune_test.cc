@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "parsimony/masks/element_mask.h"
+#include "parsimony/masks/mask.h"
 #include "parsimony/masks/tensor_file.h"
 #include "parsimony/speedup/plan.h"
 #include "tests/cli/command.h"

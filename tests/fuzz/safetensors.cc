@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "parsimony/base/errors.h"
-#include "parsimony/masks/element_mask.h"
+#include "parsimony/masks/mask.h"
 #include "tests/fuzz/support/memory.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -1,7 +1,6 @@
-#include "parsimony/masks/axis_mask.h"
-
 #include <gtest/gtest.h>
 
+#include "parsimony/masks/mask.h"
 #include "tests/masks/small_net.h"
 
 namespace parsimony::test {

@@ -1,11 +1,10 @@
-#include "parsimony/masks/element_mask.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/masks/mask.h"
 #include "tests/graph/builder.h"
 
 namespace parsimony {

@@ -4,7 +4,7 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
-#include "parsimony/masks/element_mask.h"
+#include "parsimony/masks/mask.h"
 
 namespace parsimony {
 namespace {

@@ -7,7 +7,7 @@
 #include "parsimony/api/depth.h"
 #include "parsimony/api/prune.h"
 #include "parsimony/graph/graph.h"
-#include "parsimony/masks/axis_mask.h"
+#include "parsimony/masks/mask.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/speedup/plan.h"
 #include "tests/support/fixture.h"

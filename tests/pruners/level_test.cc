@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "parsimony/masks/element_mask.h"
+#include "parsimony/masks/mask.h"
 #include "tests/pruners/network.h"
 
 namespace parsimony {

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "parsimony/masks/element_mask.h"
+#include "parsimony/masks/mask.h"
 #include "tests/properties/workbench.h"
 #include "tests/report/sample_sweep.h"
 #include "tests/support/fixture.h"

@@ -1,5 +1,6 @@
-// Element masks: they zero weights in place; channels that become zero can then be removed. Files
-// of masks are tensors with the names and shapes of the weights, see tensor_file.h.
+// Masks: of channels, what a pruner decides and the speedup removes; of single elements, which zero
+// weights in place, so that channels that become zero can be removed. Files of element masks are
+// tensors with the names and shapes of the weights, see tensor_file.h.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +9,35 @@
 #include <vector>
 
 #include "parsimony/graph/graph.h"
-#include "parsimony/masks/axis_mask.h"
+#include "parsimony/masks/coupling.h"
 
 namespace parsimony {
+
+/// Which channels of each group are kept. keep[g] has groups[g].size elements; 1 keeps.
+struct AxisMasks {
+  PerGroup<std::vector<uint8_t>> keep;
+
+  static AxisMasks all_kept(const Coupling& coupling);
+  int kept(GroupId group) const;
+  bool keeps(ChannelId channel) const {
+    return channel.group == kNone || keep[channel.group][channel.channel] != 0;
+  }
+};
+
+/// Restores the highest-scoring removed channel (by `score`, one vector per group, or none) of
+/// every dimension that would otherwise be empty. Returns how many channels were restored.
+int keep_at_least_one(const Coupling& coupling, const PerGroup<std::vector<double>>& score,
+                      AxisMasks& masks);
+
+/// Shapes after removal, for every value whose shape is known.
+ValueShapes predict_shapes(const Facts& facts, const Coupling& coupling, const AxisMasks& masks);
+
+/// Ascending indices along the member's axis that stay if its group keeps these channels.
+std::vector<int64_t> kept_indices(const Member& member, const std::vector<uint8_t>& keep);
+
+/// Ascending kept indices of one dim class; empty if all are kept.
+std::vector<int64_t> kept_indices(const Coupling& coupling, const AxisMasks& masks,
+                                  DimClassId dim_class);
 
 /// One mask over a weight tensor; row-major, 1 keeps.
 struct ElementMask {
