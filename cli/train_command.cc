@@ -14,7 +14,7 @@
 #include "parsimony/cli/prune_options.h"
 #include "parsimony/cli/torch_commands.h"
 #include "parsimony/cli/training_options.h"
-#include "parsimony/report/ledger_point.h"
+#include "parsimony/report/ledger.h"
 #include "parsimony/report/prune_report.h"
 #include "parsimony/report/speedup.h"
 #include "parsimony/report/sweep/format.h"

@@ -10,7 +10,7 @@
 #include "parsimony/api/ranks.h"
 #include "parsimony/configs/recipe.h"
 #include "parsimony/engines/timing.h"
-#include "parsimony/report/ledger_point.h"
+#include "parsimony/report/ledger.h"
 
 namespace parsimony::cli {
 

@@ -9,7 +9,7 @@
 #include "parsimony/report/explain.h"
 #include "parsimony/report/inspect.h"
 #include "parsimony/report/json_impl.h"
-#include "parsimony/report/ledger_point.h"
+#include "parsimony/report/ledger.h"
 #include "parsimony/speedup/depth.h"
 
 namespace parsimony {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "parsimony/report/ledger_point.h"
+#include "parsimony/report/ledger.h"
 
 namespace parsimony {
 

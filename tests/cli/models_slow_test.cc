@@ -1,7 +1,7 @@
 // Every built-in network learns a little of drawn shapes or of text, is pruned, proven and written.
 #include <gtest/gtest.h>
 
-#include "parsimony/report/ledger_point.h"
+#include "parsimony/report/ledger.h"
 #include "tests/cli/command.h"
 
 namespace parsimony::test {

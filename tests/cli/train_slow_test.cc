@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <set>
 
-#include "parsimony/report/ledger_point.h"
+#include "parsimony/report/ledger.h"
 #include "tests/cli/background.h"
 #include "tests/cli/command.h"
 #include "tests/support/event_file.h"

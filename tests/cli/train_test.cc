@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "parsimony/report/ledger_point.h"
+#include "parsimony/report/ledger.h"
 #include "tests/cli/command.h"
 #include "tests/support/event_file.h"
 #include "tests/support/same_bytes.h"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "parsimony/report/ledger_point.h"
+#include "parsimony/report/ledger.h"
 
 namespace parsimony::test {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/report/ledger_point.h"
+#include "parsimony/report/ledger.h"
 
 namespace parsimony::training {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/report/ledger_point.h"
+#include "parsimony/report/ledger.h"
 #include "parsimony/training/loop/trainer.h"
 #include "parsimony/training/net/trainable_model.h"
 

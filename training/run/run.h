@@ -15,7 +15,7 @@
 #include "parsimony/configs/recipe.h"
 #include "parsimony/data/dataset.h"
 #include "parsimony/report/event_file.h"
-#include "parsimony/report/ledger_point.h"
+#include "parsimony/report/ledger.h"
 #include "parsimony/training/loop/labelled.h"
 #include "parsimony/training/loop/trainer.h"
 #include "parsimony/training/net/trainable_model.h"
