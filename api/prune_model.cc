@@ -6,10 +6,10 @@
 #include <string>
 #include <utility>
 
-#include "parsimony/api/apply.h"
 #include "parsimony/api/depth.h"
 #include "parsimony/api/errors.h"
 #include "parsimony/api/own_literals.h"
+#include "parsimony/api/prune.h"
 #include "parsimony/api/reference.h"
 #include "parsimony/api/shared_analysis_impl.h"
 #include "parsimony/api/stopwatch.h"

@@ -1,6 +1,6 @@
 #include <cstdio>
 
-#include "parsimony/api/apply.h"
+#include "parsimony/api/prune.h"
 #include "parsimony/cli/checkpoint.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/model.h"

@@ -3,9 +3,9 @@
 #include <memory>
 #include <optional>
 
-#include "parsimony/api/apply.h"
 #include "parsimony/api/data_engine.h"
 #include "parsimony/api/network_error.h"
+#include "parsimony/api/prune.h"
 #include "parsimony/api/sensitivity.h"
 #include "parsimony/base/files.h"
 #include "parsimony/base/temporary_folder.h"

@@ -1,6 +1,5 @@
 // A rule for an operator of one's own is one line: what shrinks along with what.
 #include <onnx/defs/parser.h>
-#include <parsimony/api/apply.h>
 #include <parsimony/api/prune.h>
 #include <parsimony/base/files.h>
 #include <parsimony/graph/errors.h>

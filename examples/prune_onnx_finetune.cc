@@ -1,6 +1,5 @@
 // Prunes an ONNX file, trains what is left, and writes it back to ONNX.
 #include <ATen/core/grad_mode.h>
-#include <parsimony/api/apply.h>
 #include <parsimony/api/prune.h>
 #include <parsimony/onnx_io/editor.h>
 #include <parsimony/onnx_io/model_file.h>

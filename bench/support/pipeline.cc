@@ -1,6 +1,6 @@
 #include "bench/support/pipeline.h"
 
-#include "parsimony/api/apply.h"
+#include "parsimony/api/prune.h"
 #include "parsimony/onnx_io/editor.h"
 #include "parsimony/onnx_io/reader.h"
 

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "bench/support/pipeline.h"
-#include "parsimony/api/apply.h"
+#include "parsimony/api/prune.h"
 #include "parsimony/graph/elements.h"
 #include "parsimony/onnx_io/editor.h"
 #include "parsimony/onnx_io/reader.h"

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/jit/serialization/import.h>
 
-#include "parsimony/api/apply.h"
+#include "parsimony/api/prune.h"
 #include "parsimony/onnx_io/editor.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"

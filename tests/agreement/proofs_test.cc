@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/api/apply.h"
 #include "parsimony/api/engines.h"
 #include "parsimony/api/network_error.h"
+#include "parsimony/api/prune.h"
 #include "parsimony/api/prune_model.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/engines/onnx_runtime.h"

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/api/apply.h"
 #include "parsimony/api/prune.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/onnx_io/editor.h"

@@ -5,7 +5,7 @@
 #include <functional>
 #include <memory>
 
-#include "parsimony/api/apply.h"
+#include "parsimony/api/prune.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/onnx_io/editor.h"

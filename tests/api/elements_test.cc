@@ -5,7 +5,6 @@
 #include <fstream>
 #include <set>
 
-#include "parsimony/api/apply.h"
 #include "parsimony/api/prune.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/onnx_io/editor.h"

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <map>
 
-#include "parsimony/api/apply.h"
 #include "parsimony/api/prune.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"

@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "parsimony/api/apply.h"
 #include "parsimony/api/depth.h"
 #include "parsimony/api/prune.h"
 #include "parsimony/base/files.h"

@@ -5,7 +5,6 @@
 #include <random>
 #include <string>
 
-#include "parsimony/api/apply.h"
 #include "parsimony/api/prune.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/onnx_io/editor.h"

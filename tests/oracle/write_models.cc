@@ -11,7 +11,7 @@
 #include <fstream>
 #include <iostream>
 
-#include "parsimony/api/apply.h"
+#include "parsimony/api/prune.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/onnx_io/editor.h"

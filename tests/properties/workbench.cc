@@ -3,7 +3,7 @@
 #include <random>
 #include <stdexcept>
 
-#include "parsimony/api/apply.h"
+#include "parsimony/api/prune.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/onnx_io/editor.h"

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "parsimony/api/apply.h"
 #include "parsimony/api/depth.h"
+#include "parsimony/api/prune.h"
 #include "parsimony/api/reference.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"

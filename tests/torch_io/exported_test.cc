@@ -8,7 +8,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "parsimony/api/apply.h"
+#include "parsimony/api/prune.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/checkpoints/checkpoint.h"

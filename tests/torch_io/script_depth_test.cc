@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/jit/passes/freeze_module.h>
 
-#include "parsimony/api/apply.h"
 #include "parsimony/api/depth.h"
+#include "parsimony/api/prune.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/torch_io/network.h"
 #include "parsimony/torch_io/script/editor.h"

@@ -2,7 +2,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "parsimony/api/apply.h"
+#include "parsimony/api/prune.h"
 #include "parsimony/torch_io/network.h"
 #include "parsimony/torch_io/script/editor.h"
 #include "tests/torch_io/script_support.h"

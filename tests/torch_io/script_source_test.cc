@@ -6,7 +6,7 @@
 #include <memory>
 #include <span>
 
-#include "parsimony/api/apply.h"
+#include "parsimony/api/prune.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/speedup/small_network.h"
 #include "parsimony/torch_io/script/editor.h"

@@ -8,7 +8,7 @@
 #include <limits>
 #include <sstream>
 
-#include "parsimony/api/apply.h"
+#include "parsimony/api/prune.h"
 #include "parsimony/graph/dump.h"
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/torch_io/script/editor.h"

@@ -7,7 +7,6 @@
 #include <Eigen/QR>
 #include <cmath>
 
-#include "parsimony/api/apply.h"
 #include "parsimony/api/prune.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"

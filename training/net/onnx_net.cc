@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "parsimony/api/apply.h"
+#include "parsimony/api/prune.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/onnx_io/editor.h"
 #include "parsimony/onnx_io/model.h"

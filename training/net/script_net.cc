@@ -15,7 +15,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "parsimony/api/apply.h"
+#include "parsimony/api/prune.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/torch_io/reason.h"
