@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "parsimony/api/prune.h"
+#include "parsimony/api/prune_model.h"
 #include "parsimony/graph/blocks.h"
-#include "parsimony/speedup/depth.h"
 
 namespace parsimony {
 

@@ -6,11 +6,11 @@
 #include <type_traits>
 #include <vector>
 
+#include "parsimony/api/prune_model.h"
 #include "parsimony/report/explain.h"
 #include "parsimony/report/inspect.h"
 #include "parsimony/report/json_impl.h"
 #include "parsimony/report/ledger.h"
-#include "parsimony/speedup/depth.h"
 
 namespace parsimony {
 

@@ -13,7 +13,6 @@
 #include "parsimony/masks/mask.h"
 #include "parsimony/report/explain.h"
 #include "parsimony/report/inspect.h"
-#include "parsimony/speedup/depth.h"
 #include "parsimony/speedup/observation.h"
 #include "parsimony/speedup/plan.h"
 #include "parsimony/speedup/proof.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "parsimony/speedup/depth.h"
+#include "parsimony/api/prune_model.h"
 #include "parsimony/speedup/plan.h"
 #include "parsimony/speedup/proof.h"
 #include "parsimony/speedup/recovery.h"
