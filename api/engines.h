@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "parsimony/api/engine_choice.h"
+#include "parsimony/api/prune_request.h"
 #include "parsimony/engines/engine.h"
 #include "parsimony/engines/onnx_runtime.h"
 

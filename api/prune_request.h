@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "parsimony/api/engine_choice.h"
 #include "parsimony/api/latency/settings.h"
 #include "parsimony/api/ranks.h"
 #include "parsimony/configs/config.h"
@@ -20,6 +19,21 @@
 #include "parsimony/speedup/recovery.h"
 
 namespace parsimony {
+
+struct OnnxRuntimeChoice {
+  std::string library = {};   ///< its path; empty: the default locations
+  std::string provider = {};  ///< see OnnxRuntime::Options
+
+  bool operator==(const OnnxRuntimeChoice&) const = default;
+};
+
+/// What runs networks.
+struct EngineChoice {
+  std::string name = "auto";  ///< "libtorch", "onnxruntime"; auto: see name_of and engine_of
+  OnnxRuntimeChoice onnxruntime = {};
+
+  bool operator==(const EngineChoice&) const = default;
+};
 
 /// How many residual blocks to remove.
 struct DepthRequest {
