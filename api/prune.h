@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/api/latency/settings.h"
 #include "parsimony/api/prune_request.h"
 #include "parsimony/api/prune_services.h"
 #include "parsimony/graph/infer.h"
@@ -50,6 +49,27 @@ struct RoundingOutcome {
   double score_without = 1;         ///< the same, had widths not been rounded
   int64_t macs_without = 0;         ///< multiply-adds of that network
   std::optional<double> time = {};  ///< of the rounded network relative to that one, if measured
+};
+
+/// What came of a budget of milliseconds. Times are in seconds.
+struct LatencyOutcome {
+  double wanted = 0;
+  double dense = 0;      ///< the dense network: the shortest of several measurements
+  double tables = 0;     ///< the dense network according to the tables, before correction
+  double predicted = 0;  ///< the small network by the tables, scaled by the dense one
+  double measured = 0;   ///< its interleaved time relative to the dense one, times `dense`
+  double noise = 0;      ///< relative standard error of `measured`; 0 if not known
+  int rounds = 0;        ///< networks measured; 0: `measured` is by the tables alone
+  int subgraphs = 0;     ///< that the network has
+  int fresh = 0;         ///< tables that were measured in this run
+  double table_error =
+      0;                 ///< median relative error of these at widths that they were not made from
+  bool limited = false;  ///< other amounts than time leave no more than this
+
+  bool holds(double tolerance) const {
+    return measured > 0 && measured <= wanted * (1 + tolerance) &&
+           (limited || measured >= wanted * (1 - tolerance));
+  }
 };
 
 /// What is removed, and what it comes to.

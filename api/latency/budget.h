@@ -6,7 +6,7 @@
 
 #include "parsimony/api/importance.h"
 #include "parsimony/api/latency/measure.h"
-#include "parsimony/api/latency/settings.h"
+#include "parsimony/api/prune.h"
 #include "parsimony/pruners/allocate.h"
 
 namespace parsimony {

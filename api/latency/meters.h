@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "parsimony/api/latency/measure.h"
-#include "parsimony/api/latency/settings.h"
+#include "parsimony/api/prune_request.h"
 #include "parsimony/base/temporary_folder.h"
 #include "parsimony/engines/engine.h"
 #include "parsimony/engines/timing.h"
