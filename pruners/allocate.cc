@@ -12,6 +12,14 @@
 
 namespace parsimony {
 
+int GroupLimits::removed(int wanted) const {
+  const int64_t kept = size - std::min(std::max(wanted, least), most);
+  const int64_t rounded = (kept + round_to - 1) / round_to * round_to;
+  return size - static_cast<int>(std::min<int64_t>(size, rounded));
+}
+
+int GroupLimits::fewer(int count) const { return std::min(count, removed(count - 1)); }
+
 namespace {
 
 /// The units that follow requests of one budget.

@@ -1,6 +1,7 @@
 // From scores and settings to masks: how many channels of each group are removed, and which.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -8,12 +9,43 @@
 
 #include "parsimony/masks/coupling.h"
 #include "parsimony/masks/mask.h"
-#include "parsimony/pruners/budget.h"
 #include "parsimony/pruners/criterion.h"
 #include "parsimony/pruners/settings.h"
 
 namespace parsimony {
 
+/// Bounds of one group's removal.
+struct GroupLimits {
+  int size = 0;
+  int least = 0;     ///< channels that are removed in any case
+  int most = 0;      ///< channels that may be removed; less than size
+  int round_to = 1;  ///< the number kept is a multiple of this, or everything
+
+  /// How many channels are removed if `wanted` are asked for; monotonic in `wanted`. Where bounds
+  /// contradict each other the more conservative one wins: round_to (which rounds up the number
+  /// kept), then max_ratio and keep_at_least, then min_ratio.
+  int removed(int wanted) const;
+  /// The largest allowed number of removed channels below `count`; `count` if there is none.
+  int fewer(int count) const;
+};
+
+/// What the allocator decides about: a group, or several that lose the same channels.
+struct Candidate {
+  GroupLimits limits;
+  std::vector<double> score;  ///< per channel, comparable between candidates
+  std::vector<int> order;     ///< channels in order of removal
+  int64_t weight = 1;         ///< elements of the producing matrices per channel: Budget::kWeights
+  /// Hash of its sub-graph: Scope::kIsomorphic ranks candidates with equal ones together.
+  uint64_t shape = 0;
+  int below = 0;  ///< channels that score less than the request's threshold
+};
+
+/// The share of the total importance that the best 0, 1, … channels of groups that lose the same
+/// ones retain: 0..1, ascending; empty if unknown.
+using ImportanceCurves =
+    std::function<std::vector<double>(std::span<const GroupId> groups, const Candidate& candidate)>;
+
+/// What is removed.
 struct Allocation {
   AxisMasks masks;
   std::vector<Conflict> conflicts;

@@ -166,14 +166,6 @@ void give_back(std::span<const Candidate> candidates, const Remaining& remaining
 
 }  // namespace
 
-int GroupLimits::removed(int wanted) const {
-  const int64_t kept = size - std::min(std::max(wanted, least), most);
-  const int64_t rounded = (kept + round_to - 1) / round_to * round_to;
-  return size - static_cast<int>(std::min<int64_t>(size, rounded));
-}
-
-int GroupLimits::fewer(int count) const { return std::min(count, removed(count - 1)); }
-
 GroupLimits limits_of(const Request& request, int size) {
   GroupLimits limits;
   limits.size = size;

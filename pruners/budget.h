@@ -7,25 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "parsimony/pruners/criterion.h"
-#include "parsimony/pruners/settings.h"
+#include "parsimony/pruners/allocate.h"
 
 namespace parsimony {
-
-/// Bounds of one group's removal.
-struct GroupLimits {
-  int size = 0;
-  int least = 0;     ///< channels that are removed in any case
-  int most = 0;      ///< channels that may be removed; less than size
-  int round_to = 1;  ///< the number kept is a multiple of this, or everything
-
-  /// How many channels are removed if `wanted` are asked for; monotonic in `wanted`. Where bounds
-  /// contradict each other the more conservative one wins: round_to (which rounds up the number
-  /// kept), then max_ratio and keep_at_least, then min_ratio.
-  int removed(int wanted) const;
-  /// The largest allowed number of removed channels below `count`; `count` if there is none.
-  int fewer(int count) const;
-};
 
 /// A group may lose between min_ratio and max_ratio of its channels, and keeps at least
 /// keep_at_least. The number kept is a multiple of round_to and of metric_blocks.
@@ -33,22 +17,6 @@ GroupLimits limits_of(const Request& request, int size);
 
 /// Bounds of channels that are removed together: the stricter of each. Both have the same size.
 GroupLimits stricter(const GroupLimits& a, const GroupLimits& b);
-
-/// What the allocator decides about: a group, or several that lose the same channels.
-struct Candidate {
-  GroupLimits limits;
-  std::vector<double> score;  ///< per channel, comparable between candidates
-  std::vector<int> order;     ///< channels in order of removal
-  int64_t weight = 1;         ///< elements of the producing matrices per channel: Budget::kWeights
-  /// Hash of its sub-graph: Scope::kIsomorphic ranks candidates with equal ones together.
-  uint64_t shape = 0;
-  int below = 0;  ///< channels that score less than the request's threshold
-};
-
-/// The share of the total importance that the best 0, 1, … channels of groups that lose the same
-/// ones retain: 0..1, ascending; empty if unknown.
-using ImportanceCurves =
-    std::function<std::vector<double>(std::span<const GroupId> groups, const Candidate& candidate)>;
 
 /// Channels by ascending score; of equal ones the higher index comes first. With `blocks` above 1,
 /// every `blocks` consecutive channels come one from each of `blocks` equal parts.
