@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,7 +10,6 @@
 #include "parsimony/graph/graph.h"
 #include "parsimony/pruners/allocate.h"
 #include "parsimony/pruners/criterion.h"
-#include "parsimony/pruners/latency/table.h"
 #include "parsimony/pruners/statistics.h"
 #include "parsimony/speedup/observation.h"
 #include "parsimony/speedup/plan.h"
@@ -20,6 +20,8 @@ namespace parsimony {
 class Engine;
 class LatencyMeter;
 struct ResidualBlock;
+struct LatencyTable;
+using LatencyTables = std::map<std::string, LatencyTable>;
 
 /// R² of a smaller network's outputs relative to the original's, 0..1, for instance
 /// NetworkComparison::r_squared().

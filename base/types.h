@@ -1,4 +1,4 @@
-// Element types and shapes that every room shares.
+// Element types and shapes, and what stays of a shape, that every room shares.
 #pragma once
 
 #include <cstdint>
@@ -69,5 +69,12 @@ int64_t element_count(const Shape& shape);
 
 /// "[1, 3, 32, 32]"
 std::string to_string(const Shape& shape);
+
+/// The indices that stay along one axis; ascending, counted along the tensor's full length.
+struct AxisKeep {
+  int axis = 0;
+  int64_t size = 0;
+  std::vector<int64_t> keep;
+};
 
 }  // namespace parsimony

@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "parsimony/graph/operators/schema.h"
+
 namespace parsimony {
 namespace {
 

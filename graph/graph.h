@@ -1,6 +1,9 @@
-// The network as the analysis sees it: values, nodes and views of weights. A Graph copies no
-// tensor; a front end keeps the file or module alive for as long as the Graph is used.
+// The network as the analysis sees it: values, nodes and views of weights, and what is known of
+// them. A Graph copies no tensor; a front end keeps the file or module alive for as long as the
+// Graph is used.
 #pragma once
+
+#include <absl/container/inlined_vector.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +21,11 @@
 #include "parsimony/base/types.h"
 
 namespace parsimony {
+
+/// One per dimension of a tensor, or per label of a dimension. Inlined, since a network has many of
+/// them and few are longer.
+template <typename T>
+using Few = absl::InlinedVector<T, 4>;
 
 /// A constant that the analysis computes with. Integers and booleans are stored in `ints`, floating
 /// point numbers in `floats`; the other vector is empty. Elements are in row-major order.
@@ -153,6 +161,22 @@ struct Graph {
   Value& value(ValueId id) { return values[id]; }
   const Node& node(NodeId id) const { return nodes[id]; }
   const Weight& weight(WeightId id) const { return weights[id]; }
+};
+
+/// Shapes and elements of all values, as far as known.
+using ValueShapes = IdVector<ValueId, std::optional<Shape>>;
+using ValueConstants = IdVector<ValueId, std::optional<HostTensor>>;
+
+/// What inference knows about every value: its shape and, if it is small and constant, its
+/// elements.
+struct Facts {
+  ValueShapes shapes;
+  ValueConstants constants;
+  /// The value is computed from shapes and integers alone; its nodes take no part in coupling.
+  IdVector<ValueId, bool> computed;
+  /// May rules assume a size that only data tell: how many elements are kept, how often a loop
+  /// runs? What lies behind has the same channels with any such size.
+  bool may_assume = true;
 };
 
 /// First non-empty output: the name by which plans refer to a node.

@@ -8,7 +8,6 @@
 
 #include "parsimony/graph/graph.h"
 #include "parsimony/graph/interface.h"
-#include "parsimony/graph/operators/factor.h"
 
 namespace parsimony {
 

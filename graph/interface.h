@@ -13,7 +13,6 @@
 
 #include "parsimony/base/types.h"
 #include "parsimony/graph/graph.h"
-#include "parsimony/graph/operators/factor.h"
 
 namespace parsimony {
 

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "parsimony/graph/graph.h"
-#include "parsimony/graph/slice.h"
 
 namespace parsimony {
 

@@ -13,13 +13,6 @@
 
 namespace parsimony {
 
-/// The indices that stay along one axis; ascending, counted along the tensor's full length.
-struct AxisKeep {
-  int axis = 0;
-  int64_t size = 0;
-  std::vector<int64_t> keep;
-};
-
 /// What both keep.
 std::vector<int64_t> common(const std::vector<int64_t>& a, const std::vector<int64_t>& b);
 

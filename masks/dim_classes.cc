@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "parsimony/base/ranges.h"
+#include "parsimony/graph/operators/node_view.h"
 #include "parsimony/graph/operators/operands.h"
 #include "parsimony/masks/coupling_impl.h"
 #include "parsimony/masks/union_find.h"

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "parsimony/base/ranges.h"
+#include "parsimony/graph/operators/node_view.h"
 #include "parsimony/graph/operators/operands.h"
 #include "parsimony/graph/operators/schema.h"
 #include "parsimony/graph/operators/zero.h"

@@ -6,6 +6,7 @@
 
 #include "parsimony/base/ranges.h"
 #include "parsimony/graph/elements.h"
+#include "parsimony/graph/operators/node_view.h"
 #include "parsimony/masks/magnitude.h"
 
 namespace parsimony {

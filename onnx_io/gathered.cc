@@ -8,6 +8,7 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/graph/operators/factor.h"
+#include "parsimony/graph/operators/node_view.h"
 #include "parsimony/masks/mask.h"
 #include "parsimony/onnx_io/editor.h"
 #include "parsimony/onnx_io/masked.h"

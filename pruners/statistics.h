@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/graph/operators/factor.h"
 #include "parsimony/masks/coupling.h"
 #include "parsimony/pruners/settings.h"
 

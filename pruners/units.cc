@@ -6,6 +6,7 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
+#include "parsimony/graph/operators/schema.h"
 #include "parsimony/masks/union_find.h"
 #include "parsimony/pruners/criterion.h"
 

@@ -11,6 +11,8 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/graph/operators/factor.h"
+#include "parsimony/graph/operators/node_view.h"
+#include "parsimony/graph/operators/schema.h"
 #include "parsimony/graph/slice.h"
 #include "parsimony/masks/cost.h"
 #include "parsimony/masks/mask.h"

@@ -10,7 +10,6 @@
 
 #include "parsimony/graph/graph.h"
 #include "parsimony/graph/model_editor.h"
-#include "parsimony/graph/slice.h"
 #include "parsimony/masks/coupling.h"
 
 namespace parsimony {
@@ -83,6 +82,28 @@ struct PlanScale {
   std::string now;      ///< "1/sqrt(32)"
 
   bool operator==(const PlanScale&) const = default;
+};
+
+/// A number of the network, read by one node, that is a power of the length of an axis.
+struct Scale {
+  NodeId node = kNone;
+  int input = -1;       ///< its operand index; -1: the attribute `what`
+  std::string what;     ///< "operand 1", "scale"
+  std::string tensor;   ///< name of the operand; empty for an attribute
+  HostTensor value;     ///< one element; also an attribute's implied default
+  double exponent = 0;  ///< value = size ^ exponent, up to rounding
+  int64_t size = 0;     ///< of the axis, in the original
+  DimClassId dim_class =
+      kNone;  ///< the axis: (index / stride) % size over the indices of a dim class
+  int64_t stride = 1;
+  std::vector<GroupId> groups;  ///< whose pruning shortens the axis
+};
+
+/// A scale whose axis was cut.
+struct CutScale {
+  Scale scale;
+  int64_t kept = 0;     ///< the new length of the axis
+  HostTensor would_be;  ///< kept ^ exponent, rounded to its type
 };
 
 struct PlanCopy {

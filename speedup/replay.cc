@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/graph/slice.h"
 #include "parsimony/speedup/plan.h"
 
 namespace parsimony {

@@ -12,6 +12,8 @@
 #include "parsimony/graph/elements.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/graph/operators/factor.h"
+#include "parsimony/graph/operators/node_view.h"
+#include "parsimony/graph/operators/schema.h"
 #include "parsimony/masks/cost.h"
 #include "parsimony/masks/coupling.h"
 

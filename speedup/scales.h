@@ -6,27 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/graph/operators/factor.h"
 #include "parsimony/masks/coupling.h"
 #include "parsimony/masks/mask.h"
 #include "parsimony/speedup/plan.h"
 
 namespace parsimony {
-
-/// One number, read by one node, that is a power of the length of an axis.
-struct Scale {
-  NodeId node = kNone;
-  int input = -1;       ///< its operand index; -1: the attribute `what`
-  std::string what;     ///< "operand 1", "scale"
-  std::string tensor;   ///< name of the operand; empty for an attribute
-  HostTensor value;     ///< one element; also an attribute's implied default
-  double exponent = 0;  ///< value = size ^ exponent, up to rounding
-  int64_t size = 0;     ///< of the axis, in the original
-  DimClassId dim_class =
-      kNone;  ///< the axis: (index / stride) % size over the indices of a dim class
-  int64_t stride = 1;
-  std::vector<GroupId> groups;  ///< whose pruning shortens the axis
-};
 
 /// The scales whose axis can shrink, in graph order: scalar factors and divisors near a contraction
 /// of that axis (MatMul, Gemm, Einsum, ReduceSum, …, with only operators in between that commute
@@ -36,13 +20,6 @@ std::vector<Scale> find_scales(const Graph& graph, const Facts& facts, const Cou
 
 /// "1/sqrt(64)", "64", "64^-1/4".
 std::string formula(const Scale& scale, int64_t size);
-
-/// A scale whose axis was cut.
-struct CutScale {
-  Scale scale;
-  int64_t kept = 0;     ///< the new length of the axis
-  HostTensor would_be;  ///< kept ^ exponent, rounded to its type
-};
 
 /// The scales that keep their value although `masks` cut their axis. Numbers that are computed from
 /// a shape at run time, and are not among the plan's integers, do not count.

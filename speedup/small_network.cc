@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "parsimony/graph/elements.h"
+#include "parsimony/graph/slice.h"
 #include "parsimony/speedup/masked_values.h"
 
 namespace parsimony {

@@ -9,6 +9,8 @@
 
 #include "parsimony/graph/elements.h"
 #include "parsimony/graph/infer.h"
+#include "parsimony/graph/operators/factor.h"
+#include "parsimony/graph/operators/node_view.h"
 
 namespace parsimony::evaluation {
 

@@ -2,6 +2,8 @@
 // the rule table.
 #pragma once
 
+#include "parsimony/graph/operators/factor.h"
+#include "parsimony/graph/operators/node_view.h"
 #include "parsimony/graph/operators/schema.h"
 
 namespace parsimony::operators {

@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/graph/factors.h"
+#include "parsimony/graph/operators/factor.h"
+#include "parsimony/graph/operators/node_view.h"
 #include "parsimony/graph/operators/notation.h"
 #include "parsimony/graph/operators/schema.h"
 

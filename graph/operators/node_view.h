@@ -12,22 +12,6 @@
 
 namespace parsimony {
 
-/// Shapes and elements of all values, as far as known.
-using ValueShapes = IdVector<ValueId, std::optional<Shape>>;
-using ValueConstants = IdVector<ValueId, std::optional<HostTensor>>;
-
-/// What inference knows about every value: its shape and, if it is small and constant, its
-/// elements.
-struct Facts {
-  ValueShapes shapes;
-  ValueConstants constants;
-  /// The value is computed from shapes and integers alone; its nodes take no part in coupling.
-  IdVector<ValueId, bool> computed;
-  /// May rules assume a size that only data tell: how many elements are kept, how often a loop
-  /// runs? What lies behind has the same channels with any such size.
-  bool may_assume = true;
-};
-
 /// A node together with what is known about its operands.
 class NodeView {
  public:

@@ -11,6 +11,8 @@
 #include <string>
 
 #include "parsimony/graph/errors.h"
+#include "parsimony/graph/operators/node_view.h"
+#include "parsimony/graph/operators/notation.h"
 
 namespace parsimony {
 namespace {

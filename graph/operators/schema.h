@@ -4,14 +4,21 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
-#include "parsimony/graph/factors.h"
-#include "parsimony/graph/operators/node_view.h"
-#include "parsimony/graph/operators/notation.h"
+#include "parsimony/graph/graph.h"
 
 namespace parsimony {
+
+namespace notation {
+struct Line;
+}
+
+class PatchView;  // of operators/node_view.h, as is NodeView
+struct Factors;   // of operators/factor.h
 
 /// Shapes of the outputs, as far as known.
 using Shapes = std::vector<std::optional<Shape>>;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "parsimony/graph/operators/node_view.h"
 #include "parsimony/graph/operators/schema.h"
 
 namespace parsimony {

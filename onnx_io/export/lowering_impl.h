@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "parsimony/graph/operators/factor.h"
+#include "parsimony/graph/operators/node_view.h"
 #include "parsimony/onnx_io/export/export_builder_impl.h"
 
 namespace parsimony::onnx_io {

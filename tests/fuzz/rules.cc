@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/graph/operators/notation.h"
 #include "parsimony/graph/operators/rules_file.h"
 #include "tests/fuzz/support/memory.h"
 

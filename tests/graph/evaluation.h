@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "parsimony/graph/infer.h"
+#include "parsimony/graph/operators/node_view.h"
 #include "tests/graph/builder.h"
 
 namespace parsimony::test {

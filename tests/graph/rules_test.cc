@@ -5,6 +5,7 @@
 
 #include "parsimony/graph/operators/factor.h"
 #include "parsimony/graph/operators/notation.h"
+#include "parsimony/graph/operators/schema.h"
 
 namespace parsimony {
 namespace {

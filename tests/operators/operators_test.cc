@@ -8,6 +8,7 @@
 #include "parsimony/api/prune.h"
 #include "parsimony/base/files.h"
 #include "parsimony/graph/operators/factor.h"
+#include "parsimony/graph/operators/schema.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
 #include "tests/masks/coupling_text.h"

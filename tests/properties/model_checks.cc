@@ -5,6 +5,8 @@
 #include <map>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/graph/operators/factor.h"
+#include "parsimony/graph/operators/node_view.h"
 #include "parsimony/masks/cost.h"
 #include "tests/properties/workbench.h"
 

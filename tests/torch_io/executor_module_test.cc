@@ -6,6 +6,7 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/graph/operators/factor.h"
+#include "parsimony/graph/operators/schema.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
 #include "parsimony/torch_io/executor/graph_module.h"

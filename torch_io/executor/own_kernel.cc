@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "parsimony/engines/onnx_runtime.h"
+#include "parsimony/graph/operators/notation.h"
 #include "parsimony/graph/operators/schema.h"
 #include "parsimony/onnx_io/graph_file.h"
 #include "parsimony/torch_io/executor/operators_impl.h"

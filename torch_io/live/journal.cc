@@ -3,6 +3,7 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
+#include "parsimony/graph/slice.h"
 #include "parsimony/torch_io/cut.h"
 #include "parsimony/torch_io/live/edit_impl.h"
 

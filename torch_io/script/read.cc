@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "parsimony/graph/operators/factor.h"
+#include "parsimony/graph/operators/node_view.h"
 #include "parsimony/graph/trained_weights.h"
 #include "parsimony/torch_io/errors.h"
 #include "parsimony/torch_io/reason.h"
