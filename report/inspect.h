@@ -9,17 +9,9 @@
 
 #include "parsimony/graph/infer.h"
 #include "parsimony/masks/coupling.h"
+#include "parsimony/report/rows.h"
 
 namespace parsimony {
-
-/// A graph input with the shape for which the costs are counted.
-struct InputRow {
-  std::string name;
-  std::optional<Shape> shape;
-  bool assumed = false;  ///< symbolic in the file, and not given by the user
-  DType dtype = DType::kUnknown;
-  std::optional<Shape> declared = {};  ///< -1: open
-};
 
 struct NodeRow {
   std::string node;

@@ -3,6 +3,7 @@
 
 #include "parsimony/api/latency/profiler.h"
 #include "parsimony/masks/memory.h"
+#include "parsimony/report/inspect.h"
 #include "parsimony/report/prune_report.h"
 
 namespace parsimony {
