@@ -22,6 +22,7 @@
 #include "parsimony/pruners/latency/model.h"
 #include "parsimony/speedup/constants.h"
 #include "parsimony/speedup/make_plan.h"
+#include "parsimony/speedup/scales.h"
 
 namespace parsimony {
 namespace {

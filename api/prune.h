@@ -16,7 +16,6 @@
 #include "parsimony/pruners/allocate.h"
 #include "parsimony/speedup/observation.h"
 #include "parsimony/speedup/plan.h"
-#include "parsimony/speedup/scales.h"
 
 namespace parsimony {
 

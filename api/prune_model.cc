@@ -19,6 +19,7 @@
 #include "parsimony/masks/memory.h"
 #include "parsimony/speedup/make_plan.h"
 #include "parsimony/speedup/proof.h"
+#include "parsimony/speedup/scales.h"
 
 namespace parsimony {
 namespace {

@@ -1,14 +1,14 @@
 // A rule for an operator of one's own is one line: what shrinks along with what.
 #include <onnx/defs/parser.h>
 #include <parsimony/api/prune.h>
-#include <parsimony/base/files.h>
-#include <parsimony/graph/errors.h>
+#include <parsimony/base/errors.h>
 #include <parsimony/graph/operators/schema.h>
 #include <parsimony/onnx_io/editor.h>
 #include <parsimony/onnx_io/model_file.h>
 #include <parsimony/onnx_io/reader.h>
 
 #include <cstdio>
+#include <fstream>
 
 namespace {
 
@@ -36,7 +36,8 @@ void write_network(const std::string& path) {
   };
   add("w1", 6, 8);
   add("w2", 8, 3);
-  parsimony::write_file(path, model.SerializeAsString());
+  std::ofstream file(path, std::ios::binary);
+  if (!model.SerializeToOstream(&file)) throw parsimony::IoError("cannot write ", path);
 }
 
 /// Channels of the first layer that go at half.

@@ -7,6 +7,7 @@
 #include "parsimony/report/groups_impl.h"
 #include "parsimony/report/parts_impl.h"
 #include "parsimony/report/text.h"
+#include "parsimony/speedup/scales.h"
 
 namespace parsimony {
 namespace {

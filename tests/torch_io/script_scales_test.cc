@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "parsimony/api/prune.h"
+#include "parsimony/speedup/scales.h"
 #include "parsimony/torch_io/network.h"
 #include "parsimony/torch_io/script/editor.h"
 #include "tests/torch_io/script_support.h"
