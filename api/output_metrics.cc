@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "parsimony/base/errors.h"
-#include "parsimony/configs/loss_spec.h"
+#include "parsimony/data/dataset.h"
 
 namespace parsimony {
 namespace {

@@ -11,9 +11,6 @@ namespace parsimony {
 
 enum class LossKind : uint8_t { kCrossEntropy, kBce, kMse, kL1, kHuber, kKl, kCtc };
 
-/// The label of an element that neither a loss nor an accuracy counts, as in PyTorch.
-inline constexpr int64_t kNoLabel = -100;
-
 /// The loss of one output, or of all that the data have targets for.
 struct LossTerm {
   std::string output = {};  ///< empty: all

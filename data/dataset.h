@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "parsimony/base/types.h"
-#include "parsimony/configs/loss_spec.h"
 
 namespace parsimony {
+
+/// The label of an element that neither a loss nor an accuracy counts, as in PyTorch.
+inline constexpr int64_t kNoLabel = -100;
 
 /// Consecutive samples of one shape and type, with a label for each, or for each of its elements.
 struct Samples {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "parsimony/base/errors.h"
-#include "parsimony/configs/loss_spec.h"
+#include "parsimony/data/dataset.h"
 #include "tests/support/arrays.h"
 
 namespace parsimony::test {
