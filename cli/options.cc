@@ -7,7 +7,7 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/base/parse.h"
 #include "parsimony/base/ranges.h"
-#include "parsimony/configs/loss_spec.h"
+#include "parsimony/configs/recipe.h"
 #include "parsimony/data/formats.h"
 #include "parsimony/engines/errors.h"
 

@@ -12,7 +12,7 @@
 #include "parsimony/base/files.h"
 #include "parsimony/base/sha256.h"
 #include "parsimony/cli/torch/jobs.h"
-#include "parsimony/configs/loss_spec.h"
+#include "parsimony/configs/recipe.h"
 #include "parsimony/data/dataset.h"
 #include "parsimony/engines/machine/report.h"
 #include "parsimony/report/event_file.h"

@@ -1,8 +1,7 @@
-#include "parsimony/configs/loss_spec.h"
-
 #include <gtest/gtest.h>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/configs/recipe.h"
 
 namespace parsimony {
 namespace {

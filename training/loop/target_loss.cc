@@ -9,7 +9,7 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/base/types.h"
 #include "parsimony/base/words.h"
-#include "parsimony/configs/loss_spec.h"
+#include "parsimony/configs/recipe.h"
 #include "parsimony/graph/operators/schema.h"
 #include "parsimony/training/errors.h"
 

@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "parsimony/configs/loss_spec.h"
+#include "parsimony/configs/recipe.h"
 #include "parsimony/graph/graph.h"
 #include "parsimony/training/statistics/batches.h"
 
