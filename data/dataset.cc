@@ -5,7 +5,7 @@
 #include <cstring>
 #include <span>
 
-#include "parsimony/base/sha256.h"
+#include "parsimony/base/hash.h"
 #include "parsimony/data/errors.h"
 #include "parsimony/data/formats_impl.h"
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "parsimony/base/hash.h"
 #include "parsimony/base/parse.h"
-#include "parsimony/base/sha256.h"
 #include "parsimony/data/arrays.h"
 #include "parsimony/data/errors.h"
 #include "parsimony/data/formats_impl.h"

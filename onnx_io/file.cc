@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "parsimony/base/sha256.h"
+#include "parsimony/base/hash.h"
 #include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/file_impl.h"
 

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <system_error>
 
-#include "parsimony/base/crc32c.h"
 #include "parsimony/base/errors.h"
+#include "parsimony/base/hash.h"
 
 namespace parsimony {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
-#include "parsimony/base/sha256.h"
+#include "parsimony/base/hash.h"
 #include "parsimony/masks/tensor_file.h"
 
 namespace parsimony {

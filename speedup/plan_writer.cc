@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/base/hash.h"
 #include "parsimony/base/json_reader.h"
-#include "parsimony/base/sha256.h"
 #include "parsimony/speedup/plan.h"
 
 namespace parsimony {

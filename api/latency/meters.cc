@@ -10,7 +10,7 @@
 #include "parsimony/api/errors.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
-#include "parsimony/base/sha256.h"
+#include "parsimony/base/hash.h"
 #include "parsimony/base/shell.h"
 #include "parsimony/engines/random_inputs.h"
 #include "parsimony/engines/timing.h"

@@ -7,7 +7,7 @@
 #include "parsimony/api/torch_component.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
-#include "parsimony/base/sha256.h"
+#include "parsimony/base/hash.h"
 #include "parsimony/engines/machine/processor.h"
 
 namespace parsimony {

@@ -11,7 +11,7 @@
 
 #include "parsimony/api/calibration_samples.h"
 #include "parsimony/base/errors.h"
-#include "parsimony/base/sha256.h"
+#include "parsimony/base/hash.h"
 #include "parsimony/cli/torch/jobs.h"
 #include "parsimony/data/sample_source.h"
 #include "parsimony/graph/infer.h"

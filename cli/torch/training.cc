@@ -10,7 +10,7 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
-#include "parsimony/base/sha256.h"
+#include "parsimony/base/hash.h"
 #include "parsimony/cli/torch/jobs.h"
 #include "parsimony/configs/recipe.h"
 #include "parsimony/data/dataset.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "parsimony/base/sha256.h"
+#include "parsimony/base/hash.h"
 #include "parsimony/report/html/tables_impl.h"
 #include "parsimony/report/html/texts_impl.h"
 #include "parsimony/report/sweep/format.h"

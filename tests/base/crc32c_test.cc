@@ -1,9 +1,9 @@
-#include "parsimony/base/crc32c.h"
-
 #include <gtest/gtest.h>
 
 #include <numeric>
 #include <string>
+
+#include "parsimony/base/hash.h"
 
 namespace parsimony {
 namespace {

@@ -1,6 +1,6 @@
-#include "parsimony/base/sha256.h"
-
 #include <gtest/gtest.h>
+
+#include "parsimony/base/hash.h"
 
 namespace parsimony {
 namespace {

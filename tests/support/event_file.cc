@@ -12,8 +12,8 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "parsimony/base/crc32c.h"
 #include "parsimony/base/files.h"
+#include "parsimony/base/hash.h"
 
 namespace parsimony::test {
 namespace {

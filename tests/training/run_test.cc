@@ -10,7 +10,7 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
-#include "parsimony/base/sha256.h"
+#include "parsimony/base/hash.h"
 #include "parsimony/training/net/trainable_model.h"
 #include "tests/training/small_nets.h"
 

@@ -16,7 +16,7 @@
 #include "parsimony/api/reference.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
-#include "parsimony/base/sha256.h"
+#include "parsimony/base/hash.h"
 #include "parsimony/torch_io/compat.h"
 #include "parsimony/torch_io/exported/program_impl.h"
 #include "parsimony/torch_io/network.h"

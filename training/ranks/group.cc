@@ -17,8 +17,8 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <torch/csrc/distributed/c10d/comm.hpp>
 
+#include "parsimony/base/hash.h"
 #include "parsimony/base/parse.h"
-#include "parsimony/base/sha256.h"
 #include "parsimony/torch_io/reason.h"
 
 namespace parsimony::training {

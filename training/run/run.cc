@@ -8,7 +8,7 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
-#include "parsimony/base/sha256.h"
+#include "parsimony/base/hash.h"
 #include "parsimony/base/words.h"
 #include "parsimony/engines/timing.h"
 #include "parsimony/report/text.h"

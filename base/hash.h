@@ -1,7 +1,8 @@
-// The fingerprint by which a plan identifies its source file.
+// Hashes: SHA-256, the fingerprint by which a plan identifies its source file, and CRC-32C.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -28,5 +29,8 @@ class Sha256 {
 
 /// The digest of bytes in memory, in lower-case hexadecimal.
 std::string sha256(std::string_view bytes);
+
+/// CRC-32C, of polynomial 0x1edc6f41 (Castagnoli). @source RFC 3720, 12.1
+uint32_t crc32c(std::string_view bytes);
 
 }  // namespace parsimony
