@@ -1,6 +1,7 @@
-// Element types and shapes, and what stays of a shape, that every room shares.
+// Element types, small floats and shapes, and what stays of a shape, that every room shares.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -76,5 +77,13 @@ struct AxisKeep {
   int64_t size = 0;
   std::vector<int64_t> keep;
 };
+
+/// The number that each byte stands for; of a type of 4 bits only the low ones count.
+/// @pre is_small_float(type)
+const std::array<float, 256>& small_floats(DType type);
+
+/// The byte of the nearest number, of the even one half way between two; beyond the largest that of
+/// the largest. @pre is_small_float(type)
+uint8_t nearest_small_float(DType type, double value);
 
 }  // namespace parsimony

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "parsimony/base/small_float.h"
 #include "parsimony/base/types.h"
 #include "parsimony/graph/graph.h"
 

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "parsimony/base/errors.h"
-#include "parsimony/base/small_float.h"
+#include "parsimony/base/types.h"
 #include "parsimony/graph/graph.h"
 
 namespace parsimony {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "parsimony/base/errors.h"
-#include "parsimony/base/small_float.h"
+#include "parsimony/base/types.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/slice.h"
 #include "parsimony/onnx_io/node_impl.h"

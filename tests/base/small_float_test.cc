@@ -1,9 +1,9 @@
-#include "parsimony/base/small_float.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
+
+#include "parsimony/base/types.h"
 
 namespace parsimony {
 namespace {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "parsimony/base/small_float.h"
+#include "parsimony/base/types.h"
 #include "parsimony/torch_io/executor/operators_impl.h"
 #include "parsimony/torch_io/tensor.h"
 
