@@ -8,7 +8,6 @@
 #include "parsimony/api/torch_component.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
-#include "parsimony/base/temporary_folder.h"
 #include "parsimony/checkpoints/match.h"
 #include "parsimony/checkpoints/transfer.h"
 #include "parsimony/checkpoints/zip.h"

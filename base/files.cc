@@ -1,6 +1,7 @@
 #include "parsimony/base/files.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "parsimony/base/errors.h"
@@ -153,6 +155,43 @@ std::filesystem::path cache_folder() {
   if (const std::string own = variable("PARSIMONY_CACHE"); !own.empty()) return own;
   const std::string shared = variable("XDG_CACHE_HOME");
   return (shared.empty() ? fs::path(variable("HOME")) / ".cache" : fs::path(shared)) / "parsimony";
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path unused() {
+  std::string name = (fs::temp_directory_path() / "parsimony-XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr) throw errors::cannot_write(name, errno);
+  return name;
+}
+
+/// What a process that was killed has left there goes.
+fs::path emptied(const fs::path& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  fs::create_directory(path, error);
+  if (error) throw errors::cannot_write(path.string(), error.value());
+  return path;
+}
+
+}  // namespace
+
+TemporaryFolder::TemporaryFolder(const std::string& path)
+    : path_(path.empty() ? unused() : emptied(path)) {}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+int64_t TemporaryFolder::bytes() const {
+  int64_t sum = 0;
+  for (const fs::directory_entry& file : fs::directory_iterator(path_)) {
+    sum += static_cast<int64_t>(file.file_size());
+  }
+  return sum;
 }
 
 }  // namespace parsimony

@@ -1,4 +1,4 @@
-// Files on disk: read completely, and replaced atomically.
+// Files on disk: read completely, and replaced atomically; folders for a while.
 #pragma once
 
 #include <cstdint>
@@ -72,5 +72,23 @@ void write_file(const std::string& path, std::string_view bytes);
 /// $PARSIMONY_CACHE; else the folder "parsimony" in $XDG_CACHE_HOME or ~/.cache, as the scripts of
 /// tools/ have it.
 std::filesystem::path cache_folder();
+
+/// Removes the folder with its contents.
+class TemporaryFolder {
+ public:
+  /// At `path`, in place of what is there; empty: under a new name among the system's temporary
+  /// files. @throws IoError
+  explicit TemporaryFolder(const std::string& path = {});
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  /// Of the files in it.
+  int64_t bytes() const;
+
+ private:
+  std::filesystem::path path_;
+};
 
 }  // namespace parsimony

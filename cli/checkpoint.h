@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/base/temporary_folder.h"
+#include "parsimony/base/files.h"
 #include "parsimony/checkpoints/cut.h"
 #include "parsimony/cli/outputs.h"
 #include "parsimony/engines/editable_model.h"

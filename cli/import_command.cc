@@ -1,5 +1,5 @@
 #include "parsimony/base/errors.h"
-#include "parsimony/base/temporary_folder.h"
+#include "parsimony/base/files.h"
 #include "parsimony/checkpoints/transfer.h"
 #include "parsimony/cli/checkpoint.h"
 #include "parsimony/cli/command.h"

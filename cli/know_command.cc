@@ -4,7 +4,6 @@
 #include "parsimony/api/known_networks.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
-#include "parsimony/base/temporary_folder.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/options.h"

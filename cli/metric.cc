@@ -8,7 +8,6 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/base/shell.h"
-#include "parsimony/base/temporary_folder.h"
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/report/text.h"

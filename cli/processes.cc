@@ -22,7 +22,6 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
-#include "parsimony/base/temporary_folder.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/engines/machine/processor.h"
 

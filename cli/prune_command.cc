@@ -14,7 +14,6 @@
 #include "parsimony/api/prune_file.h"
 #include "parsimony/api/torch_component.h"
 #include "parsimony/base/files.h"
-#include "parsimony/base/temporary_folder.h"
 #include "parsimony/base/words.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"

@@ -8,7 +8,6 @@
 #include "parsimony/api/prune.h"
 #include "parsimony/api/sensitivity.h"
 #include "parsimony/base/files.h"
-#include "parsimony/base/temporary_folder.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/metric.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/base/temporary_folder.h"
+#include "parsimony/base/files.h"
 #include "parsimony/engines/editable_model.h"
 #include "parsimony/onnx_io/editor.h"
 #include "parsimony/onnx_io/model_file.h"

@@ -9,7 +9,7 @@
 
 #include "parsimony/api/latency/measure.h"
 #include "parsimony/api/prune_request.h"
-#include "parsimony/base/temporary_folder.h"
+#include "parsimony/base/files.h"
 #include "parsimony/engines/engine.h"
 #include "parsimony/engines/timing.h"
 #include "parsimony/graph/interface.h"

@@ -10,8 +10,8 @@
 #include <tuple>
 #include <utility>
 
+#include "parsimony/base/files.h"
 #include "parsimony/base/json_reader.h"
-#include "parsimony/base/temporary_folder.h"
 #include "parsimony/checkpoints/checkpoint.h"
 #include "parsimony/checkpoints/new_checkpoint.h"
 #include "parsimony/torch_io/errors.h"

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "parsimony/base/files.h"
-#include "parsimony/base/temporary_folder.h"
 #include "parsimony/engines/editable_model.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/graph/model_editor.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "parsimony/base/temporary_folder.h"
+#include "parsimony/base/files.h"
 #include "parsimony/engines/timing.h"
 #include "parsimony/graph/operators/linear_form.h"
 
