@@ -91,4 +91,7 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
+/// "data:image/png;base64,…" of the bytes of a PNG or JPEG; empty for what is neither.
+std::string picture_uri(std::string_view bytes);
+
 }  // namespace parsimony

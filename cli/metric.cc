@@ -4,7 +4,6 @@
 #include <filesystem>
 
 #include "parsimony/api/errors.h"
-#include "parsimony/base/data_uri.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/base/shell.h"
