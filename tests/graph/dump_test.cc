@@ -1,4 +1,4 @@
-#include "parsimony/graph/dump.h"
+#include "tests/support/dump.h"
 
 #include <gtest/gtest.h>
 

@@ -9,10 +9,10 @@
 #include <sstream>
 
 #include "parsimony/api/prune.h"
-#include "parsimony/graph/dump.h"
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/torch_io/script/editor.h"
 #include "parsimony/torch_io/script/origins_impl.h"
+#include "tests/support/dump.h"
 
 namespace parsimony::test {
 
