@@ -11,7 +11,7 @@
 #include "parsimony/graph/attributes.h"
 #include "parsimony/graph/growing_facts.h"
 #include "parsimony/graph/interface.h"
-#include "parsimony/graph/operators/control.h"
+#include "parsimony/graph/operators/families.h"
 #include "parsimony/graph/operators/match.h"
 
 namespace parsimony {

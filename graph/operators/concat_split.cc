@@ -5,7 +5,6 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/operators/builder.h"
-#include "parsimony/graph/operators/control.h"
 #include "parsimony/graph/operators/families.h"
 
 namespace parsimony::operators {

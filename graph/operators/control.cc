@@ -7,8 +7,6 @@
 //         -> condition, states…, scans…
 //   Scan  (states…, sequences…)       body (states…, slices…)
 //         -> states…, slices…
-#include "parsimony/graph/operators/control.h"
-
 #include <algorithm>
 #include <optional>
 

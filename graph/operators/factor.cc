@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "parsimony/base/errors.h"
-#include "parsimony/graph/operators/control.h"
 #include "parsimony/graph/operators/families.h"
 #include "parsimony/graph/operators/match.h"
 
