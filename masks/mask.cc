@@ -7,7 +7,6 @@
 #include "parsimony/base/ranges.h"
 #include "parsimony/graph/elements.h"
 #include "parsimony/masks/magnitude.h"
-#include "parsimony/masks/smallest.h"
 #include "parsimony/masks/tensor_file.h"
 
 namespace parsimony {

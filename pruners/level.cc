@@ -4,7 +4,6 @@
 
 #include "parsimony/base/ranges.h"
 #include "parsimony/masks/magnitude.h"
-#include "parsimony/masks/smallest.h"
 #include "parsimony/pruners/elements/contraction.h"
 
 namespace parsimony {

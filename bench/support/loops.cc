@@ -8,7 +8,7 @@
 
 #include "parsimony/graph/elements.h"
 #include "parsimony/graph/slice.h"
-#include "parsimony/masks/smallest.h"
+#include "parsimony/masks/magnitude.h"
 #include "parsimony/masks/union_find.h"
 #include "parsimony/pruners/norm.h"
 

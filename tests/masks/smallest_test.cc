@@ -1,5 +1,3 @@
-#include "parsimony/masks/smallest.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/masks/magnitude.h"
 #include "tests/graph/builder.h"
 
 namespace parsimony {
