@@ -1,5 +1,6 @@
 // The predicted latency of a network as a function of how many channels each group keeps: the
-// times of its subgraphs, measured at some widths, and the widths that a device computes well.
+// subgraphs of a network, whose times add up, a layer with what follows it; their times, measured
+// at some widths; and the widths that a device computes well.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +11,49 @@
 #include <vector>
 
 #include "parsimony/base/ranges.h"
+#include "parsimony/graph/operators/factor.h"
 #include "parsimony/masks/coupling.h"
-#include "parsimony/pruners/latency/subgraphs.h"
-#include "parsimony/pruners/latency/table.h"
 
 namespace parsimony {
+
+/// Nodes that are measured together, and what their time depends on.
+struct Subgraph {
+  std::vector<NodeId> nodes;  ///< in graph order
+  /// The dim classes (see Coupling) that can shrink, at most two; of a subgraph of one node with
+  /// more of them only the two longest, of two that share a group only the longer one.
+  std::vector<DimClassId> dim_classes;
+  /// Equal for subgraphs that take the same time at the same widths: operators, attributes, shapes.
+  std::string key;
+  std::string what;  ///< for display: "Conv 16x16x3x3, Add, Relu"
+};
+
+/// Every node that computes on data belongs to one subgraph. A subgraph begins with a layer, or
+/// where a third axis would be added; normalisation, activation, addition and pooling belong to the
+/// subgraph of the operand that is computed last. Shape arithmetic and computation on weights alone
+/// cost nothing; operators with bodies are skipped.
+std::vector<Subgraph> subgraphs_of(const Graph& graph, const Facts& facts,
+                                   const Coupling& coupling);
+
+/// Times over a grid: `seconds[i · y.size() + j]` for widths x[i] and y[j], both ascending. A
+/// subgraph with one axis has y = {1}, one without has x = {1} too.
+struct LatencyTable {
+  std::string what;  ///< for display: "Conv 16x16x3x3, Add, Relu"
+  std::vector<int> x = {1};
+  std::vector<int> y = {1};
+  std::vector<double> seconds = {0};
+  int64_t measured = 0;  ///< when: seconds since 1970; 0 if unknown
+
+  /// Bilinear interpolation between the four surrounding points; clamped at the edges.
+  double at(double width_x, double width_y) const;
+
+  /// Ascending widths and one finite time of at least 0 for each pair of them?
+  bool is_sound() const;
+
+  bool operator==(const LatencyTable&) const = default;
+};
+
+/// By Subgraph::key.
+using LatencyTables = std::map<std::string, LatencyTable>;
 
 /// Widths to measure first along an axis of `size`: 1, the quarters, all.
 std::vector<int> first_widths(int size);

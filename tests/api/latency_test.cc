@@ -11,7 +11,7 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/base/words.h"
 #include "parsimony/graph/model_editor.h"
-#include "parsimony/pruners/latency/subgraphs.h"
+#include "parsimony/pruners/latency/model.h"
 #include "tests/api/measured_network.h"
 
 namespace parsimony::test {
