@@ -18,7 +18,7 @@
 #include "parsimony/api/recovery/row_sums.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/pruners/activations.h"
-#include "parsimony/pruners/sites.h"
+#include "parsimony/pruners/layers.h"
 #include "parsimony/speedup/fit_layers.h"
 
 namespace parsimony {

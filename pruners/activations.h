@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "parsimony/pruners/sites.h"
+#include "parsimony/pruners/layers.h"
 #include "parsimony/pruners/statistics.h"
 
 namespace parsimony {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "parsimony/graph/operators/linear_form.h"
 #include "parsimony/graph/operators/operands.h"
@@ -66,6 +67,112 @@ std::vector<NodeId> Layers::using_weight_of(NodeId reader) const {
     }
   }
   return found;
+}
+
+namespace {
+
+class SiteFinder {
+ public:
+  SiteFinder(const Graph& graph, const Coupling& coupling)
+      : graph_(graph), coupling_(coupling), layers_(graph) {}
+
+  std::vector<Site> of(GroupId group) const {
+    std::vector<Site> sites;
+    for (const NodeId layer : layers_with(group, Role::kIn)) {
+      const auto& inputs = graph_.node(layer).inputs;
+      for (size_t i = 0; i < inputs.size(); ++i)
+        add(group, layer, static_cast<int>(i), inputs[i], sites);
+    }
+    if (!sites.empty()) return sites;
+    for (const NodeId layer : layers_with(group, Role::kOut)) {
+      for (const ValueId value : graph_.node(layer).outputs) add(group, kNone, 0, value, sites);
+    }
+    return sites;
+  }
+
+ private:
+  std::set<NodeId> layers_with(GroupId group, Role role) const {
+    std::set<NodeId> found;
+    for (const Member& member : coupling_.groups[group].members) {
+      const bool matrix = graph_.weight(graph_.value(member.value).weight).dims.size() >= 2;
+      if (member.role != role || member.node == kNone || !matrix) continue;
+      for (const NodeId layer : layers_.using_weight_of(member.node)) found.insert(layer);
+    }
+    return found;
+  }
+
+  void add(GroupId group, NodeId reader, int input, ValueId value, std::vector<Site>& sites) const {
+    if (value == kNone || graph_.value(value).weight != kNone) return;
+    const int dim = dim_of_group(coupling_, value, group);
+    if (dim == kNone) return;
+    sites.push_back(
+        {group, reader, input, value, dim, channels_along(coupling_, value, dim, group)});
+  }
+
+  const Graph& graph_;
+  const Coupling& coupling_;
+  Layers layers_;
+};
+
+}  // namespace
+
+int dim_of_group(const Coupling& coupling, ValueId value, GroupId group) {
+  const auto& dim_classes = coupling.value_dim_classes[value];
+  for (size_t dim = 0; dim < dim_classes.size(); ++dim) {
+    if (dim_classes[dim] == kNone) continue;
+    const auto channels = coupling.channels(dim_classes[dim]);
+    const auto found = std::ranges::find(channels, group, &ChannelId::group);
+    if (found != channels.end()) return static_cast<int>(dim);
+  }
+  return kNone;
+}
+
+std::vector<int64_t> channels_along(const Coupling& coupling, ValueId value, int dim,
+                                    GroupId group) {
+  const int64_t other = coupling.groups[group].size;
+  std::vector<int64_t> channels;
+  for (const ChannelId& c : coupling.channels(coupling.dim_class_of(value, dim))) {
+    channels.push_back(c.group == group ? int64_t{c.channel} : other);
+  }
+  return channels;
+}
+
+std::vector<Site> sites_of(const Graph& graph, const Coupling& coupling) {
+  const SiteFinder finder(graph, coupling);
+  std::vector<Site> sites;
+  for (const GroupId g : coupling.groups.ids()) {
+    for (Site& site : finder.of(g)) sites.push_back(std::move(site));
+  }
+  return sites;
+}
+
+std::vector<MatrixInput> matrix_inputs(const Graph& graph, const std::set<std::string>& wanted) {
+  if (wanted.empty()) return {};
+  const IdVector<ValueId, bool> made = made_of_weights(graph);
+  const Layers layers(graph);
+  std::vector<MatrixInput> inputs;
+  const auto add = [&](NodeId id, ValueId matrix) {
+    const Node& node = graph.node(id);
+    const Weight& weight = graph.weight(graph.value(matrix).weight);
+    const std::vector<int> operands = weight_operands(node);
+    const auto operand =
+        std::ranges::find_if(operands, [&](int i) { return made[node.inputs[i]]; });
+    if (operand == operands.end()) return;
+    const auto form = linear_form(node, *operand, weight.dims.size());
+    if (!form) return;
+    const bool recurrent = form->kind == LinearKind::kRecurrence;
+    // What the recurrent matrix reads is no value of the graph.
+    if (recurrent ? node.inputs[*operand] != matrix : !form->plain) return;
+    if (form->kind == LinearKind::kMatrixProduct && weight.dims.size() != 2) return;
+    inputs.push_back({id, form->data, node.inputs[form->data], &weight, form->kind});
+  };
+  for (const NodeId node : graph.nodes.ids()) {
+    if (!layers.contains(node)) continue;
+    for (const ValueId matrix : layers.weights(node)) {
+      if (wanted.contains(graph.weight(graph.value(matrix).weight).name)) add(node, matrix);
+    }
+  }
+  return inputs;
 }
 
 }  // namespace parsimony

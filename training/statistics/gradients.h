@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/pruners/sites.h"
+#include "parsimony/pruners/layers.h"
 #include "parsimony/pruners/statistics.h"
 
 namespace parsimony::training {

@@ -13,7 +13,7 @@
 
 #include "parsimony/api/measure.h"
 #include "parsimony/base/errors.h"
-#include "parsimony/pruners/sites.h"
+#include "parsimony/pruners/layers.h"
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/torch_io/network.h"
 #include "parsimony/training/loop/device.h"
