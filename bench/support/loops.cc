@@ -10,7 +10,7 @@
 #include "parsimony/graph/slice.h"
 #include "parsimony/masks/magnitude.h"
 #include "parsimony/masks/union_find.h"
-#include "parsimony/pruners/norm.h"
+#include "parsimony/pruners/members.h"
 
 namespace parsimony::bench {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "parsimony/pruners/criteria/criteria.h"
 #include "parsimony/pruners/errors.h"
-#include "parsimony/pruners/norm.h"
+#include "parsimony/pruners/members.h"
 #include "parsimony/pruners/statistics.h"
 
 namespace parsimony::criteria {

@@ -7,7 +7,6 @@
 #include "parsimony/graph/operators/operands.h"
 #include "parsimony/pruners/criteria/criteria.h"
 #include "parsimony/pruners/members.h"
-#include "parsimony/pruners/norm.h"
 
 namespace parsimony::criteria {
 

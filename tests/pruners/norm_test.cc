@@ -1,11 +1,10 @@
-#include "parsimony/pruners/norm.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/pruners/members.h"
 #include "tests/pruners/network.h"
 #include "tests/support/counting_source.h"
 
