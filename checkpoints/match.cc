@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <map>
+#include <numeric>
 
 #include "parsimony/base/errors.h"
 #include "parsimony/checkpoints/matching_impl.h"
+#include "parsimony/graph/operators/schema.h"
 #include "parsimony/graph/trained_weights.h"
 
 namespace parsimony {
@@ -148,6 +151,240 @@ void explain_unmatched(Matching& matching) {
       note_shape(matching, id, without_components(name, dropped));
     }
   }
+}
+
+namespace {
+
+constexpr auto kWrappers =
+    std::to_array<std::string_view>({"module.", "_orig_mod.", "model.", "net."});
+// Parts of keys under which programs keep what they do not train.
+constexpr auto kAverages = std::to_array<std::string_view>(
+    {"ema", "average", "averaged", "swa", "shadow", "polyak", "teacher", "target", "momentum"});
+
+bool is_average(std::string_view prefix) {
+  size_t begin = 0;
+  while (begin < prefix.size()) {
+    const size_t end = std::min(prefix.find_first_of("._", begin), prefix.size());
+    if (std::ranges::find(kAverages, prefix.substr(begin, end - begin)) != kAverages.end()) {
+      return true;
+    }
+    begin = end + 1;
+  }
+  return false;
+}
+
+WeightId weight_at(const Graph& graph, const Node& node, int operand) {
+  if (operand < 0 || operand >= static_cast<int>(node.inputs.size())) return {};
+  const ValueId value = node.inputs[operand];
+  return value == ValueId() ? WeightId() : graph.value(value).weight;
+}
+
+/// The vector of this size that is added to what the node computes, and to nothing else.
+WeightId added_behind(const Graph& graph, const Node& node, int64_t size) {
+  const Value& result = graph.value(node.outputs.front());
+  if (result.uses.size() != 1 || result.is_output) return {};
+  const Node& next = graph.node(result.uses.front().node);
+  if (!has_trait(next, kAdds) || next.inputs.size() != 2) return {};
+  const WeightId vector = weight_at(graph, next, 1 - result.uses.front().input);
+  if (vector == WeightId() || graph.weight(vector).dims != Shape{size}) return {};
+  return vector;
+}
+
+}  // namespace
+
+std::vector<int> same_axes(size_t rank) {
+  std::vector<int> axes(rank);
+  std::iota(axes.begin(), axes.end(), 0);
+  return axes;
+}
+
+IdVector<WeightId, WeightUse> weight_uses(const Graph& graph) {
+  IdVector<WeightId, WeightUse> uses(graph.weights.size());
+  for (const Value& value : graph.values) {
+    if (value.weight != WeightId()) uses[value.weight].reads += static_cast<int>(value.uses.size());
+  }
+  for (const NodeId id : graph.nodes.ids()) {
+    const Node& node = graph.node(id);
+    for (const int operand : weight_operands(node)) {
+      const WeightId weight = weight_at(graph, node, operand);
+      if (weight == WeightId()) continue;
+      WeightUse& use = uses[weight];
+      use.node = id;
+      use.operand = operand;
+      use.is_lookup = schema_of(node).linear.kind == LinearKind::kLookup;
+      const Shape& dims = graph.weight(weight).dims;
+      use.form = linear_form(node, operand, dims.size());
+      if (use.form && use.form->out_axis < 0) use.form.reset();
+      if (!use.form) continue;
+      use.bias = weight_at(graph, node, use.form->bias);
+      if (use.bias == WeightId()) use.bias = added_behind(graph, node, dims[use.form->out_axis]);
+      if (use.bias != WeightId()) uses[use.bias].matrix = weight;
+    }
+  }
+  return uses;
+}
+
+Matching::Matching(const Graph& of_network, const Checkpoint& file)
+    : graph(of_network),
+      checkpoint(file),
+      names(file),
+      dependents(file, names),
+      uses(weight_uses(of_network)) {
+  for (const TensorId id : checkpoint.tensors().ids()) {
+    full.push_back(dotted_name(tensor(id)));
+    Shape sizes = tensor(id).dims;
+    std::ranges::sort(sizes);
+    if (sizes.size() >= 2) by_sizes_[sizes].push_back(id);
+    index_endings(full[id], id, false);
+  }
+  for (const TensorId id : checkpoint.tensors().ids()) {
+    const std::string& weight = dependents.weight_of(id);
+    if (weight == full[id] || names.find(weight) != TensorId()) continue;
+    if (dependents.standing_for(weight) == id) index_endings(weight, id, true);
+  }
+  for (const WeightId id : graph.weights.ids()) ids_.emplace(graph.weight(id).name, id);
+}
+
+void Matching::index_endings(const std::string& name, TensorId id, bool is_alias) {
+  for (size_t at = 0; at != std::string::npos; at = name.find('.', at)) {
+    if (at > 0) ++at;
+    endings_[name.substr(at)].push_back({id, at, is_alias});
+  }
+}
+
+std::vector<std::pair<std::string, TensorId>> Matching::ending_in(const std::string& core) const {
+  std::vector<std::pair<std::string, TensorId>> found;
+  const auto endings = endings_.find(core);
+  if (core.empty() || endings == endings_.end()) return found;
+  for (const Ending& ending : endings->second) {
+    found.emplace_back(full[ending.tensor].substr(0, ending.prefix), ending.tensor);
+  }
+  return found;
+}
+
+std::vector<TensorId> Matching::of_sizes(Shape dims) const {
+  std::ranges::sort(dims);
+  const auto found = by_sizes_.find(dims);
+  return found == by_sizes_.end() ? std::vector<TensorId>() : found->second;
+}
+
+Composition Matching::composition(WeightId weight, TensorId id,
+                                  const std::vector<int>& axes) const {
+  const auto& form = uses[weight].form;
+  Composition composition =
+      composition_of(id, dependents, checkpoint, form ? axes.at(form->out_axis) : 0);
+  for (TensorId* part :
+       {&composition.magnitude, &composition.left, &composition.right, &composition.mask}) {
+    if (*part != TensorId() && weights_.contains(core_of(*part))) *part = TensorId();
+  }
+  return composition;
+}
+
+const WeightMatch* Matching::match_of(WeightId id) const {
+  const auto found = index_.find(graph.weight(id).name);
+  return found == index_.end() ? nullptr : &match.weights[found->second];
+}
+
+WeightId Matching::id_of(const WeightMatch& found) const { return ids_.at(found.weight); }
+
+int Matching::axis_of(const WeightMatch& found, bool outputs) const {
+  const std::vector<int>& axes = found.targets.front().axes;
+  const WeightUse& use = uses[id_of(found)];
+  if (use.form) return axes.at(outputs ? use.form->out_axis : use.form->in_axis);
+  if (axes.size() < 2) return outputs && axes.size() == 1 ? axes[0] : -1;
+  return axes.at(use.is_lookup == outputs ? 1 : 0);
+}
+
+void Matching::add(WeightId id, MatchKind kind, const std::string& core, std::vector<int> axes) {
+  add({.weight = graph.weight(id).name, .kind = kind, .targets = {{core, std::move(axes)}}});
+}
+
+void Matching::add(WeightMatch found) {
+  if (!index_.emplace(found.weight, match.weights.size()).second) return;
+  taken_.insert(found.targets.front().name);
+  weights_.insert(found.targets.front().name);
+  match.weights.push_back(std::move(found));
+}
+
+Shape Matching::wanted_dims(const WeightMatch& found) const {
+  const Shape& dims = graph.weight(id_of(found)).dims;
+  const std::vector<int>& axes = found.targets.front().axes;
+  Shape wanted(axes.size());
+  for (size_t i = 0; i < axes.size(); ++i) wanted[axes[i]] = dims[i];
+  return wanted;
+}
+
+void Matching::find_copies() {
+  std::map<std::string, size_t> counts;
+  for (const WeightMatch& found : match.weights) {
+    const Shape wanted = wanted_dims(found);
+    const auto endings = endings_.find(found.targets.front().name);
+    if (endings == endings_.end()) continue;
+    for (const Ending& ending : endings->second) {
+      if (ending.is_alias || tensor(ending.tensor).dims != wanted) continue;
+      ++counts[full[ending.tensor].substr(0, ending.prefix)];
+    }
+  }
+  size_t most = 0;
+  for (const auto& [prefix, count] : counts) most = std::max(most, count);
+  match.copies.clear();
+  for (const auto& [prefix, count] : counts) {
+    if (count == most || (2 * count >= most && count >= 2)) {
+      match.copies.push_back({.prefix = prefix, .is_whole = count == most});
+    }
+  }
+  std::ranges::stable_sort(match.copies, {}, [](const NetworkCopy& copy) {
+    return std::pair(!copy.is_whole, is_average(copy.prefix));
+  });
+}
+
+std::string Matching::core_of(TensorId id) const {
+  const NetworkCopy* around = nullptr;
+  for (const NetworkCopy& copy : match.copies) {
+    if (!full[id].starts_with(copy.prefix)) continue;
+    if (around == nullptr || copy.prefix.size() > around->prefix.size()) around = &copy;
+  }
+  if (around != nullptr) return full[id].substr(around->prefix.size());
+  if (!match.copies.empty()) return {};
+  const std::vector<std::string>& path = tensor(id).path;
+  std::string core = full[id];
+  if (!path.empty() && core.size() >= path.back().size()) {
+    core.erase(0, core.size() - path.back().size());
+  }
+  for (bool again = true; again;) {
+    again = false;
+    for (const std::string_view wrapper : kWrappers) {
+      if (!core.starts_with(wrapper)) continue;
+      core.erase(0, wrapper.size());
+      again = true;
+    }
+  }
+  return core;
+}
+
+std::string beside(const std::string& core, std::string_view name) {
+  return core.substr(0, core.rfind('.') + 1) + std::string(name);
+}
+
+void note_shape(Matching& matching, WeightId id, const std::string& core) {
+  const Weight& weight = matching.graph.weight(id);
+  for (const auto& [prefix, other] : matching.ending_in(core)) {
+    const Shape& dims = matching.tensor(other).dims;
+    if (dims != weight.dims) {
+      matching.match.unmatched[weight.name] = "tensor " + in_quotes(matching.full[other]) +
+                                              " has shape " + to_string(dims) + ", the weight " +
+                                              to_string(weight.dims);
+    }
+    return;
+  }
+}
+
+bool same_bytes(const Matching& matching, const Weight& weight, TensorId id) {
+  const StoredTensor& stored = matching.tensor(id);
+  if (stored.type->dtype != weight.dtype || stored.dims != weight.dims) return false;
+  if (weight.data == nullptr || weight.stride != stored.type->bytes) return false;
+  const StoredValues values = matching.checkpoint.values(id);
+  return std::memcmp(values.bytes().data(), weight.data, values.bytes().size()) == 0;
 }
 
 }  // namespace parsimony::checkpoints
