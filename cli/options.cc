@@ -8,7 +8,7 @@
 #include "parsimony/base/parse.h"
 #include "parsimony/base/ranges.h"
 #include "parsimony/configs/recipe.h"
-#include "parsimony/data/formats.h"
+#include "parsimony/data/dataset.h"
 #include "parsimony/engines/errors.h"
 
 namespace parsimony::cli {

@@ -10,7 +10,7 @@
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/terminal.h"
 #include "parsimony/configs/fields.h"
-#include "parsimony/data/formats.h"
+#include "parsimony/data/dataset.h"
 #include "parsimony/report/text.h"
 
 namespace parsimony::cli {

@@ -83,4 +83,11 @@ struct ChannelScale {
 /// unsupported type or order
 Dataset read_dataset(std::string_view spec, const DatasetOptions& options = {});
 
+/// Names with which a spec can begin, in alphabetical order.
+/// @param labelled  of data with labels only, to train with
+std::vector<std::string> data_names(bool labelled);
+
+/// Their forms: "cifar10:DIR, cifar100:DIR, …".
+std::string data_forms(bool labelled);
+
 }  // namespace parsimony

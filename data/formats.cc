@@ -1,5 +1,3 @@
-#include "parsimony/data/formats.h"
-
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/data/dataset.h"
 #include "parsimony/data/errors.h"
 #include "parsimony/data/formats_impl.h"
 
