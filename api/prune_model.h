@@ -12,6 +12,7 @@
 
 namespace parsimony {
 
+/// What happened to a residual block.
 struct BlockOutcome {
   std::string add;        ///< first output of the addition
   std::string label;      ///< display name
@@ -30,6 +31,7 @@ struct DepthCandidate {
   bool met = true;   ///< the budget
 };
 
+/// What happened to a network with residual blocks.
 struct DepthReport {
   std::vector<BlockOutcome> blocks;        ///< in topological order
   std::vector<DepthCandidate> candidates;  ///< of `auto`, by number of blocks

@@ -8,12 +8,32 @@
 #include <string_view>
 #include <vector>
 
+#include "parsimony/base/errors.h"
+#include "parsimony/base/types.h"
 #include "parsimony/data/arrays.h"
 #include "parsimony/data/dataset.h"
-#include "parsimony/data/input_source_impl.h"
+#include "parsimony/engines/network.h"
 #include "parsimony/graph/graph.h"
 
 namespace parsimony {
+
+/// Samples of one input of a network, read when they are needed.
+class InputSource {
+ public:
+  virtual ~InputSource() = default;
+
+  virtual int64_t samples() const = 0;
+  /// Behind these, to test on: numbered on.
+  virtual int64_t test_samples() const { return 0; }
+
+  /// [count, …], of the type in which they are kept. The bounds must hold.
+  virtual TensorBytes rows(int64_t first, int64_t count) const = 0;
+
+  /// Of one sample; nothing where there are no labels.
+  virtual std::optional<Shape> label_dims() const { return {}; }
+  /// [count, ..label_dims]
+  virtual std::vector<int64_t> labels(int64_t /*first*/, int64_t /*count*/) const { return {}; }
+};
 
 /// A row has one reader, or two where labels cost something. `place` is what stands behind the
 /// colon of the spec.
@@ -86,5 +106,16 @@ void keep_first(Samples& samples, std::optional<int64_t> limit);
 /// Size of the test set split off `count` samples if there is none.
 /// @throws ConfigError if either part would be empty
 int64_t test_part_of(int64_t count, const DatasetOptions& options, const std::string& spec);
+
+/// What an input takes of one sample: all axes behind the first are 1, except for the last, which
+/// is of this length where the input leaves it open.
+/// @param option  says how long a window is, for the message. @throws ConfigError
+Shape window_of(const Value& input, std::optional<int64_t> length, std::string_view option);
+
+/// [count, ..window], to be filled.
+TensorBytes empty_rows(DType dtype, const Shape& window, int64_t count);
+
+/// A file of fewer elements than one window has.
+ConfigError too_short(std::string_view file, int64_t found, int64_t wanted);
 
 }  // namespace parsimony

@@ -7,7 +7,6 @@
 #include "parsimony/data/errors.h"
 #include "parsimony/data/formats_impl.h"
 #include "parsimony/data/image.h"
-#include "parsimony/data/input_source_impl.h"
 
 namespace parsimony {
 namespace {

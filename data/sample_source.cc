@@ -14,7 +14,6 @@
 #include "parsimony/data/arrays.h"
 #include "parsimony/data/errors.h"
 #include "parsimony/data/formats_impl.h"
-#include "parsimony/data/input_source_impl.h"
 #include "parsimony/engines/random_inputs.h"
 #include "parsimony/graph/elements.h"
 #include "parsimony/graph/interface.h"

@@ -12,7 +12,6 @@
 #include "parsimony/data/data_file.h"
 #include "parsimony/data/errors.h"
 #include "parsimony/data/formats_impl.h"
-#include "parsimony/data/windows_impl.h"
 
 namespace parsimony {
 namespace {
