@@ -1,5 +1,7 @@
 #include "parsimony/onnx_io/masked.h"
 
+#include <absl/container/flat_hash_map.h>
+
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -12,10 +14,16 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/graph/elements.h"
 #include "parsimony/graph/errors.h"
+#include "parsimony/graph/infer.h"
+#include "parsimony/graph/operators/factor.h"
 #include "parsimony/graph/operators/linear_form.h"
+#include "parsimony/graph/operators/node_view.h"
 #include "parsimony/graph/operators/operands.h"
+#include "parsimony/masks/mask.h"
 #include "parsimony/onnx_io/editor.h"
+#include "parsimony/onnx_io/model_file_impl.h"
 #include "parsimony/onnx_io/reader.h"
+#include "parsimony/onnx_io/tensor_impl.h"
 #include "parsimony/speedup/masked_values.h"
 
 namespace parsimony::onnx_io {
@@ -111,6 +119,261 @@ void mask(ModelFile& file, const Plan& plan) {
     editor.zero_smallest(name, std::exchange(weight.mask.smallest, 0));
     if (weight.mask.changes_values()) editor.change(name, weight);
   }
+}
+
+namespace {
+
+/// Of the masked original, in engines that read files.
+UnsupportedError other_channels(std::string_view tensor) {
+  return UnsupportedError("tensor ", in_quotes(tensor),
+                          " loses other elements than channels that were found without the options "
+                          "of the pruning, so that operators that mix them cannot be masked");
+}
+
+UnsupportedError not_gathered(std::string_view node) {
+  return UnsupportedError(
+      "node ", in_quotes(node),
+      " depends on channels of which some are absent, in a form that cannot be masked in a file");
+}
+
+/// A dimension of which some elements are absent.
+struct Gap {
+  ValueId value = kNone;
+  int dim = 0;
+  int64_t size = 0;
+  int64_t rank = 0;
+  std::vector<int64_t> keep;
+};
+
+/// Of a domain that is neither ONNX's nor ONNX Runtime's.
+bool is_own(const Node& node) {
+  return !node.domain.empty() && node.domain != "com.microsoft" &&
+         !node.domain.starts_with("ai.onnx");
+}
+
+class Gathering {
+ public:
+  Gathering(ModelFile& file, const Graph& graph, const Plan& plan)
+      : file_(file),
+        editor_(file),
+        graph_(graph),
+        plan_(plan),
+        facts_(infer_with_choice(graph).facts),
+        coupling_(couple(graph, facts_)),
+        masks_(AxisMasks::all_kept(coupling_)) {}
+
+  void run() {
+    for (const PlanGroup& group : plan_.groups) {
+      for (const PlanSlice& slice : group.slices) remove(slice);
+    }
+    for (const Node& node : graph_.nodes) {
+      const std::vector<Gap> gaps = gaps_of(node);
+      if (!gaps.empty()) surround(node, gaps);
+    }
+  }
+
+ private:
+  /// The channels of what the slice removes. Tensors that the plan makes are copies of others.
+  void remove(const PlanSlice& slice) {
+    std::vector<uint8_t> stays(slice.size, 0);
+    for (const int64_t k : slice.keep) stays[k] = 1;
+    for (const ValueId v : values_of(slice.tensor)) {
+      const DimClassId dim_class = coupling_.dim_class_of(v, slice.axis);
+      if (dim_class == kNone) continue;
+      const auto channels = coupling_.channels(dim_class);
+      if (std::ssize(channels) != slice.size) throw other_channels(slice.tensor);
+      for (int64_t i = 0; i < slice.size; ++i) {
+        if (stays[i] != 0) continue;
+        const ChannelId& channel = channels[i];
+        if (channel.group == kNone) throw other_channels(slice.tensor);
+        masks_.keep[channel.group][channel.channel] = 0;
+      }
+    }
+  }
+
+  const std::vector<ValueId>& values_of(const std::string& tensor) {
+    if (by_tensor_.empty()) {
+      for (const ValueId v : graph_.values.ids()) {
+        const WeightId weight = graph_.value(v).weight;
+        if (weight != kNone) by_tensor_[graph_.weight(weight).name].push_back(v);
+      }
+    }
+    return by_tensor_[tensor];
+  }
+
+  /// Along the axes that the node mixes, or sums over where absent channels are not zero.
+  std::vector<Gap> gaps_of(const Node& node) const {
+    std::vector<Gap> gaps;
+    const Factors factors = factor(NodeView(graph_, node, facts_));
+    for (const Term& term : factors.terms) {
+      const DimClassId dim_class = coupling_.dim_class_of(term.value, term.dim);
+      if (dim_class == kNone || coupling_.channels(dim_class).empty()) continue;
+      const auto any = [&](bool Label::*property) {
+        return std::ranges::any_of(term.labels,
+                                   [&](int label) { return factors.labels[label].*property; });
+      };
+      const bool summed = any(&Label::contracted) && leaves_numbers(dim_class);
+      if (!any(&Label::mixes) && !summed) continue;
+      std::vector<int64_t> keep = kept_indices(coupling_, masks_, dim_class);
+      if (keep.empty()) continue;
+      const auto long_ones = std::ranges::count_if(
+          term.labels, [&](int label) { return factors.labels[label].size > 1; });
+      if (summed && long_ones > 1) throw not_gathered(label_of(graph_, node));
+      const auto& shape = facts_.shapes[term.value];
+      gaps.push_back({term.value, term.dim, std::ssize(coupling_.channels(dim_class)),
+                      shape ? std::ssize(*shape) : term.dim + 1, std::move(keep)});
+    }
+    return gaps;
+  }
+
+  /// Is an absent channel of these somewhere not zero, though its weights are?
+  bool leaves_numbers(DimClassId dim_class) const {
+    return std::ranges::any_of(coupling_.channels(dim_class), [&](const ChannelId& channel) {
+      return channel.group != kNone && coupling_.groups[channel.group].mixes &&
+             !coupling_.groups[channel.group].zero && !masks_.keeps(channel);
+    });
+  }
+
+  void surround(const Node& node, const std::vector<Gap>& gaps) {
+    constexpr int kWhere = 9;  // the first opset that has it
+    if (file_.opset() < kWhere) {
+      throw UnsupportedError("operators that mix channels are masked from opset ", kWhere,
+                             " on, not in opset ", file_.opset());
+    }
+    // Which results belong to the channels removed is not known.
+    if (is_own(node)) {
+      throw UnsupportedError(
+          "operator ", node.op,
+          ": it mixes channels, and which results belong to those removed is not known");
+    }
+    const std::string key = key_of(graph_, node);
+    for (const PlanInteger& integer : plan_.integers) {
+      if (integer.node == key) follow(integer);
+    }
+    const PlacedNode placed = index().node(key);
+    std::vector<onnx::NodeProto> before;
+    std::vector<onnx::NodeProto> after;
+    for (const Gap& gap : gaps) {
+      // Two operands that are one value may lack elements of different dimensions.
+      if (std::ranges::count(node.inputs, gap.value) > 1) {
+        throw not_gathered(label_of(graph_, node));
+      }
+      for (size_t i = 0; i < node.inputs.size(); ++i) {
+        if (node.inputs[i] != gap.value) continue;
+        std::string& name = *placed.node->mutable_input(static_cast<int>(i));
+        before.push_back(gather(name, gap.keep, gap, placed));
+        name = before.back().output(0);
+      }
+      for (size_t o = 0; o < node.outputs.size(); ++o) {
+        if (node.outputs[o] != gap.value) continue;
+        std::string& name = *placed.node->mutable_output(static_cast<int>(o));
+        const std::string inner = index().fresh_name(name + "_kept");
+        const HostTensor zero = HostTensor::of(0, type_of(gap.value, node));
+        scatter(inner, std::exchange(name, inner), gap, zero, placed, after);
+      }
+    }
+    insert(before, after, placed);
+  }
+
+  void follow(const PlanInteger& integer) {
+    if (integer.input >= 0) {
+      editor_.set_input(integer.node, integer.input, integer.to);
+    } else {
+      editor_.set_attribute(integer.node, integer.what, integer.to.ints);
+    }
+  }
+
+  /// As declared, or as the weights have it: the node's, else the network's.
+  DType type_of(ValueId v, const Node& node) const {
+    if (graph_.value(v).dtype != DType::kUnknown) return graph_.value(v).dtype;
+    for (const ValueId input : node.inputs) {
+      const WeightId weight = input == kNone ? kNone : graph_.value(input).weight;
+      if (weight != kNone && is_floating(graph_.weight(weight).dtype)) {
+        return graph_.weight(weight).dtype;
+      }
+    }
+    const auto usual = std::ranges::find_if(
+        graph_.weights, [](const Weight& weight) { return is_floating(weight.dtype); });
+    return usual == graph_.weights.end() ? DType::kFloat32 : usual->dtype;
+  }
+
+  std::string constant(const std::string& wanted, const HostTensor& value,
+                       const PlacedNode& placed) {
+    const std::string name = index().fresh_name(wanted);
+    index().add(tensor_of(name, value), *placed.scope);
+    return name;
+  }
+
+  onnx::NodeProto gather(const std::string& from, std::vector<int64_t> indices, const Gap& gap,
+                         const PlacedNode& placed) {
+    onnx::NodeProto made;
+    made.set_op_type("Gather");
+    made.add_input(from);
+    made.add_input(constant(from + "_indices", HostTensor::vector(std::move(indices)), placed));
+    made.add_output(index().fresh_name(from + "_gathered"));
+    onnx::AttributeProto& axis = *made.add_attribute();
+    axis.set_name("axis");
+    axis.set_type(onnx::AttributeProto::INT);
+    axis.set_i(gap.dim);
+    return made;
+  }
+
+  /// `inner` has the kept elements, `outer` all.
+  void scatter(const std::string& inner, const std::string& outer, const Gap& gap,
+               const HostTensor& zero, const PlacedNode& placed,
+               std::vector<onnx::NodeProto>& after) {
+    std::vector<int64_t> places(gap.size, 0);
+    HostTensor present{DType::kBool, Shape(gap.rank - gap.dim, 1), {}, {}};
+    present.dims.front() = gap.size;
+    present.ints.assign(gap.size, 0);
+    for (size_t k = 0; k < gap.keep.size(); ++k) {
+      places[gap.keep[k]] = static_cast<int64_t>(k);
+      present.ints[gap.keep[k]] = 1;
+    }
+    // What is further from the node comes first: a second gap of the same result is inside.
+    std::vector<onnx::NodeProto> made = {gather(inner, std::move(places), gap, placed)};
+    onnx::NodeProto& where = made.emplace_back();
+    where.set_op_type("Where");
+    where.add_input(constant(outer + "_present", present, placed));
+    where.add_input(made.front().output(0));
+    where.add_input(constant(outer + "_absent", zero, placed));
+    where.add_output(outer);
+    after.insert(after.begin(), made.begin(), made.end());
+  }
+
+  /// In the order of the graph.
+  static void insert(const std::vector<onnx::NodeProto>& before,
+                     const std::vector<onnx::NodeProto>& after, const PlacedNode& placed) {
+    auto& nodes = *placed.scope->nodes;
+    const auto position_of = [&](const onnx::NodeProto* node) {
+      return std::find(nodes.pointer_begin(), nodes.pointer_end(), node) - nodes.pointer_begin();
+    };
+    const auto place = [&](const std::vector<onnx::NodeProto>& added, int64_t position) {
+      const int64_t end = nodes.size();
+      for (const onnx::NodeProto& node : added) *nodes.Add() = node;
+      std::rotate(nodes.pointer_begin() + position, nodes.pointer_begin() + end,
+                  nodes.pointer_end());
+    };
+    place(before, position_of(placed.node));
+    place(after, position_of(placed.node) + 1);
+  }
+
+  ModelIndex& index() { return *file_.impl().index; }
+
+  ModelFile& file_;
+  OnnxEditor editor_;
+  const Graph& graph_;
+  const Plan& plan_;
+  const Facts facts_;
+  const Coupling coupling_;
+  AxisMasks masks_;
+  absl::flat_hash_map<std::string, std::vector<ValueId>> by_tensor_;
+};
+
+}  // namespace
+
+void gather_around_mixing(ModelFile& file, const Graph& graph, const Plan& plan) {
+  Gathering(file, graph, plan).run();
 }
 
 }  // namespace parsimony::onnx_io
