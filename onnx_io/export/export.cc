@@ -17,7 +17,6 @@
 #include "parsimony/graph/graph.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/graph/operators/node_view.h"
-#include "parsimony/onnx_io/export/export_builder_impl.h"
 #include "parsimony/onnx_io/export/lowering_impl.h"
 #include "parsimony/onnx_io/graph_file_impl.h"
 

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "parsimony/graph/attributes.h"
-#include "parsimony/onnx_io/export/export_builder_impl.h"
+#include "parsimony/onnx_io/export/lowering_impl.h"
 
 namespace parsimony::onnx_io {
 namespace {
