@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "parsimony/onnx_io/functions_impl.h"
+#include "parsimony/onnx_io/model_file_impl.h"
 #include "parsimony/onnx_io/node_impl.h"
 
 namespace parsimony::onnx_io {

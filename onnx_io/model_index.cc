@@ -3,7 +3,7 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/graph/blocks.h"
-#include "parsimony/onnx_io/model_index_impl.h"
+#include "parsimony/onnx_io/model_file_impl.h"
 #include "parsimony/onnx_io/node_impl.h"
 
 namespace parsimony::onnx_io {

@@ -15,7 +15,6 @@
 
 #include "parsimony/graph/graph.h"
 #include "parsimony/graph/operators/node_view.h"
-#include "parsimony/onnx_io/functions_impl.h"
 #include "parsimony/onnx_io/model_file_impl.h"
 #include "parsimony/onnx_io/reader.h"
 

@@ -2,7 +2,7 @@
 #include <cstring>
 #include <vector>
 
-#include "parsimony/onnx_io/smallest_impl.h"
+#include "parsimony/onnx_io/model_file_impl.h"
 
 namespace parsimony::onnx_io {
 namespace {
