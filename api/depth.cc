@@ -6,7 +6,7 @@
 #include <limits>
 #include <optional>
 
-#include "parsimony/api/shared_analysis_impl.h"
+#include "parsimony/api/prune_impl.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/parse.h"
 #include "parsimony/graph/blocks.h"

@@ -1,10 +1,9 @@
-#include "parsimony/api/element_updates.h"
-
 #include <algorithm>
 #include <span>
 #include <string>
 #include <utility>
 
+#include "parsimony/api/prune_impl.h"
 #include "parsimony/graph/slice.h"
 #include "parsimony/pruners/elements/contraction.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "parsimony/api/shared_analysis_impl.h"
+#include "parsimony/api/prune_impl.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/parse.h"
 #include "parsimony/base/words.h"

@@ -6,11 +6,9 @@
 #include <optional>
 #include <string_view>
 
-#include "parsimony/api/element_updates.h"
 #include "parsimony/api/importance.h"
 #include "parsimony/api/latency/budget.h"
-#include "parsimony/api/shared_analysis_impl.h"
-#include "parsimony/api/stopwatch.h"
+#include "parsimony/api/prune_impl.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
 #include "parsimony/base/words.h"
