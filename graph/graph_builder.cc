@@ -1,6 +1,7 @@
 #include "parsimony/graph/graph_builder.h"
 
 #include "parsimony/graph/element_type_impl.h"
+#include "parsimony/graph/infer.h"
 #include "parsimony/graph/operators/schema.h"
 
 namespace parsimony {
@@ -76,6 +77,15 @@ std::vector<ValueId> GraphBuilder::emit_many(const std::string& op, std::vector<
   std::vector<ValueId> results = node.outputs;
   graph_.nodes.push_back(std::move(node));
   return results;
+}
+
+void own_literals(Graph& graph, TensorMemory& memory) {
+  for (Weight& weight : graph.weights) {
+    if (!is_literal(weight.dtype, weight.count())) continue;
+    const size_t bytes = weight.count() * weight.stride;
+    if (bytes == 0) continue;
+    weight.data = memory.emplace_back(weight.data, weight.data + bytes).data();
+  }
 }
 
 }  // namespace parsimony

@@ -85,4 +85,8 @@ class GraphBuilder {
   std::unordered_map<std::string, ValueId> names_;  ///< kNone: reserved
 };
 
+/// Copies the constants whose elements shape inference reads into `memory`, which must outlive the
+/// graph.
+void own_literals(Graph& graph, TensorMemory& memory);
+
 }  // namespace parsimony

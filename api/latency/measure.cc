@@ -8,10 +8,10 @@
 #include <cstring>
 #include <deque>
 
-#include "parsimony/api/own_literals.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
 #include "parsimony/graph/elements.h"
+#include "parsimony/graph/graph_builder.h"
 #include "parsimony/graph/model_editor.h"
 #include "parsimony/masks/mask.h"
 #include "parsimony/speedup/make_plan.h"
