@@ -1,8 +1,7 @@
 // What a network and its small one read and answer where a plan cuts inputs and outputs.
-#include "parsimony/api/feed.h"
-
 #include <gtest/gtest.h>
 
+#include "parsimony/api/reference.h"
 #include "parsimony/base/errors.h"
 #include "tests/graph/builder.h"
 #include "tests/support/arrays.h"
