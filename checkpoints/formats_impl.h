@@ -1,16 +1,66 @@
-// The formats of checkpoints, and what their files have in common.
+// The formats of checkpoints, and what their files have in common: storages, and what becomes of
+// them when the tensors that view them are cut; the tensors that a pickle of torch.save describes.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "parsimony/base/files.h"
 #include "parsimony/checkpoints/checkpoint.h"
-#include "parsimony/checkpoints/storage_impl.h"
+#include "parsimony/checkpoints/pickle.h"
 
 namespace parsimony::checkpoints {
+
+/// The edits of all tensors.
+struct Edits {
+  IdVector<TensorId, std::vector<AxisKeep>> cuts;
+  IdVector<TensorId, std::optional<std::vector<std::byte>>> values;
+
+  explicit Edits(size_t tensors) : cuts(tensors), values(tensors) {}
+  bool changes(TensorId id) const { return !cuts[id].empty() || values[id]; }
+  bool empty() const;
+};
+
+/// Where a tensor is after the edits.
+struct View {
+  int64_t offset = 0;
+  Shape dims;
+  std::vector<int64_t> strides;
+};
+
+/// A storage after the edits: its views, one behind the other.
+struct NewStorage {
+  std::vector<TensorId> order;  ///< the tensors whose elements it consists of
+  int64_t elements = 0;
+};
+
+struct NewLayout {
+  IdVector<StorageId, std::optional<NewStorage>> storages;  ///< none: as it was
+  IdVector<TensorId, View> views;
+};
+
+/// @throws UnsupportedError if tensors overlap that would be cut differently
+NewLayout lay_out(const IdVector<TensorId, StoredTensor>& tensors, size_t storages,
+                  const Edits& edits);
+
+/// Those of a row-major tensor.
+std::vector<int64_t> dense_strides(const Shape& dims);
+
+using Sink = std::function<void(std::string_view bytes)>;
+
+/// The elements of a storage after the edits.
+void copy_storage(const IdVector<TensorId, StoredTensor>& tensors, std::string_view storage,
+                  const NewStorage& as, const Edits& edits, const Sink& sink);
+
+StoredValues values_of(const StoredTensor& tensor, std::string_view storage);
+
+/// @throws ModelError if the tensor reaches beyond its storage
+void check_fits(const StoredTensor& tensor, std::string_view storage, std::string_view file);
 
 /// A mapped file with tensors on storages, and the edits so far.
 class CheckpointFile : public Checkpoint {
@@ -65,5 +115,32 @@ std::unique_ptr<Checkpoint> open_shards(const std::string& path);
 /// All files in it that are checkpoints, their tensors under the files' names; `write` makes a
 /// directory, into which everything else is copied.
 std::unique_ptr<Checkpoint> open_directory(const std::string& path);
+
+/// A storage as the pickle names it.
+struct NamedStorage {
+  std::string key;
+  const ElementType* type = nullptr;
+  int64_t elements = 0;
+  std::vector<pickle::Part> counts;  ///< every place that says how many elements it has
+  std::string why_fixed;
+};
+
+/// The parts of the pickle that describe one tensor.
+struct TensorParts {
+  pickle::Part offset, dims, strides;
+};
+
+struct PickledTensors {
+  IdVector<TensorId, StoredTensor> tensors;
+  IdVector<TensorId, TensorParts> parts;
+  IdVector<StorageId, NamedStorage> storages;
+  std::vector<CheckpointLine> tree;
+};
+
+/// @throws ModelError if a tensor is described in a way that PyTorch does not
+PickledTensors tensors_of(const pickle::Pickle& pickle, std::string_view file);
+
+/// Why torch.load(weights_only=True) would refuse the pickle.
+std::vector<std::string> refused_by_weights_only(const pickle::Pickle& pickle);
 
 }  // namespace parsimony::checkpoints

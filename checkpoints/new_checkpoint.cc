@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "parsimony/base/files.h"
+#include "parsimony/checkpoints/formats_impl.h"
 #include "parsimony/checkpoints/pickle_opcodes_impl.h"
-#include "parsimony/checkpoints/storage_impl.h"
 #include "parsimony/checkpoints/zip.h"
 
 namespace parsimony {

@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "parsimony/base/ranges.h"
-#include "parsimony/checkpoints/storage_impl.h"
+#include "parsimony/checkpoints/formats_impl.h"
 #include "parsimony/masks/errors.h"
 
 namespace parsimony::checkpoints {

@@ -6,7 +6,6 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/checkpoints/formats_impl.h"
 #include "parsimony/checkpoints/pickle.h"
-#include "parsimony/checkpoints/torch_tensors_impl.h"
 #include "parsimony/checkpoints/zip.h"
 
 namespace parsimony::checkpoints {

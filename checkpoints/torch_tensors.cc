@@ -3,7 +3,7 @@
 
 #include "parsimony/base/ranges.h"
 #include "parsimony/checkpoints/errors.h"
-#include "parsimony/checkpoints/torch_tensors_impl.h"
+#include "parsimony/checkpoints/formats_impl.h"
 
 namespace parsimony::checkpoints {
 namespace {

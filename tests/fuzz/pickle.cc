@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "parsimony/base/errors.h"
-#include "parsimony/checkpoints/torch_tensors_impl.h"
+#include "parsimony/checkpoints/formats_impl.h"
 #include "tests/fuzz/support/memory.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
