@@ -9,7 +9,7 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/checkpoints/matching_impl.h"
 #include "parsimony/graph/operators/schema.h"
-#include "parsimony/graph/trained_weights.h"
+#include "parsimony/graph/weights.h"
 
 namespace parsimony {
 namespace {

@@ -16,7 +16,7 @@
 #include "parsimony/api/prune.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
-#include "parsimony/graph/trained_weights.h"
+#include "parsimony/graph/weights.h"
 #include "parsimony/speedup/small_network.h"
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/torch_io/machine.h"

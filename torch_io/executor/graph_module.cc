@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "parsimony/graph/trained_weights.h"
+#include "parsimony/graph/weights.h"
 #include "parsimony/torch_io/executor/program_impl.h"
 #include "parsimony/torch_io/executor/weights_impl.h"
 

@@ -10,7 +10,7 @@
 
 #include "parsimony/graph/operators/factor.h"
 #include "parsimony/graph/operators/node_view.h"
-#include "parsimony/graph/trained_weights.h"
+#include "parsimony/graph/weights.h"
 #include "parsimony/torch_io/errors.h"
 #include "parsimony/torch_io/reason.h"
 #include "parsimony/torch_io/script/editor.h"

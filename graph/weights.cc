@@ -1,4 +1,4 @@
-#include "parsimony/graph/trained_weights.h"
+#include "parsimony/graph/weights.h"
 
 #include <algorithm>
 #include <string_view>
