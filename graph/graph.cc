@@ -8,7 +8,7 @@
 #include "parsimony/graph/elements.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/operators/factor.h"
-#include "parsimony/graph/operators/operands.h"
+#include "parsimony/graph/weights.h"
 
 namespace parsimony {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "parsimony/graph/operators/linear_form.h"
-#include "parsimony/graph/operators/operands.h"
+#include "parsimony/graph/weights.h"
 
 namespace parsimony {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "parsimony/base/ranges.h"
-#include "parsimony/graph/operators/operands.h"
+#include "parsimony/graph/weights.h"
 #include "parsimony/masks/coupling_impl.h"
 
 namespace parsimony {

@@ -12,7 +12,7 @@
 
 #include "parsimony/base/ranges.h"
 #include "parsimony/graph/operators/factor.h"
-#include "parsimony/graph/operators/operands.h"
+#include "parsimony/graph/weights.h"
 #include "parsimony/masks/coupling.h"
 #include "parsimony/masks/union_find.h"
 

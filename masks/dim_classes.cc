@@ -2,7 +2,7 @@
 
 #include "parsimony/base/ranges.h"
 #include "parsimony/graph/operators/node_view.h"
-#include "parsimony/graph/operators/operands.h"
+#include "parsimony/graph/weights.h"
 #include "parsimony/masks/coupling_impl.h"
 #include "parsimony/masks/union_find.h"
 

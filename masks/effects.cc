@@ -5,9 +5,9 @@
 
 #include "parsimony/base/ranges.h"
 #include "parsimony/graph/operators/node_view.h"
-#include "parsimony/graph/operators/operands.h"
 #include "parsimony/graph/operators/schema.h"
 #include "parsimony/graph/operators/zero.h"
+#include "parsimony/graph/weights.h"
 #include "parsimony/masks/coupling_impl.h"
 
 namespace parsimony {

@@ -8,8 +8,8 @@
 
 #include "parsimony/graph/operators/node_view.h"
 #include "parsimony/graph/operators/notation.h"
-#include "parsimony/graph/operators/operands.h"
 #include "parsimony/graph/operators/schema.h"
+#include "parsimony/graph/weights.h"
 
 namespace parsimony {
 namespace {

@@ -18,7 +18,7 @@
 #include "parsimony/graph/operators/factor.h"
 #include "parsimony/graph/operators/linear_form.h"
 #include "parsimony/graph/operators/node_view.h"
-#include "parsimony/graph/operators/operands.h"
+#include "parsimony/graph/weights.h"
 #include "parsimony/masks/mask.h"
 #include "parsimony/onnx_io/editor.h"
 #include "parsimony/onnx_io/model_file_impl.h"

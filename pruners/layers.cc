@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "parsimony/graph/operators/linear_form.h"
-#include "parsimony/graph/operators/operands.h"
+#include "parsimony/graph/weights.h"
 #include "parsimony/masks/magnitude.h"
 
 namespace parsimony {

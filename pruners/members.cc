@@ -13,7 +13,7 @@
 #include "parsimony/graph/elements.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/operators/linear_form.h"
-#include "parsimony/graph/operators/operands.h"
+#include "parsimony/graph/weights.h"
 #include "parsimony/masks/magnitude.h"
 
 namespace parsimony {

@@ -1,10 +1,11 @@
 // Criteria that read weights alone, or nothing: norms of the slices of a channel and distances of
 // filters, gains of normalisations, random numbers.
+#include "parsimony/graph/weights.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "parsimony/graph/operators/operands.h"
 #include "parsimony/pruners/criteria/criteria.h"
 #include "parsimony/pruners/members.h"
 

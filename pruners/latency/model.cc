@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "parsimony/base/ranges.h"
-#include "parsimony/graph/operators/operands.h"
+#include "parsimony/graph/weights.h"
 #include "parsimony/pruners/layers.h"
 
 namespace parsimony {

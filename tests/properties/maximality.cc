@@ -5,7 +5,7 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/graph/model_editor.h"
-#include "parsimony/graph/operators/operands.h"
+#include "parsimony/graph/weights.h"
 #include "tests/properties/properties.h"
 
 namespace parsimony::test {

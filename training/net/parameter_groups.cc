@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "parsimony/api/prune.h"
-#include "parsimony/graph/operators/operands.h"
+#include "parsimony/graph/weights.h"
 
 namespace parsimony::training {
 namespace {
