@@ -4,9 +4,9 @@
 #include <optional>
 
 #include "parsimony/api/data_engine.h"
+#include "parsimony/api/importance.h"
 #include "parsimony/api/network_error.h"
 #include "parsimony/api/prune.h"
-#include "parsimony/api/sensitivity.h"
 #include "parsimony/base/files.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"

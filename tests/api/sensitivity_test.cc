@@ -1,5 +1,3 @@
-#include "parsimony/api/sensitivity.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <limits>
 #include <memory>
 
+#include "parsimony/api/importance.h"
 #include "parsimony/api/network_error.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
