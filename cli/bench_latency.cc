@@ -10,7 +10,7 @@
 
 #include "parsimony/api/engines.h"
 #include "parsimony/api/errors.h"
-#include "parsimony/api/latency/meters.h"
+#include "parsimony/api/latency/profiler.h"
 #include "parsimony/api/torch_component.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "parsimony/api/engines.h"
-#include "parsimony/api/latency/meters.h"
+#include "parsimony/api/latency/profiler.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/engines/engine.h"
 #include "parsimony/engines/timing.h"

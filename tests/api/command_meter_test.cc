@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string>
 
-#include "parsimony/api/latency/meters.h"
+#include "parsimony/api/latency/profiler.h"
 #include "parsimony/api/prune.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
