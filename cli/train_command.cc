@@ -17,7 +17,6 @@
 #include "parsimony/report/ledger.h"
 #include "parsimony/report/prune_report.h"
 #include "parsimony/report/speedup.h"
-#include "parsimony/report/sweep/format.h"
 #include "parsimony/report/text.h"
 
 namespace parsimony::cli {

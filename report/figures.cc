@@ -5,7 +5,6 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/json_reader.h"
-#include "parsimony/report/sweep/format.h"
 #include "parsimony/report/text.h"
 
 namespace parsimony {

@@ -9,7 +9,6 @@
 #include "parsimony/base/hash.h"
 #include "parsimony/report/html/tables_impl.h"
 #include "parsimony/report/html/texts_impl.h"
-#include "parsimony/report/sweep/format.h"
 #include "parsimony/report/text.h"
 
 namespace parsimony {

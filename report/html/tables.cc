@@ -2,7 +2,6 @@
 
 #include "parsimony/report/html/tables_impl.h"
 #include "parsimony/report/json_impl.h"
-#include "parsimony/report/sweep/format.h"
 #include "parsimony/report/text.h"
 
 namespace parsimony {

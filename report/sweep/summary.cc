@@ -12,7 +12,6 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
 #include "parsimony/report/json_impl.h"
-#include "parsimony/report/sweep/format.h"
 #include "parsimony/report/text.h"
 
 namespace parsimony {

@@ -10,7 +10,6 @@
 
 #include "parsimony/report/event_file.h"
 #include "parsimony/report/parts_impl.h"
-#include "parsimony/report/sweep/format.h"
 #include "parsimony/report/sweep/summary.h"
 #include "parsimony/report/text.h"
 

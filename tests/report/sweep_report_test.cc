@@ -7,8 +7,8 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/report/html/page.h"
-#include "parsimony/report/sweep/format.h"
 #include "parsimony/report/sweep/summary.h"
+#include "parsimony/report/text.h"
 #include "tests/report/sample_sweep.h"
 
 namespace parsimony::test {
