@@ -18,6 +18,8 @@
 
 namespace parsimony {
 
+/// What the masked original and the small network read and answer, where a plan cuts inputs or
+/// outputs of the network, or outputs are fed back.
 class Feed {
  public:
   /// @throws ModelError if the plan's inputs and outputs are not those of the graph

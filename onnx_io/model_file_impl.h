@@ -31,6 +31,7 @@
 
 namespace parsimony::onnx_io {
 
+/// The model-local functions of a model, and their calls.
 class Functions {
  public:
   explicit Functions(const onnx::ModelProto& model);
@@ -132,6 +133,8 @@ struct PlacedNode {
   Scope* scope = nullptr;
 };
 
+/// An index of a model's tensors, nodes and uses by name. Names inside bodies and functions begin
+/// with their path, as in a Graph: "y::then_branch::w".
 class ModelIndex {
  public:
   explicit ModelIndex(onnx::ModelProto& model);

@@ -1,4 +1,5 @@
-// A plan as JSON: it is read and validated, every error with its place in the file; and written.
+// A plan as JSON: it is read and validated, every error with its place in the file; and written,
+// laid out by hand, one entry per line, so that two plans can be compared by diff.
 #include <algorithm>
 #include <array>
 #include <charconv>
