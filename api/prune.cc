@@ -328,9 +328,8 @@ class Planner {
   LatencyOutcome spend() {
     const Analysis& analysis = pruning_.analysis;
     LatencyTables own;
-    const LatencyTask task{graph_,          analysis.probe, analysis.sample,     analysis.coupling,
-                           settings_,       criterion(),    services_.r_squared, services_.meter,
-                           services_.timing};
+    const LatencyTask task{graph_,    analysis.probe, analysis.sample,     analysis.coupling,
+                           settings_, criterion(),    services_.r_squared, services_.meter};
     return spend_latency(task, request_.latency,
                          services_.tables == nullptr ? own : *services_.tables,
                          pruning_.allocation);

@@ -61,7 +61,6 @@ struct PruneServices {
   LatencyMeter* meter = nullptr;    ///< required for budgets of milliseconds
   LatencyTables* tables = nullptr;  ///< from earlier runs, receives new ones; may be null
   std::function<void(std::string_view stage)> progress = {};  ///< called when a stage begins
-  std::function<void(std::string_view what)> timing = {};     ///< and when networks are timed
   Say say = {};                                               ///< called at every step of recovery
 };
 

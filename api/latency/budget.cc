@@ -73,15 +73,13 @@ class LatencySpender {
     if (task_.r_squared) measure_importance(network);
     const std::vector<Subgraph> subgraphs = subgraphs_of(task_.graph, facts, task_.coupling);
     outcome_.subgraphs = static_cast<int>(subgraphs.size());
-    TablesMeasured measured =
-        measure_subgraphs(network, subgraphs, *task_.meter, tables_, task_.progress);
+    TablesMeasured measured = measure_subgraphs(network, subgraphs, *task_.meter, tables_);
     outcome_.fresh = measured.count;
     if (!measured.errors.empty()) {
       const auto middle = measured.errors.begin() + measured.errors.size() / 2;
       std::ranges::nth_element(measured.errors, middle);
       outcome_.table_error = *middle;
     }
-    if (task_.progress) task_.progress("the whole network");
     const LatencyModel model(task_.coupling, subgraphs, tables_);
     Quantities quantities(task_.graph, task_.sample, task_.coupling);
     const NetworkLimits limits(quantities, task_.coupling, latency_request(task_.settings)->also);
@@ -132,8 +130,6 @@ class LatencySpender {
   void measure_importance(const Coupled& network) {
     const ImportanceMeter meter(network, task_.r_squared);
     for (WidthCandidate& each : candidates_) {
-      const Group& group = task_.coupling.groups[each.groups.front()];
-      if (task_.progress) task_.progress("importance of " + group.id);
       std::vector<double> curve = meter.curve(each.groups, each.candidate);
       if (curve.empty()) continue;
       each.layers = 1;

@@ -1,9 +1,6 @@
 // Latency budgets: widths are chosen by tables, then corrected by measuring the whole network.
 #pragma once
 
-#include <functional>
-#include <string_view>
-
 #include "parsimony/api/importance.h"
 #include "parsimony/api/latency/measure.h"
 #include "parsimony/api/prune.h"
@@ -23,7 +20,6 @@ struct LatencyTask {
   /// narrowed; otherwise the share of the scores.
   RSquared r_squared = {};
   LatencyMeter* meter = nullptr;
-  std::function<void(std::string_view what)> progress = {};  ///< called before each measurement
 };
 
 /// Is there a request with a latency budget?

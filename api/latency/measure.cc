@@ -194,12 +194,10 @@ class SubgraphMeasure {
 }  // namespace
 
 TablesMeasured measure_subgraphs(const Coupled& network, std::span<const Subgraph> subgraphs,
-                                 LatencyMeter& meter, LatencyTables& tables,
-                                 const std::function<void(std::string_view what)>& progress) {
+                                 LatencyMeter& meter, LatencyTables& tables) {
   TablesMeasured measured;
   for (const Subgraph& subgraph : subgraphs) {
     if (tables.contains(subgraph.key)) continue;
-    if (progress) progress(subgraph.what);
     SubgraphMeasure measure(network, subgraph, meter);
     const LatencyTable& table = tables[subgraph.key] = measure.run();
     ++measured.count;

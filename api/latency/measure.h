@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <deque>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -47,10 +46,8 @@ struct TablesMeasured {
 /// widths are 1, the quarters, all, and up to five more where the time changes most, so that steps
 /// caused by a kernel's block size are found; then all pairs of widths of the two axes are measured
 /// interleaved. A subgraph that cannot be run gets a table with the single time 0.
-/// @param progress called for each subgraph before it is measured; may be empty
 TablesMeasured measure_subgraphs(const Coupled& network, std::span<const Subgraph> subgraphs,
-                                 LatencyMeter& meter, LatencyTables& tables,
-                                 const std::function<void(std::string_view what)>& progress = {});
+                                 LatencyMeter& meter, LatencyTables& tables);
 
 /// A graph that owns its constants; the weights are views of the network's. Moving it does not
 /// invalidate the views.
