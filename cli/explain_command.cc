@@ -140,7 +140,7 @@ ConfigExplanation explain_config(const Graph& graph, const Analysis& analysis,
       row.setting = setting_of(graph, settings.requests[layer.request]);
     }
     if (layer.entry != kNone) {
-      row.entry = short_place(config.entries[layer.entry].place);
+      row.entry = short_place(config.entries[layer.entry].source.place);
     }
     result.layers.push_back(std::move(row));
   }

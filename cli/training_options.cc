@@ -21,13 +21,6 @@ ConfigError nothing_named(std::string_view option) {
   return ConfigError(option, " is missing, and the recipe does not say it");
 }
 
-/// "--weight-decay" of "weight_decay".
-std::string option_of(std::string_view key) {
-  std::string name = "--" + std::string(key);
-  std::replace(name.begin(), name.end(), '_', '-');
-  return name;
-}
-
 /// The first part of the schema's description.
 std::string in_short(std::string_view meaning) {
   return std::string(meaning.substr(0, std::min(meaning.find("; "), meaning.find('.'))));
@@ -107,7 +100,11 @@ void add_options(CLI::App& command, TrainingRequest& request, RecipeOptions& opt
       ->type_name("SPEC");
   for (const Field<TrainSettings>& field : train_fields()) {
     if (command.get_option_no_throw(option_of(field.key)) != nullptr) continue;  // has its own
-    std::visit(FieldOption(command, options, field), field.member);
+    const FieldOption add(command, options, field);
+    const auto add_if = [&](const auto& member) {
+      if constexpr (requires { add(member); }) add(member);  // other kinds are of a pruning
+    };
+    std::visit(add_if, field.member);
   }
   add_option(command, "--device", request.device, "DEVICE", "auto, cpu or cuda:N");
   add_threads_option(command, request.threads);

@@ -48,7 +48,7 @@ void check_exclusion(const JsonReader& object, const ConfigEntry& entry) {
 
 ConfigEntry read_entry(const JsonReader& object, const GivenRequest& defaults) {
   ConfigEntry entry;
-  entry.place = object.place();
+  entry.source.place = object.place();
   object.only(keys::of_entry());
   read_selectors(object, entry);
   if (const auto exclude = object.find("exclude")) entry.exclude = exclude->flag();
@@ -59,7 +59,7 @@ ConfigEntry read_entry(const JsonReader& object, const GivenRequest& defaults) {
   GivenRequest given = defaults;
   read_request(object, given);
   read_targets(object, given);
-  complete_request(given, entry.place);
+  complete_request(given, entry.source.place);
   if (!given.says_how_much()) {
     object.fail(
         "no \"sparse_ratio\"; give one, or \"sparse_threshold\", an amount in \"budget\", or "
@@ -81,7 +81,7 @@ void check_sharing(const std::vector<ConfigEntry>& entries) {
   const auto check = [&](const std::string& what, const ConfigEntry& entry) {
     const auto [place, fresh] = first.try_emplace(what, &entry);
     if (fresh || same_sharing(place->second->request, entry.request)) return;
-    throw ConfigError(entry.place, ": has other settings than ", place->second->place,
+    throw ConfigError(entry.source.place, ": has other settings than ", place->second->source.place,
                       ", but both have ", what,
                       ": give them the same ratio or amount, scope and budget");
   };
@@ -181,8 +181,7 @@ ConfigList from_shorthand(const Shorthand& shorthand) {
   entry.op_types = shorthand.op_types;
   entry.exclude_op_names = shorthand.exclude;
   entry.request = given.request;
-  entry.place = "command line";
-  entry.from_command_line = true;
+  entry.source = {.place = "command line", .from_command_line = true};
   ConfigList config;
   config.entries = {std::move(entry)};
   config.force = shorthand.force;

@@ -19,6 +19,15 @@
 
 namespace parsimony {
 
+/// Where an entry stands, for messages. Entries that ask for the same are equal wherever they
+/// stand.
+struct EntrySource {
+  std::string place;  ///< "configs/cnn.json: config_list[2]"
+  bool from_command_line = false;
+
+  bool operator==(const EntrySource&) const { return true; }
+};
+
 /// One entry of the list, read but not yet matched with a network. It selects the layers that have
 /// one of `op_types` and one of the names (listed or matched by a pattern), except those that an
 /// `exclude_…` key matches; a key that is not given does not restrict.
@@ -29,8 +38,7 @@ struct ConfigEntry {
   bool exclude = false;  ///< the selected layers are not pruned
   Request request;
   std::string aligned_with;  ///< name of the layer with which these are aligned; may be empty
-  std::string place;         ///< "configs/cnn.json: config_list[2]", for messages
-  bool from_command_line = false;
+  EntrySource source;
 
   bool operator==(const ConfigEntry&) const = default;
 };
@@ -76,6 +84,12 @@ ConfigList read_config(const std::string& path);
 /// features that are meaningless for channel pruning
 ConfigList parse_config(std::string_view json, std::string_view file_name);
 
+/// The text that `parse_config` reads as an equal list.
+std::string to_json(const ConfigList& config);
+/// An object with the keys that an entry has for it; without those that are as by default, except
+/// for the criterion and how much to prune.
+std::string to_json(const Request& request);
+
 /// "channel", "head", "head_dim" or "group". @throws ConfigError
 Granularity parse_granularity(std::string_view text, std::string_view place);
 
@@ -97,8 +111,9 @@ struct Shorthand {
   /// What the ratio refers to: "channels", "params", …; or an absolute amount: "macs=2e9".
   std::string budget = "channels";
   int round_to = 1;
-  std::string target = {};  ///< that is rounded to; empty: none
-  bool force = false;       ///< as of ConfigList
+  bool round_to_target = false;  ///< in place of `round_to`: a multiple that suits the target
+  std::string target = {};       ///< that is rounded to; empty: none
+  bool force = false;            ///< as of ConfigList
 };
 
 /// @throws ConfigError naming the option

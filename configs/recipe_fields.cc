@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdio>
 
 #include "parsimony/configs/errors.h"
 #include "parsimony/configs/fields.h"
@@ -139,21 +140,6 @@ constexpr Field<PenaltySettings> kPenalty[] = {
      "the strongest channel of a group to 16 for the weakest (Fang et al., DepGraph, 2023). Prune "
      "by criterion group_norm then."}};
 
-struct Anything {
-  template <typename Member>
-  operator Member() const;  // NOLINT: it stands for a member of any type
-};
-
-/// The number of members of an aggregate, found by brace initialisation.
-template <typename Struct, typename... Given>
-consteval size_t member_count() {
-  if constexpr (requires { Struct{Given{}..., Anything{}}; }) {
-    return member_count<Struct, Given..., Anything>();
-  } else {
-    return sizeof...(Given);
-  }
-}
-
 // Every member needs a row, or it would be missing in the identity of a run.
 static_assert(member_count<TrainSettings>() == std::size(kTrain));
 static_assert(member_count<PenaltySettings>() == std::size(kPenalty));
@@ -166,6 +152,32 @@ std::span<const Field<TrainSettings>> train_fields() { return kTrain; }
 std::span<const Field<PruneSettings>> prune_fields() { return kPrune; }
 std::span<const Field<PenaltySettings>> penalty_fields() { return kPenalty; }
 std::span<const Field<ScheduleSetting>> schedule_fields() { return kCuts<ScheduleSetting>; }
+
+std::string option_of(std::string_view key) {
+  std::string name = "--" + std::string(key);
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+std::string text_or_number(const JsonReader& value) {
+  return value.is_number() ? value.json() : value.text();
+}
+
+std::string percentage(double percent, const std::function<bool(double)>& means) {
+  char text[32];
+  for (int digits = 6; digits <= 17; ++digits) {
+    std::snprintf(text, sizeof text, "%.*g", digits, percent);
+    if (means(number_of<double>(text).value())) break;
+  }
+  return std::string(text) + '%';
+}
+
+std::string share_fault(std::string_view text, const Interval& interval) {
+  const std::optional<double> share = share_of(text);
+  if (share && interval.contains(*share)) return {};
+  return "found \"" + std::string(text) + "\", wanted a share in " + interval.text() +
+         ", as 0.5 or 50%";
+}
 
 size_t word_in(std::span<const std::string_view> words, std::string_view text,
                std::string_view place) {

@@ -175,8 +175,9 @@ void check_elements(const GivenRequest& given, std::string_view base) {
     throw ConfigError(base, ": criterion ", in_quotes(given.request.criterion),
                       " zeroes single elements, but ", in_quotes(key), " is about channels");
   };
+  const bool counts_elements = !given.request.amount && given.request.budget == Budget::kWeights;
   for (std::string_view key : kChannelKeys) {
-    if (given.keys.contains(key)) refuse(key);
+    if (given.keys.contains(key) && !(key == "budget" && counts_elements)) refuse(key);
   }
   if (given.keys.contains("align")) refuse("align");
   if (given.keys.contains("channel_granularity")) refuse("granularity");

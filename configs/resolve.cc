@@ -213,8 +213,8 @@ using State = LayerSetting::State;
 using Selection = IdVector<NodeId, bool>;
 
 std::string place_of(const ConfigEntry& entry, std::string_view key, size_t index) {
-  if (!entry.from_command_line) {
-    return entry.place + '.' + std::string(key) + '[' + std::to_string(index) + ']';
+  if (!entry.source.from_command_line) {
+    return entry.source.place + '.' + std::string(key) + '[' + std::to_string(index) + ']';
   }
   return key == "op_types" ? "--op-types" : "--exclude";
 }
@@ -342,7 +342,7 @@ class Selector {
 
 /// The layer that an entry's layers follow.
 NodeId leader_of(const Graph& graph, const LayerNames& names, const ConfigEntry& entry) {
-  const std::string place = entry.place + ".align.module_name";
+  const std::string place = entry.source.place + ".align.module_name";
   const std::vector<NodeId> found = names.of_name(entry.aligned_with);
   if (found.empty()) {
     if (const Node* node = names.other_node(entry.aligned_with); node != nullptr) {
@@ -401,7 +401,7 @@ Settings resolve(const ConfigList& config, const Graph& graph) {
       }
     }
     if (!selects && has_selector(entry)) {
-      throw ConfigError(entry.place,
+      throw ConfigError(entry.source.place,
                         ": no layer is selected; types and names must hold for the same layer");
     }
   }

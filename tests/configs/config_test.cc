@@ -39,7 +39,7 @@ TEST(ParseConfig, ReadsAnArray) {
   EXPECT_EQ(first.request.round_to, 8);
   EXPECT_EQ(first.request.min_ratio, 0.1);
   EXPECT_EQ(first.request.max_ratio, 0.9);
-  EXPECT_EQ(first.place, "c.json: config_list[0]");
+  EXPECT_EQ(first.source.place, "c.json: config_list[0]");
   EXPECT_TRUE(config.entries[1].exclude);
   EXPECT_EQ(config.entries[1].op_names, (Names{"fc"}));
   EXPECT_EQ(config.entries[1].op_names_re, (Names{"a.*"}));

@@ -13,11 +13,15 @@
 #include "parsimony/configs/keys_impl.h"
 #include "parsimony/configs/recipe.h"
 #include "tests/configs/json_keys.h"
+#include "tests/support/fields.h"
 
 namespace parsimony {
 namespace {
 
+using test::expect_made;
+using test::expect_made_between;
 using test::keys_of;
+using test::property;
 
 using Json = nlohmann::json;
 using Names = std::vector<std::string>;
@@ -55,42 +59,6 @@ using Ordered = nlohmann::ordered_json;
 
 std::string file_text(const std::string& name) {
   return read_file(std::string(PARSIMONY_SOURCE_DIR) + "/" + name);
-}
-
-/// What the schema says of one member.
-template <typename Owner>
-Ordered property(const Field<Owner>& field) {
-  const Owner usual;
-  Ordered json;
-  const auto describe = [&](const auto& member) {
-    using Pointer = std::decay_t<decltype(member)>;
-    constexpr bool kIsFlag = std::is_same_v<Pointer, bool Owner::*>;
-    if constexpr (std::is_same_v<Pointer, WordMember<Owner>>) {
-      json["enum"] = Names(member.words.begin(), member.words.end());
-      json["default"] = member.words[member.get(usual)];
-    } else if constexpr (std::is_same_v<Pointer, std::string Owner::*>) {
-      json["type"] = "string";
-      json["default"] = usual.*member;
-    } else if constexpr (std::is_same_v<Pointer, std::vector<double> Owner::*>) {
-      json["type"] = "array";
-      json["items"]["type"] = "number";
-      if (!field.interval.with_lowest) json["items"]["exclusiveMinimum"] = field.interval.lowest;
-      json["default"] = usual.*member;
-    } else {
-      constexpr bool kIsInteger = !kIsFlag && !std::is_same_v<Pointer, double Owner::*>;
-      json["type"] = kIsFlag ? "boolean" : kIsInteger ? "integer" : "number";
-      const Interval& in = field.interval;
-      if (!kIsFlag) {
-        json[in.with_lowest ? "minimum" : "exclusiveMinimum"] = static_cast<int>(in.lowest);
-      }
-      if (kIsInteger) json["maximum"] = std::numeric_limits<int>::max();
-      if (!kIsFlag && std::isfinite(in.highest)) json["maximum"] = static_cast<int>(in.highest);
-      json["default"] = usual.*member;
-    }
-  };
-  std::visit(describe, field.member);
-  json["description"] = field.meaning;
-  return json;
 }
 
 template <typename Owner>
@@ -134,22 +102,12 @@ std::string rows_of_tables() {
   return text;
 }
 
-void expect_made(const std::string& name, const std::string& made) {
-  const std::string path = std::string(PARSIMONY_SOURCE_DIR) + "/" + name;
-  if (std::getenv("PARSIMONY_UPDATE_FIXTURES") != nullptr) write_file(path, made);
-  EXPECT_EQ(read_file(path), made);
-}
-
 TEST(RecipeSchema, IsMadeOfTheTables) {
   expect_made("configs/recipe_schema.json", schema_of_tables());
 }
 
 TEST(RecipeSchema, AndTheDocumentHasItToo) {
-  std::string text = file_text("docs/guide/training.md");
-  const size_t begin = text.find("-->\n", text.find("<!-- train: begin")) + 4;
-  const size_t end = text.find("<!-- train: end -->");
-  ASSERT_LT(begin, end);
-  expect_made("docs/guide/training.md", text.replace(begin, end - begin, rows_of_tables()));
+  expect_made_between("docs/guide/training.md", "train", rows_of_tables());
 }
 
 TEST(RecipeSchema, HasTheKeysOfTheReader) {

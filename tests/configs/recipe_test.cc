@@ -84,7 +84,7 @@ TEST(Recipe, ReadsEveryKey) {
   ASSERT_EQ(recipe.prune->config.entries.size(), 1U);
   EXPECT_EQ(recipe.prune->config.entries[0].request.criterion, "l2");
   EXPECT_EQ(recipe.prune->config.entries[0].request.ratio, 0.5);
-  EXPECT_EQ(recipe.prune->config.entries[0].place, "r.json: prune.config_list[0]");
+  EXPECT_EQ(recipe.prune->config.entries[0].source.place, "r.json: prune.config_list[0]");
   ASSERT_TRUE(recipe.sweep.has_value());
   EXPECT_EQ(recipe.sweep->sparsity, (std::vector<double>{0, 0.25}));
   EXPECT_EQ(recipe.sweep->criterion, (std::vector<std::string>{"l1", "random"}));

@@ -110,7 +110,7 @@ ConfigList RatioSearch::config(const std::vector<double>& shares) const {
     entry.request = request_of(settings_.config);
     entry.request.scope = Scope::kLocal;
     entry.request.ratio = static_cast<double>(counts[g]) / groups_[g].size;
-    entry.place = "annealing: group " + std::to_string(g);
+    entry.source.place = "annealing: group " + std::to_string(g);
     config.entries.push_back(std::move(entry));
   }
   return config;
