@@ -18,7 +18,7 @@ std::string only_libtorch(const Graph& graph, const CalibrationData& data) {
   if (graph.format != "onnx") return "running data through a network that is not of ONNX";
   if (!data.states.empty()) return "--states with calibration data";
   if (data.ranks) return "--processes";
-  const bool elsewhere = data.device != "cpu" && (data.device != "auto" || has_torch_component());
+  const bool elsewhere = data.uses_device() && (data.device != "auto" || has_torch_component());
   if (elsewhere) return "--device " + data.device;
   return {};
 }

@@ -23,21 +23,10 @@ bool any_request(const ConfigList& config, const Asks& asks) {
 
 /// The request's data, with what it says elsewhere of the network's inputs.
 CalibrationData data_of(const PruneRequest& request) {
-  CalibrationData data = request.calibration;
-  take_calibration(data, request.config);
+  CalibrationData data = calibration_of(request);
   data.inputs = request.inputs;
   data.states = request.interface.states;
   return data;
-}
-
-RecoverySettings recovery_of(const PruneRequest& request) {
-  RecoverySettings settings = request.recovery;
-  if (settings.steps.empty()) {
-    for (const std::string& step : request.config.recover) {
-      settings.steps.push_back(parse_recovery(step, "--recover"));
-    }
-  }
-  return settings;
 }
 
 /// Compares outputs up to a factor, since outputs of a pruned network are often only smaller. Runs
@@ -65,13 +54,6 @@ PlanError recovered(const Graph& original, RecoverySettings settings, Calibratio
 }
 
 }  // namespace
-
-void take_calibration(CalibrationData& given, const ConfigList& config) {
-  if (!given.data.empty() || !config.calibration) return;
-  given.data = config.calibration->data;
-  given.samples = config.calibration->samples;
-  if (given.image.empty()) given.image = config.calibration->image;
-}
 
 EngineServices::EngineServices(const PruneRequest& request, const Graph& original,
                                PruneServices given)

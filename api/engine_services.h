@@ -12,9 +12,6 @@
 
 namespace parsimony {
 
-/// Data that the configuration names, where none are given. What is said of pictures stays.
-void take_calibration(CalibrationData& given, const ConfigList& config);
-
 /// All services that a request names: its data, recovery steps, an engine for the proof and for
 /// latency budgets. An engine is loaded when one of them is called: see DataEngine.
 ///
@@ -27,8 +24,9 @@ class EngineServices : public PruneServices {
  public:
   /// `original` must outlive this. Data and recovery steps default to the config's.
   /// @param given  services that are left as they are
-  /// @throws ConfigError if recovery or depth pruning has no data; UnsupportedError without the
-  /// engine of a latency budget, or if outputs have to be compared and cannot be
+  /// @throws ConfigError if recovery or depth pruning has no data, or as calibration_of;
+  /// UnsupportedError without the engine of a latency budget, or if outputs have to be compared and
+  /// cannot be
   EngineServices(const PruneRequest& request, const Graph& original, PruneServices given = {});
   EngineServices(const EngineServices&) = delete;
   EngineServices& operator=(const EngineServices&) = delete;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -87,6 +88,9 @@ struct CalibrationData {
   std::optional<RankPlace> ranks = {};
   std::string device = "cpu";  ///< where they run: "auto", "cpu", "cuda:0"
 
+  /// Do they run, or may they, on something other than the processor?
+  bool uses_device() const { return device != "cpu"; }
+
   bool operator==(const CalibrationData&) const = default;
 };
 
@@ -168,5 +172,29 @@ struct PruneRequest {
 
   bool operator==(const PruneRequest&) const = default;
 };
+
+/// The request's data, or those that its configuration names; what is said of pictures stays.
+/// @throws ConfigError as check_calibration
+CalibrationData calibration_of(const PruneRequest& request);
+
+/// The request's recovery, by default with the steps of its configuration.
+RecoverySettings recovery_of(const PruneRequest& request);
+
+/// @throws ConfigError if means and deviations differ in number, or have no data
+void check_calibration(const CalibrationData& calibration);
+
+/// {"config": {"config_list": […]}, "seed": 3, "recover": ["bias"]}: what differs from an empty
+/// request, by the names of the options of `parsimony prune` and of the keywords in Python.
+/// @throws ConfigError for what is no text: masks, a sample, and a place among several processes
+std::string to_json(const PruneRequest& request);
+
+/// Reads such a text; `file_name` is for messages. In place of "config" it may have the settings
+/// that stand for one, such as "ratio" and "criterion".
+/// @throws ConfigError naming file and key, for an unknown key with close matches
+PruneRequest parse_request(std::string_view json, std::string_view file_name);
+
+/// The configuration of the settings that stand for one, on this machine: `round_to_target` without
+/// a target is for its processor. @throws ConfigError naming the option
+ConfigList config_here(Shorthand shorthand);
 
 }  // namespace parsimony

@@ -127,7 +127,7 @@ void bench_training(const BenchTrainingOptions& options, const LatencyOptions& s
   const auto batches = parse_batches(shared.batches);
   if (batches.size() > 1) throw errors::usage("bench", "--train takes one --batch");
   if (batches[0]) request.recipe.train.batch = static_cast<int>(*batches[0]);
-  request.threads = parse_threads(shared.threads);
+  request.threads = shared.threads;
   request.rounds = shared.rounds;
   request.command = session.command_line;
   Progress progress({}, !session.quiet);

@@ -53,11 +53,11 @@ int choose_threads(bool with_torch, std::optional<int> wanted) {
 
 }  // namespace
 
-void add_engine_options(CLI::App& command, EngineOptions& options, std::string& threads) {
+void add_engine_options(CLI::App& command, EngineOptions& options, std::optional<int>& threads) {
   add_option(command, "--engine", options.engine, "NAME",
              "What runs the models: libtorch, onnxruntime or all (those that are found, the "
              "default)");
-  add_onnxruntime_options(command, options.onnxruntime);
+  add_settings(command, onnx_runtime_settings(), options.onnxruntime);
   add_threads_option(command, threads);
 }
 
@@ -340,7 +340,9 @@ void add_options(CLI::App& command, LatencyOptions& options) {
   add_option(command, "--warm-up", options.rounds.warm_up, "N",
              "How many runs are not counted at first; without it, until they settle")
       ->check(not_below_zero());
-  add_latency_command(command, options.command, "On another device");
+  for (CLI::Option* option : add_settings(command, latency_command_settings(), options.command)) {
+    option->group("On another device");
+  }
   add_option(command, "--seed", options.seed, "N", "Where the random inputs begin (1)")
       ->check(not_below_zero());
   add_option(command, "--json", options.json, "FILE", "Write the results as JSON too");
@@ -356,7 +358,7 @@ void bench_latency(const LatencyOptions& options, const Session& session) {
                 !options.command.line.empty() || !options.engines.onnxruntime.provider.empty());
   const std::vector<Batch> batches = parse_batches(options.batches);
   EngineOptions wanted = options.engines;
-  wanted.threads = parse_threads(options.threads);
+  wanted.threads = options.threads;
   Progress progress({}, !session.quiet);
   progress.begin("reading");
   const std::vector<Entrant> entrants = read_models(options);

@@ -29,7 +29,7 @@ struct Engines {
 };
 
 /// Adds --engine, --onnxruntime and, as `threads`, --threads.
-void add_engine_options(CLI::App& command, EngineOptions& options, std::string& threads);
+void add_engine_options(CLI::App& command, EngineOptions& options, std::optional<int>& threads);
 
 /// Loads them. @throws ConfigError for an unknown name; UnsupportedError if an engine that was
 /// requested, by name or by the path of its library, is not available, or if there is none at all
@@ -40,7 +40,7 @@ struct LatencyOptions {
   std::vector<std::string> specs;  ///< of --input
   std::string batches;             ///< "1,64"; empty: as in the files
   EngineOptions engines;
-  std::string threads;
+  std::optional<int> threads;
   machine::InterleavedOptions rounds;
   LatencyCommand command;  ///< in place of engines
   uint64_t seed = 1;

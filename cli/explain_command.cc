@@ -46,45 +46,10 @@ constexpr size_t kMostGroups = 4;
 /// The effective keys, as in a config list; defaults are omitted, except the criterion and how much
 /// to prune.
 Json setting_of(const Graph& graph, const Request& request) {
-  Json setting = Json::object();
   if (request.aligned_with != kNone) {
-    setting["align"] = label_of(graph, graph.node(request.aligned_with));
-    return setting;
+    return {{"align", label_of(graph, graph.node(request.aligned_with))}};
   }
-  if (request.amount || !request.also.empty()) {
-    Json& limits = setting["budget"] = Json::object();
-    const auto add = [&](Budget budget, std::optional<double> amount, double ratio) {
-      Json& limit = limits[std::string(name_of(budget))];
-      limit = amount ? Json(*amount) : Json(formatted("%g", 100 * (1 - ratio)) + "%");
-    };
-    add(request.budget, request.amount, request.ratio);
-    for (const Limit& limit : request.also) add(limit.budget, limit.amount, limit.ratio);
-  } else if (request.threshold) {
-    setting["sparse_threshold"] = *request.threshold;
-  } else {
-    setting["sparse_ratio"] = request.ratio;
-    if (request.budget != Budget::kChannels) setting["budget"] = name_of(request.budget);
-  }
-  setting["criterion"] = request.criterion;
-  if (request.scope != Scope::kLocal) setting["scope"] = name_of(request.scope);
-  if (request.in_channels) setting["granularity"] = "in_channel";
-  if (request.granularity) setting["granularity"] = name_of(*request.granularity);
-  const Request usual;
-  const auto add = [&](const char* key, auto value, auto by_default) {
-    if (value != by_default) setting[key] = value;
-  };
-  add("min_sparse_ratio", request.min_ratio, usual.min_ratio);
-  add("max_sparse_ratio", request.max_ratio, usual.max_ratio);
-  add("keep_at_least", request.keep_at_least, usual.keep_at_least);
-  add("round_to", request.round_to, usual.round_to);
-  if (request.target) setting["round_to"] = name_of(*request.target);
-  add("internal_metric_block", request.metric_blocks, usual.metric_blocks);
-  const auto add_id = [&](const char* key, const std::string& id) {
-    if (!id.empty()) setting[key] = Json::parse(id);
-  };
-  add_id("global_group_id", request.global_group);
-  add_id("dependency_group_id", request.dependency_group);
-  return setting;
+  return Json::parse(to_json(request));
 }
 
 std::string state_of(const LayerSetting& setting) {
@@ -190,7 +155,6 @@ struct ExplainOptions {
   ExplainFilter filter;
   std::string dot;
   std::string html;
-  std::string granularity;
   std::vector<std::string> inputs;
   bool json = false;
   bool blocks = false;
@@ -200,9 +164,7 @@ struct ExplainOptions {
 PruneRequest coupling_request(const ExplainOptions& options) {
   PruneRequest result;
   result.interface = options.prune.prune.interface;
-  if (!options.granularity.empty()) {
-    result.granularity = parse_granularity(options.granularity, "--granularity");
-  }
+  result.granularity = options.prune.prune.granularity;
   return result;
 }
 
@@ -246,9 +208,8 @@ void run(ExplainOptions& options, const Session& session) {
   const std::string& config_file = options.prune.config;
   const std::vector<NamedFile> outputs = {{"--dot", options.dot}, {"--html", options.html}};
   check_outputs(outputs, {{kModel, options.model}, {"--config", config_file}});
-  enter_sandbox(session.limits, outputs, options.prune.prune.calibration.device != "cpu");
+  enter_sandbox(session.limits, outputs, options.prune.prune.calibration.uses_device());
   ConfigList config = config_file.empty() ? ConfigList() : read_config(config_file);
-  options.prune.granularity = options.granularity;
   const AnalysedModel model =
       read_and_analyse(options.model, options.inputs, coupling_request(options), session.quiet);
   check_outputs_beside(outputs, {}, *model.model);
@@ -280,13 +241,12 @@ void add_options(CLI::App& command, ExplainOptions& options) {
       "Write the network as a page to click through; with --config or the options below it also "
       "shows what prune would remove");
   command.add_flag("--json", options.json, "Print one JSON object instead of text");
-  add_option(command, "--granularity", options.granularity, "WHAT",
-             "What is removed as one: channel, head, head_dim or group");
+  add_setting(command, setting(cut_settings(), "granularity"), options.prune.prune);
   add_input_option(command, options.inputs);
-  add_interface_options(command, options.prune.prune.interface);
+  add_settings(command, interface_settings(), options.prune.prune.interface);
   add_shorthand(command, options.prune, "For --html: what prune would do");
   for (CLI::Option* option : options.prune.shorthand_options) option->needs(html);
-  add_calibration_options(command, options.prune.prune.calibration);
+  add_settings(command, calibration_settings(), options.prune.prune.calibration);
   for (const char* name : {"--calibration", "--samples", "--mean", "--std"}) {
     command.get_option(name)->needs(html);
   }

@@ -15,7 +15,7 @@ namespace {
 
 struct ExportOptions {
   ExportJob job;
-  std::string threads;
+  std::optional<int> threads;
 };
 
 std::string rows(const char* what, const std::vector<std::string>& values) {
@@ -60,7 +60,7 @@ void run_export(const ExportOptions& options, const Session& session) {
   }
   Progress progress({}, !session.quiet);
   progress.begin("exporting");
-  torch_component().use_cores(parse_threads(options.threads));
+  torch_component().use_cores(options.threads);
   const ExportOutcome made = torch_commands().export_onnx(job);
   progress.finish();
   if (!session.quiet) print_summary(job, made);

@@ -123,7 +123,7 @@ double BuiltInMetric::of(const NetworkComparison& networks, const Outputs& found
 
 struct Meter::Comparison {
   Comparison(const std::string& model, const MetricData& data)
-      : engine(data.engine, parse_threads(data.threads)), dense(open_model(model, data.inputs)) {
+      : engine(data.engine, data.threads), dense(open_model(model, data.inputs)) {
     CalibrationData job = data.calibration;
     job.inputs = input_specs(data.inputs, dense->graph());
     RandomInputSpec random;

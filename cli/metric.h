@@ -48,7 +48,7 @@ struct Measured {
 struct MetricData {
   CalibrationData calibration;
   std::vector<std::string> inputs;  ///< those of --input
-  std::string threads;
+  std::optional<int> threads;
   EngineChoice engine = {};
 };
 

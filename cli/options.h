@@ -2,14 +2,18 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
 #include <optional>
+#include <span>
 #include <string>
+#include <type_traits>
+#include <variant>
 #include <vector>
 
 #include "parsimony/api/own_operators.h"
-#include "parsimony/api/prune.h"
+#include "parsimony/api/prune_settings.h"
 #include "parsimony/base/json_reader.h"
-#include "parsimony/configs/config.h"
 
 namespace parsimony::cli {
 
@@ -33,18 +37,78 @@ CLI::Option* add_share_option(CLI::App& command, const std::string& name,
 CLI::Validator above_zero();
 CLI::Validator not_below_zero();
 CLI::Validator within(const Interval& interval);
+/// As one of these says it.
+CLI::Validator in_range(const Interval& interval);
 /// One of these words.
 CLI::Validator any_of(const std::vector<std::string_view>& words);
 
+/// Adds the option of a setting, which fills `settings`.
+template <typename Settings>
+CLI::Option* add_setting(CLI::App& command, const Field<Settings>& field, Settings& settings) {
+  const std::string name = option_of(field.key);
+  const std::string help = help_of(field);
+  const auto add = [&](const auto& member) -> CLI::Option* {
+    using Pointer = std::decay_t<decltype(member)>;
+    if constexpr (std::is_same_v<Pointer, WordMember<Settings>>) {
+      const auto set = [&settings, member](const std::string& word) {
+        member.set(settings, std::ranges::find(member.words, word) - member.words.begin());
+      };
+      return command.add_option_function<std::string>(name, set, help)
+          ->check(any_of({member.words.begin(), member.words.end()}))
+          ->default_str(std::string(member.words[member.get(settings)]));
+    } else if constexpr (std::is_same_v<Pointer, FlagMember<Settings>>) {
+      const auto set = [&settings, set = member.set] { set(settings); };
+      CLI::Option* flag = command.add_flag_callback(name, set, help);
+      CLI::Option* other = command.get_option_no_throw(option_of(member.excludes));
+      return other == nullptr ? flag : flag->excludes(other);
+    } else if constexpr (std::is_same_v<Pointer, NumberMember<Settings>>) {
+      const auto set = [&settings, set = member.set](int number) { set(settings, number); };
+      return command.add_option_function<int>(name, set, help);
+    } else if constexpr (std::is_same_v<Pointer, TextMember<Settings>>) {
+      const auto set = [&settings, set = member.set, name](const std::string& text) {
+        set(settings, text, name);
+      };
+      return command.add_option_function<std::string>(name, set, help);
+    } else if constexpr (std::is_same_v<Pointer, TextsMember<Settings>>) {
+      const auto set = [&settings, set = member.set, name](const std::vector<std::string>& texts) {
+        set(settings, texts, name);
+      };
+      return command.add_option_function<std::vector<std::string>>(name, set, help);
+    } else if constexpr (std::is_same_v<Pointer, bool Settings::*>) {
+      return command.add_flag((field.negated ? "!" : "") + name, settings.*member, help);
+    } else {
+      if constexpr (std::is_same_v<Pointer, double Settings::*>) {
+        if (field.as_share) {
+          return add_share_option(command, name, settings.*member, "", help, field.interval);
+        }
+      }
+      return command.add_option(name, settings.*member, help);
+    }
+  };
+  CLI::Option* option = std::visit(add, field.member);
+  if (!field.value.empty()) option->type_name(std::string(field.value));
+  if (!field.group.empty()) option->group(std::string(field.group));
+  if (field.separator != 0) option->delimiter(field.separator);
+  if (field.fault != nullptr) option->check(CLI::Validator(field.fault, ""));
+  if (std::isfinite(field.interval.lowest) && !field.as_share)
+    option->check(in_range(field.interval));
+  return option;
+}
+
+/// Those of a table, but for options that the command has already.
+template <typename Settings>
+std::vector<CLI::Option*> add_settings(CLI::App& command, std::span<const Field<Settings>> table,
+                                       Settings& settings) {
+  std::vector<CLI::Option*> options;
+  for (const Field<Settings>& field : table) {
+    const bool exists = command.get_option_no_throw(option_of(field.key)) != nullptr;
+    if (!exists && !field.only_in_files) options.push_back(add_setting(command, field, settings));
+  }
+  return options;
+}
+
 /// The argument that names the model.
 void add_model_argument(CLI::App& command, std::string& path);
-
-/// --latency-command and how it is run.
-void add_latency_command(CLI::App& command, LatencyCommand& options, const std::string& group);
-
-/// --onnxruntime, the path of its library, and --provider.
-void add_onnxruntime_options(CLI::App& command, OnnxRuntimeChoice& choice,
-                             const std::string& group = {});
 
 /// --rules and --ort-library, which every command takes.
 void add_own_operator_options(CLI::App& app, OwnOperators& own);
@@ -58,24 +122,12 @@ void add_sample_option(CLI::App& command, std::string& source);
 /// Reads the --input options. @throws ConfigError if there are more than the graph has inputs
 std::vector<InputSpec> input_specs(const std::vector<std::string>& specs, const Graph& graph);
 
-/// --states and --free.
-void add_interface_options(CLI::App& command, InterfaceOptions& options);
-
-/// --threads; `text` is what was given.
-void add_threads_option(CLI::App& command, std::string& text);
+/// --threads
 void add_threads_option(CLI::App& command, std::optional<int>& threads);
 
-/// Empty for "auto", the default. @throws ConfigError
-std::optional<int> parse_threads(const std::string& text);
-
-/// --calibration, --samples, --mean and --std
-void add_calibration_options(CLI::App& command, CalibrationData& job);
-/// --loss. @param others  what may be said in place of a loss
-void add_loss_option(CLI::App& command, CalibrationData& job, std::string text,
+/// --loss where it is of something else than in `prune`.
+/// @param others  what may be said in place of a loss
+void add_loss_option(CLI::App& command, CalibrationData& job, const std::string& of_what,
                      std::vector<std::string> others = {});
-
-/// The options' settings, or the config's if the options name no data.
-/// @throws ConfigError if the options contradict each other
-CalibrationData resolved(CalibrationData given, const ConfigList& config);
 
 }  // namespace parsimony::cli

@@ -96,7 +96,7 @@ bool runs_programs(const PruneCommandOptions& options) {
   const auto is_command = [](const std::string& metric) { return !parse_built_in(metric); };
   return wants_ranks(options.ranks) || !options.prune.latency.command.line.empty() ||
          !options.prune.engine.onnxruntime.provider.empty() ||
-         options.prune.calibration.device != "cpu" ||
+         options.prune.calibration.uses_device() ||
          std::ranges::any_of(options.metric.commands, is_command);
 }
 

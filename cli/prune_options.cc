@@ -1,26 +1,20 @@
 #include "parsimony/cli/prune_options.h"
 
 #include <algorithm>
-#include <limits>
+#include <utility>
 
-#include "parsimony/api/depth.h"
 #include "parsimony/api/errors.h"
 #include "parsimony/base/errors.h"
-#include "parsimony/base/parse.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/configs/recipe.h"
-#include "parsimony/engines/machine/processor.h"
 #include "parsimony/masks/mask.h"
-#include "parsimony/pruners/criterion.h"
 #include "parsimony/pruners/elements/rule.h"
-#include "parsimony/report/text.h"
-#include "parsimony/speedup/recovery.h"
 
 namespace parsimony::cli {
 namespace {
 
-constexpr size_t kAll = std::numeric_limits<size_t>::max();
+bool gives(const CLI::Option* option) { return option != nullptr && option->count() > 0; }
 
 /// Those with an N:M pattern do. Names that are none are refused later.
 bool says_how_much(const std::string& criterion) {
@@ -39,14 +33,6 @@ void add_model_files(CLI::App& command, PruneCommandOptions& options) {
   add_in_place_option(command, options.in_place);
 }
 
-void add_constants(CLI::App& command, PruneCommandOptions& options) {
-  add_option(command, "--constants", options.constants, "WHAT",
-             "What a removed channel leaves behind: nothing (drop), or the constant that zero "
-             "weights leave, folded into what remains (exact)")
-      ->check(any_of({"drop", "exact"}))
-      ->capture_default_str();
-}
-
 void add_run(CLI::App& command, PruneCommandOptions& options) {
   add_input_option(command, options.inputs);
   add_sample_option(command, options.sample);
@@ -57,9 +43,7 @@ void add_run(CLI::App& command, PruneCommandOptions& options) {
   add_option(
       command, "--html", options.html, "F.html",
       "Write the network as a page to click through: what was removed, and what could not be");
-  command.add_flag("!--no-verify", options.prune.verify,
-                   "Do not run the masked original and the smaller model to prove the result");
-  add_threads_option(command, options.threads);
+  add_settings(command, run_settings(), options.prune);
   command.add_flag("--timings", options.timings, "Print how long each stage took");
 }
 
@@ -68,14 +52,14 @@ void add_run(CLI::App& command, PruneCommandOptions& options) {
 struct Preset {
   std::string_view name;
   std::string_view criterion;
-  std::vector<std::string> recover;
+  std::vector<RecoveryMethod> recover;
   double minutes;
 };
 
 const Preset* preset_of(const PruneCommandOptions& options) {
   static const std::vector<Preset> presets = {
-      {"quick", "fisher", {"least-squares"}, 0},
-      {"best", "fisher", {"least-squares", "outputs"}, 10},
+      {"quick", "fisher", {RecoveryMethod::kLeastSquares}, 0},
+      {"best", "fisher", {RecoveryMethod::kLeastSquares, RecoveryMethod::kOutputs}, 10},
   };
   if (options.preset.empty()) return nullptr;
   const Preset& found = *std::ranges::find(presets, options.preset, &Preset::name);
@@ -95,122 +79,36 @@ bool is_given(const PruneCommandOptions& options, std::string_view name) {
 
 void add_recovery(CLI::App& command, PruneCommandOptions& options) {
   RecoverySettings& recovery = options.prune.recovery;
-  const auto add = [&](const char* name, auto& value, const char* type, const std::string& text) {
-    return add_option(command, name, value, type, text)->group("Recovery of what pruning costs");
-  };
-  add("--recover", options.recover, "STEP,…",
-      "One after the other, with calibration data: " + listed(recovery_names(), kAll))
-      ->delimiter(',');
-  add("--ridge", recovery.ridge, "R",
-      "What draws least squares towards the weights as they are (by default of 0.0001, 0.001, … 1 "
-      "what suits each layer best on held-out samples)")
-      ->check(not_below_zero());
-  add("--rounds", recovery.rounds, "N", "Rounds of least squares in front of a Relu (3)")
-      ->check(above_zero());
-  add("--recover-epochs", options.recover_epochs, "N",
-      "Epochs of finetune (2; 20 with --loss) and outputs (20)")
-      ->check(not_below_zero());
-  add("--recover-lr", recovery.outputs.lr, "RATE",
-      "Step of outputs, relative to the size of each tensor (0.001)")
-      ->check(above_zero());
-  add("--recover-minutes", recovery.outputs.minutes, "M", "After which outputs ends at the latest")
-      ->check(above_zero());
-  add("--match", options.match, "NAME[=WEIGHT],…",
-      "With outputs: inner values that are compared too, or weights of the outputs (1)")
-      ->delimiter(',');
-  add("--recover-recipe", options.recipe, "FILE", "How finetune trains: a recipe's \"train\"");
-}
-
-/// In place of the number of --round-to.
-constexpr int kAutomatic = std::numeric_limits<int>::min();
-
-Target this_target() {
-#if defined(__aarch64__)
-  return Target::kArmNeon;
-#endif
-  const machine::Vectors vectors = vectors_of(machine::this_processor());
-  if (vectors == machine::Vectors::kAvx512) return Target::kX86Avx512;
-  return vectors == machine::Vectors::kAvx2 ? Target::kX86Avx2 : Target::kGeneric;
+  const std::string group =
+      add_settings(command, recovery_settings(), recovery).front()->get_group();
+  options.recover_epochs = command.get_option("--recover-epochs");
+  add_settings(command, match_settings(), recovery.outputs);
+  add_option(command, "--recover-recipe", options.recipe, "FILE",
+             "How finetune trains: a recipe's \"train\"")
+      ->group(group);
 }
 
 void add_engine(CLI::App& command, EngineChoice& engine) {
-  const char* group = "What runs the network";
-  add_option(
-      command, "--engine", engine.name, "NAME",
-      "For the proof, and for budgets of milliseconds: libtorch, onnxruntime, or auto: for the "
-      "proof onnxruntime, and libtorch where that cannot run or finds a difference; for "
-      "milliseconds libtorch if it is installed (auto)")
-      ->group(group);
-  add_onnxruntime_options(command, engine.onnxruntime, group);
+  const std::string group = add_settings(command, engine_settings(), engine).front()->get_group();
+  for (CLI::Option* option : add_settings(command, onnx_runtime_settings(), engine.onnxruntime)) {
+    option->group(group);
+  }
 }
 
-void add_latency(CLI::App& command, LatencySettings& options) {
-  const char* group = "With a budget of milliseconds";
-  add_option(command, "--latency-table", options.table, "FILE",
-             "Times of layers, read and added to (a file of the cache); those of another machine "
-             "are used as they are, or with --latency-command measured by it. With --round-to auto "
-             "widths follow their steps")
-      ->group(group);
-  add_latency_command(command, options.command, group);
-  add_option(command, "--batch", options.batch, "N", "Samples per run (1)")
-      ->check(above_zero())
-      ->group(group);
+/// The command's options stand between those of the tables.
+void add_latency(CLI::App& command, LatencySettings& latency) {
+  add_setting(command, setting(latency_settings(), "latency_table"), latency);
+  add_settings(command, latency_command_settings(), latency.command);
+  add_settings(command, latency_settings(), latency);
 }
 
 }  // namespace
 
 void add_shorthand(CLI::App& command, PruneCommandOptions& options, const std::string& group) {
-  Shorthand& shorthand = options.shorthand;
-  const auto listed_in = [&](CLI::Option* option) {
+  for (CLI::Option* option : add_settings(command, shorthand_settings(), options.shorthand)) {
+    if (option->get_name() == "--force") continue;  // goes with a config file too
     options.shorthand_options.push_back(option->group(group));
-    return option;
-  };
-  const auto add = [&](const std::string& name, auto& variable, const std::string& text,
-                       const char* type) {
-    return listed_in(add_option(command, name, variable, type, text));
-  };
-  listed_in(add_share_option(command, "--ratio", shorthand.ratio, "RATIO",
-                             "Share of the budget to remove, 0 <= RATIO < 1: 0.5 or 50%",
-                             kBelowOne));
-  add("--criterion", shorthand.criterion,
-      "What ranks channels or elements: " + listed(criterion_names(), kAll) +
-          " (l1); with numbers: 2:4, sparsegpt:2:4, block:4x1",
-      "NAME");
-  add("--op-types", shorthand.op_types, "Only these: Conv,Gemm or Conv2d,Linear", "TYPE")
-      ->delimiter(',');
-  add("--exclude", shorthand.exclude,
-      "Layers not to prune, by names or patterns ('*.mlp.*'), up to the next option", "NAME");
-  add("--scope", shorthand.scope,
-      "The ratio holds for each layer (local, the default), for all together (global), for those "
-      "in like sub-graphs together (isomorphic), or for all together by what the outputs lose "
-      "(outputs)",
-      "SCOPE");
-  add("--budget", shorthand.budget,
-      "What the ratio is a share of: channels (the default), params, macs or weights; or, without "
-      "--ratio, what may remain: params=1.5M, macs=2e9, macs=40%, latency_ms=5",
-      "WHAT");
-  const auto round_to = [](const std::string& text) {
-    return text == "auto" ? kAutomatic : number_of<int>(text);
-  };
-  const auto take = [=, &shorthand](const std::string& text) {
-    shorthand.round_to = round_to(text).value();
-  };
-  const auto check = [=](const std::string& text) {
-    return round_to(text) ? "" : "found \"" + text + "\", wanted a whole number or auto";
-  };
-  listed_in(
-      command
-          .add_option_function<std::string>("--round-to", take,
-                                            "Keep a multiple of K channels; auto: of what the "
-                                            "hardware computes well, see --target")
-          ->type_name("K")
-          ->check(check, ""));
-  add("--target", shorthand.target,
-      "With --round-to auto, what the network will run on: x86-avx2, x86-avx512, arm-neon, "
-      "cuda-tensorcore or generic (this processor)",
-      "NAME");
-  command.add_flag("--force", shorthand.force,
-                   "Also where less than a thousandth of the network may remain");
+  }
 }
 
 void add_options(CLI::App& command, PruneCommandOptions& options) {
@@ -226,36 +124,12 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
                  "before it")
           ->check(any_of({"quick", "best"}))
           ->group("Without a config file"));
-  add_option(command, "--granularity", options.granularity, "WHAT",
-             "What is removed as one: channel, head, head_dim or group");
-  add_interface_options(command, options.prune.interface);
-  const auto add_mixing = [&](const char* name, Mixing mixing, const char* meaning) {
-    return command.add_flag_callback(
-        name, [&options, mixing] { options.prune.mixing = mixing; }, meaning);
-  };
-  CLI::Option* exact = add_mixing("--exact-only", Mixing::kExact,
-                                  "Do not prune groups whose removal changes what remains "
-                                  "(LayerNorm, softmax)");
-  add_mixing("--allow-mixing", Mixing::kAll,
-             "Prune all of these, also outcomes of a softmax that are weighed by position")
-      ->excludes(exact);
-  command.add_flag("--rescale", options.prune.rescale,
-                   "Let numbers such as 1/sqrt(d) follow a size that was cut; by default they keep "
-                   "what the network was trained with");
-  add_constants(command, options);
-  add_option(command, "--on-failure", options.on_failure, "WHAT",
-             "Where the proof fails: refuse, or exclude the group at fault and prune the others")
-      ->check(any_of({"refuse", "exclude"}))
-      ->capture_default_str();
-  add_option(command, "--layers", options.layers, "N",
-             "Residual blocks to remove, those that change least on --calibration first: 3, 25% "
-             "of them, or auto: as many as serve the --budget best");
-  add_option(command, "--seed", options.prune.seed, "N", "For criteria that draw at random (0)")
-      ->check(not_below_zero());
-  add_calibration_options(command, options.prune.calibration);
-  add_loss_option(command, options.prune.calibration,
-                  "Loss of criteria by gradient and of finetune, where arrays named like outputs "
-                  "say what these should be");
+  add_setting(command, setting(cut_settings(), "granularity"), options.prune);
+  add_settings(command, interface_settings(), options.prune.interface);
+  add_settings(command, cut_settings(), options.prune);
+  options.layers = command.get_option("--layers");
+  add_settings(command, calibration_settings(), options.prune.calibration);
+  add_settings(command, loss_settings(), options.prune.calibration);
   add_option(command, "--masks-out", options.masks, "M.safetensors",
              "Write the masks over the original's weights");
   add_run(command, options);
@@ -268,7 +142,7 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
 }
 
 void add_speedup_options(CLI::App& command, PruneCommandOptions& options) {
-  options.constants = "exact";
+  options.prune.constants = Constants::kExact;
   add_model_files(command, options);
   add_checkpoint_options(command, options.checkpoint);
   add_option(command, "--masks", options.masks_in, "M.safetensors",
@@ -287,7 +161,7 @@ bool asks_for_pruning(const PruneCommandOptions& options) {
 std::string asked_text(const PruneCommandOptions& options) {
   if (!options.config.empty()) return "--config " + options.config;
   if (!options.masks_in.empty()) return "--masks " + options.masks_in;
-  std::string text = options.layers.empty() ? "" : "--layers " + options.layers;
+  std::string text = gives(options.layers) ? "--layers " + options.layers->results().front() : "";
   for (const CLI::Option* option : options.shorthand_options) {
     if (option->count() == 0) continue;
     text += (text.empty() ? "" : " ") + option->get_name();
@@ -305,7 +179,7 @@ ConfigList config_of(const PruneCommandOptions& options) {
       throw ConfigError("prune: ", option->get_name(),
                         " is for pruning without a config file; with --config, write it there");
     }
-    if (!given && !has_amount && options.config.empty() && options.layers.empty() &&
+    if (!given && !has_amount && options.config.empty() && !gives(options.layers) &&
         option->get_name() == "--ratio" && !says_how_much(options.shorthand.criterion)) {
       throw ConfigError(
           "prune: nothing says how much to remove; give --config CFG.json or --ratio, for example "
@@ -321,50 +195,27 @@ ConfigList config_of(const PruneCommandOptions& options) {
   const Preset* preset = preset_of(options);
   if (preset != nullptr && !is_given(options, "--criterion"))
     shorthand.criterion = preset->criterion;
-  if (shorthand.round_to == kAutomatic) {
-    shorthand.round_to = 1;
-    if (shorthand.target.empty()) shorthand.target = name_of(this_target());
-  } else if (!shorthand.target.empty()) {
+  if (!shorthand.round_to_target && !shorthand.target.empty()) {
     throw errors::usage("prune", "--target says what --round-to auto rounds to");
   }
-  return from_shorthand(shorthand);
+  return config_here(std::move(shorthand));
 }
 
 MetricData metric_data(const PruneCommandOptions& options, CalibrationData calibration) {
   calibration.states = options.prune.interface.states;
-  return {std::move(calibration), options.inputs, options.threads, options.prune.engine};
-}
-
-/// Names may contain "=" themselves.
-MatchSettings::Term match_term(const std::string& text) {
-  const size_t at = text.rfind('=');
-  if (at == std::string::npos) return {.value = text};
-  const auto weight = number_of<double>(std::string_view(text).substr(at + 1));
-  return weight.value_or(-1) >= 0 ? MatchSettings::Term{text.substr(0, at), *weight}
-                                  : MatchSettings::Term{.value = text};
+  return {std::move(calibration), options.inputs, options.prune.threads, options.prune.engine};
 }
 
 PruneRequest prune_request_of(const PruneCommandOptions& options, ConfigList config) {
   PruneRequest result = options.prune;
   result.config = std::move(config);
-  if (!options.granularity.empty()) {
-    result.granularity = parse_granularity(options.granularity, "--granularity");
-  }
-  if (options.constants == "exact") result.constants = Constants::kExact;
-  if (options.on_failure == "exclude") result.on_failure = OnFailure::kExclude;
   if (!options.masks_in.empty()) result.masks = read_masks(options.masks_in);
-  if (!options.layers.empty()) result.depth = parse_depth(options.layers, "--layers");
-  result.threads = parse_threads(options.threads);
-  result.calibration = resolved(result.calibration, result.config);
-  std::vector<std::string> steps =
-      options.recover.empty() ? result.config.recover : options.recover;
-  if (const Preset* preset = preset_of(options); preset != nullptr && steps.empty()) {
-    steps = preset->recover;
-    double& minutes = result.recovery.outputs.minutes;
-    if (minutes == 0) minutes = preset->minutes;
-  }
-  for (const std::string& step : steps) {
-    result.recovery.steps.push_back(parse_recovery(step, "--recover"));
+  result.calibration = calibration_of(result);
+  result.recovery = recovery_of(result);
+  RecoverySettings& recovery = result.recovery;
+  if (const Preset* preset = preset_of(options); preset != nullptr && recovery.steps.empty()) {
+    recovery.steps = preset->recover;
+    if (recovery.outputs.minutes == 0) recovery.outputs.minutes = preset->minutes;
   }
   if (!options.recipe.empty()) {
     if (!result.calibration.loss.empty()) {
@@ -372,16 +223,11 @@ PruneRequest prune_request_of(const PruneCommandOptions& options, ConfigList con
                           "--recover-recipe is for labels; with --loss give "
                           "--recover-epochs, --recover-lr and --recover-minutes");
     }
-    result.recovery.finetune = read_recipe(options.recipe).train;
+    const int epochs = recovery.finetune.epochs;
+    recovery.finetune = read_recipe(options.recipe).train;
+    if (gives(options.recover_epochs)) recovery.finetune.epochs = epochs;
   }
-  if (options.recover_epochs) {
-    result.recovery.finetune.epochs = *options.recover_epochs;
-    result.recovery.outputs.epochs = *options.recover_epochs;
-  }
-  for (const std::string& term : options.match) {
-    result.recovery.outputs.terms.push_back(match_term(term));
-  }
-  if (!result.recovery.steps.empty() && result.calibration.data.empty()) {
+  if (!recovery.steps.empty() && result.calibration.data.empty()) {
     throw parsimony::errors::recovery_without_data();
   }
   return result;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,20 +28,14 @@ struct PruneCommandOptions {
   CheckpointOptions checkpoint;
   bool in_place = false;
   bool timings = false;
-  // Options that have to be parsed into those of `prune`.
-  std::string layers;  ///< residual blocks to remove: "3", "25%", "auto"; empty: none
-  std::string granularity;
+  // Options that have to be read into those of `prune`.
   std::vector<std::string> inputs;
   std::string sample;
-  std::string constants = "drop";
-  std::string on_failure = "refuse";
-  std::string threads;
-  std::vector<std::string> recover;
-  std::optional<int> recover_epochs;  ///< of both methods that train
-  std::vector<std::string> match;     ///< "NAME" or "NAME=WEIGHT"
+  std::string recipe;  ///< a recipe file, whose `train` configures `finetune`
+  const CLI::Option* recover_epochs = nullptr;  ///< which go before those of `recipe`
+  const CLI::Option* layers = nullptr;
   MetricOptions metric;
   RankOptions ranks;
-  std::string recipe;  ///< a recipe file, whose `train` configures `finetune`
 };
 
 void add_options(CLI::App& command, PruneCommandOptions& options);
@@ -66,9 +59,6 @@ ConfigList config_of(const PruneCommandOptions& options);
 
 /// What its metrics compare networks on.
 MetricData metric_data(const PruneCommandOptions& options, CalibrationData calibration);
-
-/// "NAME" or "NAME=WEIGHT".
-MatchSettings::Term match_term(const std::string& text);
 
 /// `options.prune` with the configuration, complete except for the inputs, which need the model's
 /// graph. @throws ConfigError, IoError

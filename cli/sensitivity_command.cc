@@ -35,7 +35,7 @@ struct SensitivityCommandOptions {
   const CLI::Option* samples = nullptr;
   uint64_t seed = 1;
   EngineChoice engine;
-  std::string threads;
+  std::optional<int> threads;
   std::string json;
   std::string config;
 };
@@ -149,15 +149,15 @@ void run_sensitivity(const SensitivityCommandOptions& options, const Session& se
   const bool runs_programs = !metric.empty() && !built_in;
   enter_sandbox(session.limits, outputs,
                 runs_programs || !options.engine.onnxruntime.provider.empty() ||
-                    options.calibration.device != "cpu");
-  const std::optional<int> threads = parse_threads(options.threads);
+                    options.calibration.uses_device());
   const AnalysedModel model = read_and_analyse(options.model, options.inputs, {}, session.quiet);
   check_outputs_beside(outputs, {}, *model.model);
   const Graph& graph = model.graph();
-  DataEngine engine(options.engine, threads);
+  DataEngine engine(options.engine, options.threads);
   Progress progress({}, !session.quiet);
   progress.begin("the network as it is");
-  CalibrationData job = resolved(options.calibration, {});
+  check_calibration(options.calibration);
+  CalibrationData job = options.calibration;
   RandomInputSpec random{input_specs(options.inputs, graph)};
   job.inputs = random.specs;
   if (options.samples->count() > 0) random.samples = options.calibration.samples;
@@ -214,7 +214,7 @@ void add_options(CLI::App& command, SensitivityCommandOptions& options) {
                    {.lowest = 0, .highest = 0.999});
   add_option(command, "--config-out", options.config, "CFG.json",
              "Write the proposal for prune --config");
-  add_calibration_options(command, options.calibration);
+  add_settings(command, calibration_settings(), options.calibration);
   add_loss_option(command, options.calibration,
                   "Loss of criteria by gradient, where arrays named like outputs say what these "
                   "should be");
@@ -224,7 +224,7 @@ void add_options(CLI::App& command, SensitivityCommandOptions& options) {
   add_option(command, "--engine", options.engine.name, "NAME",
              "What runs the networks: libtorch, onnxruntime, or auto: libtorch if it is installed "
              "(auto)");
-  add_onnxruntime_options(command, options.engine.onnxruntime);
+  add_settings(command, onnx_runtime_settings(), options.engine.onnxruntime);
   add_threads_option(command, options.threads);
   add_option(command, "--json", options.json, "FILE", "Write the curves as JSON too");
 }

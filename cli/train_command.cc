@@ -30,8 +30,7 @@ struct TrainCommandOptions {
   // With a --loss other than "labels":
   CalibrationData calibration;
   std::vector<std::string> inputs;
-  std::vector<std::string> match;
-  double minutes = 0;
+  MatchSettings match;
   bool in_place = false;
 };
 
@@ -118,7 +117,7 @@ void check_on_arrays(const TrainCommandOptions& options, const Recipe& recipe, b
   if (request.teacher.empty() && by_teacher) {
     throw errors::usage("finetune", loss + " needs --teacher MODEL");
   }
-  if (!by_teacher && !(request.teacher.empty() && options.match.empty())) {
+  if (!by_teacher && !(request.teacher.empty() && options.match.terms.empty())) {
     throw errors::usage("finetune", "--teacher and --match go with --loss outputs");
   }
 }
@@ -145,15 +144,14 @@ void run_on_arrays(TrainCommandOptions& options, const Session& session) {
   data.mean = recipe.train.mean;
   data.deviation = recipe.train.deviation;
   data.device = request.device;
-  data = resolved(std::move(data), {});
+  check_calibration(data);
   data.inputs = input_specs(options.inputs, dense->graph());
   RecoverySettings settings;
   settings.steps = {by_teacher ? RecoveryMethod::kOutputs : RecoveryMethod::kFinetune};
   if (by_teacher) data.loss.clear();
+  settings.outputs = options.match;
   settings.outputs.epochs = recipe.train.epochs;
   settings.outputs.lr = recipe.train.lr;
-  settings.outputs.minutes = options.minutes;
-  for (const std::string& term : options.match) settings.outputs.terms.push_back(match_term(term));
   const RankPlace place = ranks_of(options.ranks, session);
   if (place.several()) data.ranks = place;
   const Say say = !session.quiet && place.rank == 0 ? Say(log_line) : Say();
@@ -185,7 +183,7 @@ void run_finetune(TrainCommandOptions& options, const Session& session) {
   }
   const bool given = !calibration.data.empty() || !calibration.states.empty() ||
                      !calibration.image.empty() || !options.inputs.empty() ||
-                     !options.match.empty() || options.minutes > 0;
+                     !options.match.terms.empty() || options.match.minutes > 0;
   if (given) {
     throw errors::usage(
         "finetune",
@@ -229,17 +227,19 @@ void add_finetune_options(CLI::App& command, TrainCommandOptions& options) {
   add_options(command, options.request, options.recipe);
   add_rank_training_options(command, options.ranks);
   add_files(command, options);
-  add_option(command, "--match", options.match, "NAME[=WEIGHT],…",
-             "With --loss outputs: inner values that are compared too, or weights of the outputs")
-      ->delimiter(',');
-  add_option(command, "--minutes", options.minutes, "M",
+  add_setting(command, setting(match_settings(), "match"), options.match)
+      ->description(
+          "With --loss outputs: inner values that are compared too, or weights of the "
+          "outputs")
+      ->group("Options");
+  add_option(command, "--minutes", options.match.minutes, "M",
              "With --calibration: after which it ends at the latest")
       ->check(above_zero());
   add_option(command, "--states", options.calibration.states, "STATES",
              "With --calibration: outputs that are fed back, auto or OUT=IN,…")
       ->delimiter(',');
   add_input_option(command, options.inputs);
-  add_calibration_options(command, options.calibration);
+  add_settings(command, calibration_settings(), options.calibration);
 }
 
 }  // namespace

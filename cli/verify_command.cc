@@ -28,14 +28,13 @@ struct VerifyOptions {
   ProofOptions proof;
   std::string engine = "auto";
   OnnxRuntimeChoice onnxruntime;
-  std::string threads;
+  std::optional<int> threads;
 };
 
 std::unique_ptr<Engine> engine_of(const VerifyOptions& options) {
   const EngineChoice wanted{options.engine == "executor" ? "libtorch" : options.engine,
                             options.onnxruntime};
-  return parsimony::engine_of({name_of(wanted), wanted.onnxruntime},
-                              parse_threads(options.threads));
+  return parsimony::engine_of({name_of(wanted), wanted.onnxruntime}, options.threads);
 }
 
 /// One comparison of two models on one engine.
@@ -126,7 +125,7 @@ void add_options(CLI::App& command, VerifyOptions& options) {
       "What runs the models: libtorch (our executor), onnxruntime (ONNX only, independent of "
       "ours), or auto: libtorch if it is installed (auto)")
       ->check(any_of({"auto", "libtorch", "executor", "onnxruntime"}));
-  add_onnxruntime_options(command, options.onnxruntime);
+  add_settings(command, onnx_runtime_settings(), options.onnxruntime);
   add_threads_option(command, options.threads);
   add_input_option(command, options.specs);
   add_sample_option(command, options.sample);

@@ -1,0 +1,143 @@
+#include "parsimony/api/prune_request.h"
+
+#include <utility>
+
+#include "parsimony/api/prune_settings.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/base/json_reader.h"
+#include "parsimony/engines/machine/processor.h"
+
+namespace parsimony {
+namespace {
+
+Target this_target() {
+#if defined(__aarch64__)
+  return Target::kArmNeon;
+#endif
+  const machine::Vectors vectors = vectors_of(machine::this_processor());
+  if (vectors == machine::Vectors::kAvx512) return Target::kX86Avx512;
+  return vectors == machine::Vectors::kAvx2 ? Target::kX86Avx2 : Target::kGeneric;
+}
+
+/// How finetune trains unless something is said of it: for as many epochs as `recover_epochs` says.
+TrainSettings usual_finetune(const RecoverySettings& recovery) {
+  TrainSettings usual = gentle_training();
+  if (recovery.outputs.epochs != MatchSettings().epochs) usual.epochs = recovery.outputs.epochs;
+  return usual;
+}
+
+std::vector<std::string> known_keys() {
+  std::vector<std::string> keys = {"config", "finetune"};
+  const auto add = [&](const auto& table, const auto&) {
+    for (const auto& field : table) keys.emplace_back(field.key);
+  };
+  add(shorthand_settings(), Shorthand());
+  const PruneRequest request;
+  visit_settings(request, add);
+  return keys;
+}
+
+ConfigList config_in(const JsonReader& root) {
+  const auto config = root.find("config");
+  Shorthand shorthand;
+  bool has_shorthand = false;
+  for (const Field<Shorthand>& field : shorthand_settings()) {
+    const auto value = root.find(field.key);
+    if (!value) continue;
+    if (config) value->fail("stands for a configuration; with \"config\", write it there");
+    read_field(*value, field, shorthand);
+    has_shorthand = true;
+  }
+  if (config && config->is_text()) return read_config(config->text());
+  if (config) return parse_config(config->json(), config->place());
+  return has_shorthand ? config_here(std::move(shorthand)) : ConfigList();
+}
+
+void check_flags(const JsonReader& root) {
+  for (const Field<PruneRequest>& field : cut_settings()) {
+    const auto* flag = std::get_if<FlagMember<PruneRequest>>(&field.member);
+    if (flag == nullptr || !root.has(field.key) || !root.has(flag->excludes)) continue;
+    root.fail(in_quotes(field.key) + " and " + in_quotes(flag->excludes) +
+              " cannot be given together");
+  }
+}
+
+}  // namespace
+
+void check_calibration(const CalibrationData& calibration) {
+  if (calibration.mean.size() != calibration.deviation.size()) {
+    throw ConfigError("--mean has ", calibration.mean.size(), " numbers and --std ",
+                      calibration.deviation.size(),
+                      "; wanted as many of both, one for each channel");
+  }
+  if (calibration.data.empty() && !calibration.mean.empty()) {
+    throw ConfigError(
+        "--mean says how calibration data are read; give them with --calibration DATA");
+  }
+}
+
+CalibrationData calibration_of(const PruneRequest& request) {
+  CalibrationData data = request.calibration;
+  if (const auto& usual = request.config.calibration; usual && data.data.empty()) {
+    data.data = usual->data;
+    data.samples = usual->samples;
+    if (data.image.empty()) data.image = usual->image;
+  }
+  check_calibration(data);
+  return data;
+}
+
+RecoverySettings recovery_of(const PruneRequest& request) {
+  RecoverySettings recovery = request.recovery;
+  if (!recovery.steps.empty()) return recovery;
+  for (const std::string& step : request.config.recover) {
+    recovery.steps.push_back(parse_recovery(step, "--recover"));
+  }
+  return recovery;
+}
+
+ConfigList config_here(Shorthand shorthand) {
+  if (shorthand.round_to_target && shorthand.target.empty()) {
+    shorthand.target = name_of(this_target());
+  }
+  return from_shorthand(shorthand);
+}
+
+std::string to_json(const PruneRequest& request) {
+  if (!request.masks.empty() || !request.sample.empty() || request.calibration.ranks) {
+    throw ConfigError(
+        "a request with masks, with a sample, or of one of several processes is no text");
+  }
+  std::string members;
+  const auto add = [&](const std::string& text) {
+    if (!text.empty()) members.append(members.empty() ? "" : ",").append(text);
+  };
+  if (!request.config.entries.empty()) add("\"config\":" + to_json(request.config));
+  visit_settings(request, [&](const auto& table, const auto& part) {
+    const std::decay_t<decltype(part)> usual;
+    add(json_members(table, part, &usual));
+  });
+  if (request.recovery.finetune != usual_finetune(request.recovery)) {
+    add("\"finetune\":{" + json_members(train_fields(), request.recovery.finetune) + '}');
+  }
+  return '{' + members + '}';
+}
+
+PruneRequest parse_request(std::string_view json, std::string_view file_name) {
+  const JsonDocument document(json, file_name);
+  const JsonReader root = document.root();
+  root.only(known_keys());
+  check_flags(root);
+  PruneRequest request(config_in(root));
+  visit_settings(request, [&](const auto& table, auto& part) { read_fields(root, table, part); });
+  if (const auto finetune = root.find("finetune")) {
+    TrainSettings& train = request.recovery.finetune;
+    finetune->only(keys_of(train_fields()));
+    read_fields(*finetune, train_fields(), train);
+    check_settings(train, finetune->place());
+  }
+  check_calibration(request.calibration);
+  return request;
+}
+
+}  // namespace parsimony

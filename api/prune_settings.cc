@@ -1,0 +1,499 @@
+#include "parsimony/api/prune_settings.h"
+
+#include <algorithm>
+
+#include "parsimony/api/depth.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/base/parse.h"
+#include "parsimony/base/ranges.h"
+#include "parsimony/base/words.h"
+#include "parsimony/configs/loss_spec.h"
+#include "parsimony/data/formats.h"
+#include "parsimony/engines/errors.h"
+#include "parsimony/pruners/criterion.h"
+
+namespace parsimony {
+namespace {
+
+constexpr const char* kInterfaceGroup = "Inputs and outputs that may become smaller";
+constexpr const char* kDataGroup = "Data that runs through the network";
+constexpr const char* kRecoveryGroup = "Recovery of what pruning costs";
+constexpr const char* kEngineGroup = "What runs the network";
+constexpr const char* kLatencyGroup = "With a budget of milliseconds";
+
+constexpr Interval kFromOne{.lowest = 1};
+
+std::string all_of(const std::vector<std::string>& names) { return listed(names, names.size()); }
+
+using S = Shorthand;
+constexpr Field<S> kShorthand[] = {
+    {.key = "ratio",
+     .member = &S::ratio,
+     .interval = kBelowOne,
+     .meaning = "Share of the budget to remove, 0 <= RATIO < 1: 0.5 or 50%",
+     .value = "RATIO",
+     .as_share = true},
+    {.key = "criterion",
+     .member = &S::criterion,
+     .meaning = "What ranks channels or elements: {} (l1); with numbers: 2:4, sparsegpt:2:4, "
+                "block:4x1",
+     .value = "NAME",
+     .names = [] { return all_of(criterion_names()); }},
+    {.key = "op_types",
+     .member = &S::op_types,
+     .meaning = "Only these: Conv,Gemm or Conv2d,Linear",
+     .value = "TYPE",
+     .separator = ','},
+    {.key = "exclude",
+     .member = &S::exclude,
+     .meaning = "Layers not to prune, by names or patterns ('*.mlp.*'), up to the next option",
+     .value = "NAME"},
+    {.key = "scope",
+     .member = &S::scope,
+     .meaning = "The ratio holds for each layer (local, the default), for all together (global), "
+                "for those in like sub-graphs together (isomorphic), or for all together by what "
+                "the outputs lose (outputs)",
+     .value = "SCOPE"},
+    {.key = "budget",
+     .member = &S::budget,
+     .meaning = "What the ratio is a share of: channels (the default), params, macs or weights; "
+                "or, without --ratio, what may remain: params=1.5M, macs=2e9, macs=40%, "
+                "latency_ms=5",
+     .value = "WHAT"},
+    {.key = "round_to",
+     .member = TextMember<S>{[](const S& settings) {
+                               return settings.round_to_target ? "auto"
+                                                               : std::to_string(settings.round_to);
+                             },
+                             [](S& settings, const std::string& text, std::string_view) {
+                               settings.round_to_target = text == "auto";
+                               settings.round_to = number_of<int>(text).value_or(1);
+                             }},
+     .meaning = "Keep a multiple of K channels; auto: of what the hardware computes well, see "
+                "--target",
+     .value = "K",
+     .fault =
+         [](const std::string& text) {
+           return text == "auto" || number_of<int>(text)
+                      ? std::string()
+                      : "found \"" + text + "\", wanted a whole number or auto";
+         }},
+    {.key = "target",
+     .member = &S::target,
+     .meaning = "With --round-to auto, what the network will run on: x86-avx2, x86-avx512, "
+                "arm-neon, cuda-tensorcore or generic (this processor)",
+     .value = "NAME"},
+    {.key = "force",
+     .member = &S::force,
+     .meaning = "Also where less than a thousandth of the network may remain"}};
+
+constexpr std::string_view kConstantsWords[] = {"drop", "exact"};
+constexpr std::string_view kFailureWords[] = {"refuse", "exclude"};
+
+template <Mixing kMixing>
+constexpr FlagMember<PruneRequest> mixing(std::string_view excludes) {
+  return {[](const PruneRequest& request) { return request.mixing == kMixing; },
+          [](PruneRequest& request) { request.mixing = kMixing; }, excludes};
+}
+
+std::string text_of(const DepthRequest& depth) {
+  if (depth.kind == DepthRequest::Kind::kAuto) return "auto";
+  if (depth.kind == DepthRequest::Kind::kCount) return std::to_string(depth.count);
+  return percentage(100 * depth.share,
+                    [&](double percent) { return percent / 100 == depth.share; });
+}
+
+using P = PruneRequest;
+constexpr Field<P> kCut[] = {
+    {.key = "granularity",
+     .member =
+         TextMember<P>{[](const P& request) { return std::string(name_of(request.granularity)); },
+                       [](P& request, const std::string& text, std::string_view place) {
+                         request.granularity = parse_granularity(text, place);
+                       }},
+     .meaning = "What is removed as one: channel, head, head_dim or group",
+     .value = "WHAT"},
+    {.key = "exact_only",
+     .member = mixing<Mixing::kExact>("allow_mixing"),
+     .meaning = "Do not prune groups whose removal changes what remains (LayerNorm, softmax)"},
+    {.key = "allow_mixing",
+     .member = mixing<Mixing::kAll>("exact_only"),
+     .meaning = "Prune all of these, also outcomes of a softmax that are weighed by position"},
+    {.key = "rescale",
+     .member = &P::rescale,
+     .meaning = "Let numbers such as 1/sqrt(d) follow a size that was cut; by default they keep "
+                "what the network was trained with"},
+    {.key = "constants",
+     .member = word<&P::constants>(kConstantsWords),
+     .meaning = "What a removed channel leaves behind: nothing (drop), or the constant that zero "
+                "weights leave, folded into what remains (exact)",
+     .value = "WHAT"},
+    {.key = "on_failure",
+     .member = word<&P::on_failure>(kFailureWords),
+     .meaning = "Where the proof fails: refuse, or exclude the group at fault and prune the others",
+     .value = "WHAT"},
+    {.key = "layers",
+     .member = TextMember<P>{
+         [](const P& request) { return request.depth ? text_of(*request.depth) : std::string(); },
+         [](P& request, const std::string& text, std::string_view place) {
+           request.depth = parse_depth(text, place);
+         }},
+     .meaning = "Residual blocks to remove, those that change least on --calibration first: 3, "
+                "25% of them, or auto: as many as serve the --budget best",
+     .value = "N"},
+    {.key = "seed",
+     .member = &P::seed,
+     .interval = kAnyUnsigned,
+     .meaning = "For criteria that draw at random (0)",
+     .value = "N"}};
+
+std::vector<std::string> input_texts(const P& request) {
+  std::vector<std::string> texts;
+  for (const InputSpec& spec : request.inputs) {
+    texts.push_back((spec.name.empty() ? "" : spec.name + '=') + to_text(spec));
+  }
+  return texts;
+}
+
+constexpr Field<P> kRun[] = {
+    {.key = "input",
+     .member =
+         TextsMember<P>{input_texts,
+                        [](P& request, const std::vector<std::string>& specs, std::string_view) {
+                          request.inputs.clear();
+                          for (const std::string& spec : specs) {
+                            request.inputs.push_back(parse_input_spec(spec));
+                          }
+                        }},
+     .meaning = "Size of a graph input that the model leaves open, in order or by name: "
+                "1x3x32x32, 2x8:int64, :int64=16000 (a scalar), mask=1x64; mask=1 gives all "
+                "elements a value",
+     .value = "SPEC"},
+    {.key = "no_verify",
+     .member = &P::verify,
+     .meaning = "Do not run the masked original and the smaller model to prove the result",
+     .negated = true},
+    {.key = "threads",
+     .member = TextMember<P>{
+         [](const P& request) { return request.threads ? std::to_string(*request.threads) : ""; },
+         [](P& request, const std::string& text, std::string_view) {
+           request.threads = parse_threads(text);
+         }},
+     .meaning = "Cores that computations side by side may use: a number, or auto (the default): "
+                "all; what is written does not depend on it. Where networks are timed, the "
+                "threads of each; auto measures",
+     .value = "N"},
+    {.key = "require_proof",
+     .member = &P::require_proof,
+     .meaning = "Fail if the original cannot be run",
+     .only_in_files = true},
+    {.key = "require_numbers",
+     .member = &P::require_numbers,
+     .meaning = "Fail if the original gives no numbers, as a network that has diverged",
+     .only_in_files = true},
+    {.key = "left_groups",
+     .member = &P::left_groups,
+     .meaning = "Groups that are not pruned: g3",
+     .value = "ID",
+     .only_in_files = true}};
+
+constexpr Field<InterfaceOptions> kInterface[] = {
+    {.key = "states",
+     .member = &InterfaceOptions::states,
+     .meaning = "Outputs that the next run takes as inputs, such as caches; both lose the same "
+                "channels. auto finds them by names and shapes",
+     .value = "auto|OUT=IN,…",
+     .group = kInterfaceGroup,
+     .separator = ','},
+    {.key = "free",
+     .member = &InterfaceOptions::free,
+     .meaning = "An input or output, or an axis of it, that may lose channels",
+     .value = "NAME[:AXIS]",
+     .group = kInterfaceGroup}};
+
+using C = CalibrationData;
+constexpr Field<C> kCalibration[] = {
+    {.key = "calibration",
+     .member = &C::data,
+     .meaning = "Data, with labels or without: {}",
+     .value = "DATA",
+     .group = kDataGroup,
+     .names = [] { return data_forms(/*labelled=*/false); }},
+    {.key = "samples",
+     .member = &C::samples,
+     .interval = kFromOne,
+     .meaning = "The first N of its training part (256), or so many random inputs",
+     .value = "N",
+     .group = kDataGroup},
+    {.key = "image",
+     .member = &C::image,
+     .meaning = "What images:DIR does to them: resize=N|HxW, crop=N|HxW, letterbox[=PAD], "
+                "rgb|bgr|grey, nchw|nhwc, scale=S, mean=A/B/C, std=A/B/C",
+     .value = "SPEC",
+     .group = kDataGroup},
+    {.key = "device",
+     .member = &C::device,
+     .meaning = "Where they run: auto, cpu (unless given) or cuda:N",
+     .value = "DEVICE",
+     .group = kDataGroup},
+    {.key = "mean",
+     .member = &C::mean,
+     .meaning = "Taken from the values, in 0..1, of each channel: 0.5,0.5,…",
+     .value = "M",
+     .group = kDataGroup,
+     .separator = ','},
+    {.key = "std",
+     .member = &C::deviation,
+     .interval = kPositive,
+     .meaning = "What is then divided by, of each channel",
+     .value = "S",
+     .group = kDataGroup,
+     .separator = ','}};
+
+constexpr Field<C> kLoss[] = {
+    {.key = "loss",
+     .member = TextMember<C>{[](const C& data) { return data.loss; },
+                             [](C& data, const std::string& text, std::string_view) {
+                               parse_losses(text);
+                               data.loss = text;
+                             }},
+     .meaning = "Loss of criteria by gradient and of finetune, where arrays named like outputs "
+                "say what these should be: cross_entropy, bce, mse, l1, huber, kl or ctc, with "
+                "options behind it (huber:delta=0.5), or for each output its own "
+                "(boxes=huber,scores=bce)",
+     .value = "WHAT",
+     .group = kDataGroup}};
+
+using R = RecoverySettings;
+constexpr Field<R> kRecovery[] = {
+    {.key = "recover",
+     .member = TextsMember<R>{
+         [](const R& recovery) {
+           std::vector<std::string> names;
+           for (const RecoveryMethod step : recovery.steps) {
+             names.emplace_back(name_of(step));
+           }
+           return names;
+         },
+         [](R& recovery, const std::vector<std::string>& names, std::string_view place) {
+           recovery.steps.clear();
+           for (const std::string& name : names) {
+             recovery.steps.push_back(parse_recovery(name, place));
+           }
+         }},
+     .meaning = "One after the other, with calibration data: {}",
+     .value = "STEP,…",
+     .group = kRecoveryGroup,
+     .separator = ',',
+     .names = [] { return all_of(recovery_names()); }},
+    {.key = "ridge",
+     .member = &R::ridge,
+     .interval = kNotNegative,
+     .meaning = "What draws least squares towards the weights as they are (by default of 0.0001, "
+                "0.001, … 1 what suits each layer best on held-out samples)",
+     .value = "R",
+     .group = kRecoveryGroup},
+    {.key = "rounds",
+     .member = &R::rounds,
+     .interval = kPositive,
+     .meaning = "Rounds of least squares in front of a Relu (3)",
+     .value = "N",
+     .group = kRecoveryGroup},
+    {.key = "recover_epochs",
+     .member = NumberMember<R>{[](const R& recovery) { return recovery.outputs.epochs; },
+                               [](R& recovery, int epochs) {
+                                 recovery.finetune.epochs = epochs;
+                                 recovery.outputs.epochs = epochs;
+                               }},
+     .interval = kNotNegative,
+     .meaning = "Epochs of finetune (2; 20 with --loss) and outputs (20)",
+     .value = "N",
+     .group = kRecoveryGroup},
+    {.key = "recover_accuracy",
+     .member = &R::accuracy,
+     .meaning = "Measure the accuracy on the test set before and after",
+     .only_in_files = true}};
+
+using M = MatchSettings;
+constexpr Field<M> kMatch[] = {
+    {.key = "recover_lr",
+     .member = &M::lr,
+     .interval = kPositive,
+     .meaning = "Step of outputs, relative to the size of each tensor (0.001)",
+     .value = "RATE",
+     .group = kRecoveryGroup},
+    {.key = "recover_minutes",
+     .member = &M::minutes,
+     .interval = kPositive,
+     .meaning = "After which outputs ends at the latest",
+     .value = "M",
+     .group = kRecoveryGroup},
+    {.key = "match",
+     .member = TextsMember<M>{
+         [](const M& match) {
+           std::vector<std::string> texts;
+           for (const M::Term& term : match.terms) {
+             const bool plain = term.weight == 1 && !contains(term.value, '=');
+             texts.push_back(plain ? term.value : term.value + '=' + json_text(term.weight));
+           }
+           return texts;
+         },
+         [](M& match, const std::vector<std::string>& texts, std::string_view) {
+           match.terms.clear();
+           for (const std::string& text : texts) {
+             match.terms.push_back(parse_term(text));
+           }
+         }},
+     .meaning = "With outputs: inner values that are compared too, or weights of the outputs (1)",
+     .value = "NAME[=WEIGHT],…",
+     .group = kRecoveryGroup,
+     .separator = ','}};
+
+constexpr Field<EngineChoice> kEngine[] = {
+    {.key = "engine",
+     .member = &EngineChoice::name,
+     .meaning = "For the proof, and for budgets of milliseconds: libtorch, onnxruntime, or auto: "
+                "for the proof onnxruntime, and libtorch where that cannot run or finds a "
+                "difference; for milliseconds libtorch if it is installed (auto)",
+     .value = "NAME",
+     .group = kEngineGroup}};
+
+constexpr Field<OnnxRuntimeChoice> kOnnxRuntime[] = {
+    {.key = "onnxruntime",
+     .member = &OnnxRuntimeChoice::library,
+     .meaning = "Library of ONNX Runtime (PARSIMONY_ONNXRUNTIME, else where it is usually found)",
+     .value = "PATH"},
+    {.key = "provider",
+     .member = &OnnxRuntimeChoice::provider,
+     .meaning = "Execution provider of ONNX Runtime: cuda, tensorrt, openvino, xnnpack, … as its "
+                "library has them; openvino:device_type=GPU gives it options (cpu)",
+     .value = "NAME"}};
+
+using L = LatencySettings;
+constexpr Field<L> kLatency[] = {
+    {.key = "latency_table",
+     .member = &L::table,
+     .meaning = "Times of layers, read and added to (a file of the cache); those of another "
+                "machine are used as they are, or with --latency-command measured by it. With "
+                "--round-to auto widths follow their steps",
+     .value = "FILE",
+     .group = kLatencyGroup},
+    {.key = "batch",
+     .member = &L::batch,
+     .interval = kPositive,
+     .meaning = "Samples per run (1)",
+     .value = "N",
+     .group = kLatencyGroup},
+    {.key = "latency_tolerance",
+     .member = &L::tolerance,
+     .interval = kPositive,
+     .meaning = "Accepted deviation from the milliseconds, relative to them",
+     .only_in_files = true},
+    {.key = "latency_rounds",
+     .member = &L::rounds,
+     .interval = kNotNegative,
+     .meaning = "Networks that are measured at most; 0: 6, or 10 by a command",
+     .only_in_files = true}};
+
+using K = LatencyCommand;
+constexpr Field<K> kLatencyCommand[] = {
+    {.key = "latency_command",
+     .member = &K::line,
+     .meaning = "Measures networks where they will run: a shell command with {model}, an ONNX "
+                "file, which prints milliseconds: \"ssh board ./time {model}\"",
+     .value = "COMMAND",
+     .group = kLatencyGroup,
+     .fault =
+         [](const std::string& line) {
+           return line.find("{model}") != std::string::npos
+                      ? std::string()
+                      : "found \"" + line + "\", wanted a command with {model} in it";
+         }},
+    {.key = "latency_runs",
+     .member = &K::runs,
+     .interval = {.lowest = 1, .highest = 1000},
+     .meaning = "Runs of the command each time that a network is measured (3)",
+     .value = "N",
+     .group = kLatencyGroup},
+    {.key = "latency_timeout",
+     .member = &K::timeout,
+     .interval = kPositive,
+     .meaning = "Seconds after which a run of the command is stopped (60)",
+     .value = "S",
+     .group = kLatencyGroup},
+    {.key = "latency_retries",
+     .member = &K::retries,
+     .interval = {.lowest = 0, .highest = 10},
+     .meaning = "How often a run that fails is repeated, after 1, 8, 64 seconds (3)",
+     .value = "N",
+     .group = kLatencyGroup},
+    {.key = "latency_pause",
+     .member = &K::pause,
+     .interval = kNotNegative,
+     .meaning = "Seconds before the first retry; each further pause is eight times as long",
+     .only_in_files = true}};
+
+constexpr Field<ProofOptions> kProof[] = {
+    {.key = "proof_inputs",
+     .member = &ProofOptions::inputs,
+     .interval = kFromOne,
+     .meaning = "Random inputs of the proof",
+     .only_in_files = true},
+    {.key = "proof_seed",
+     .member = &ProofOptions::seed,
+     .interval = kAnyUnsigned,
+     .meaning = "Where the random inputs of the proof begin",
+     .only_in_files = true},
+    {.key = "proof_tolerance",
+     .member = &ProofOptions::tolerance,
+     .interval = kPositive,
+     .meaning = "Largest difference that the proof allows, relative to the largest element",
+     .only_in_files = true}};
+
+// Every member needs a row, or it would be missing in a request as JSON.
+static_assert(member_count<InterfaceOptions>() == std::size(kInterface));
+static_assert(member_count<C>() == std::size(kCalibration) + std::size(kLoss) +
+                                       3);  // inputs and states: the request's own; ranks
+static_assert(member_count<R>() == std::size(kRecovery) + 1);  // finetune: train_fields(); epochs
+static_assert(member_count<M>() == std::size(kMatch) + 1);     // epochs: `recover_epochs`
+static_assert(member_count<EngineChoice>() == std::size(kEngine) + 1);
+static_assert(member_count<OnnxRuntimeChoice>() == std::size(kOnnxRuntime));
+static_assert(member_count<L>() == std::size(kLatency) + 1);
+static_assert(member_count<K>() == std::size(kLatencyCommand));
+static_assert(member_count<ProofOptions>() == std::size(kProof));
+
+}  // namespace
+
+std::span<const Field<Shorthand>> shorthand_settings() { return kShorthand; }
+std::span<const Field<PruneRequest>> cut_settings() { return kCut; }
+std::span<const Field<PruneRequest>> run_settings() { return kRun; }
+std::span<const Field<InterfaceOptions>> interface_settings() { return kInterface; }
+std::span<const Field<CalibrationData>> calibration_settings() { return kCalibration; }
+std::span<const Field<CalibrationData>> loss_settings() { return kLoss; }
+std::span<const Field<RecoverySettings>> recovery_settings() { return kRecovery; }
+std::span<const Field<MatchSettings>> match_settings() { return kMatch; }
+std::span<const Field<EngineChoice>> engine_settings() { return kEngine; }
+std::span<const Field<OnnxRuntimeChoice>> onnx_runtime_settings() { return kOnnxRuntime; }
+std::span<const Field<LatencySettings>> latency_settings() { return kLatency; }
+std::span<const Field<LatencyCommand>> latency_command_settings() { return kLatencyCommand; }
+std::span<const Field<ProofOptions>> proof_settings() { return kProof; }
+
+std::optional<int> parse_threads(const std::string& text) {
+  constexpr int kMostThreads = 256;  // more only cost time, whatever the machine
+  if (text.empty() || text == "auto") return std::nullopt;
+  const auto threads = number_of<int>(text);
+  if (!threads || *threads < 1 || *threads > kMostThreads) {
+    throw machine::errors::bad_threads(text);
+  }
+  return threads;
+}
+
+MatchSettings::Term parse_term(const std::string& text) {
+  const size_t at = text.rfind('=');
+  if (at == std::string::npos) return {.value = text};
+  const auto weight = number_of<double>(std::string_view(text).substr(at + 1));
+  return weight.value_or(-1) >= 0 ? MatchSettings::Term{text.substr(0, at), *weight}
+                                  : MatchSettings::Term{.value = text};
+}
+
+}  // namespace parsimony
