@@ -47,7 +47,7 @@ def explain(
         arguments: List[Any] = ["explain", folder / "model.pt", "--input", *trace.inputs.specs]
         if config_list is not None:
             file = folder / "config.json"
-            file.write_text(json.dumps(config_of(config_list, None, None, None, {})))
+            file.write_text(json.dumps(config_of(config_list, {})))
             arguments += ["--config", file]
         arguments += ["--node", node] if node is not None else []
         arguments += ["--granularity", granularity] if granularity is not None else []

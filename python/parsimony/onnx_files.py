@@ -4,30 +4,29 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Optional, Sequence, Union
 
+from .keywords import given, options_of, takes_settings
 from .plan import Plan
-from .request import Config, Request, config_of
+from .request import Config, Request, config_of, take_config
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .settings import Settings
 
 
+@takes_settings("target", "input", "no_verify", "threads")
 def prune_onnx(
     source: Union[str, Path],
     target: Union[str, Path],
     *,
     config_list: Optional[Config] = None,
-    ratio: Optional[float] = None,
-    budget: Any = None,
-    criterion: Optional[str] = None,
-    scope: Optional[str] = None,
-    granularity: Optional[str] = None,
-    round_to: Optional[int] = None,
-    op_types: Optional[Sequence[str]] = None,
-    exclude: Sequence[str] = (),
     inputs: Sequence[str] = (),
-    force: bool = False,
     in_place: bool = False,
     verify: bool = True,
     options: Sequence[str] = (),
+    **settings: "Unpack[Settings]",
 ) -> Plan:
     """Prunes an ONNX, TorchScript or .pt2 file, and proves the result.
 
@@ -35,10 +34,12 @@ def prune_onnx(
         source: the file, which is not changed unless `in_place` is given.
         target: where the smaller one goes.
         inputs: sizes that the file leaves open, one per input: "1x3x32x32", "2x8:int64".
+        config_list: what to prune, and how much: a list of entries as NNI's, an object, or the path of
+            a JSON file (docs/guide/config.md).
         in_place: `target` may be `source`.
         verify: run both networks to prove the result.
         options: further options of `parsimony prune`.
-        Others: as for `prune`.
+        {settings}
 
     Returns:
         The plan, for `parsimony apply` as `plan.data`.
@@ -46,15 +47,10 @@ def prune_onnx(
     Raises:
         Error: the command's.
     """
-    defaults = {
-        "criterion": criterion,
-        "scope": scope,
-        "granularity": granularity,
-        "round_to": round_to,
-        "force": force or None,
-    }
-    config = config_of(config_list, ratio, budget, op_types, defaults)
-    flags = ["--in-place"] if in_place else []
-    request = Request(config, flags + list(options), verify=verify, excluded=list(exclude))
+    asked = given(prune_onnx, settings)
+    excluded = list(asked.pop("exclude", ()))
+    config = config_of(config_list, take_config(asked))
+    words = [*(["--in-place"] if in_place else []), *options_of(asked), *options]
+    request = Request(config, words, verify=verify, excluded=excluded)
     with tempfile.TemporaryDirectory(prefix="parsimony_") as folder:
         return request.run(Path(source), inputs, Path(folder), Path(target)).plan

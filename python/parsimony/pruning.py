@@ -8,6 +8,7 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 from typing import (
+    TYPE_CHECKING,
     Any,
     Dict,
     Iterable,
@@ -28,21 +29,42 @@ from . import scores as scoring
 from .command import run_command
 from .editing import Journal, named_tensors
 from .errors import ConfigError, Error, UnsupportedError, VerificationError
+from .keywords import given, options_of, takes_settings
 from .layers import Refusal
 from .plan import AttributeChange, Plan
 from .progress import Steps
 from .proof import NormsOverKept, compare, outputs_of
 from .queries import Kept, kept_scales, queries_of
 from .replay import Masked, assign_values, beside_cuts, replay, set_attributes
-from .request import Answer, Config, Request, config_of
+from .request import Answer, Config, Request, config_of, take_config
 from .sizes import SizeChange, attribute_choices, changed_sizes
 from .tensor_file import write_tensors
 from .trace import Inputs, Trace, evaluating
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .settings import Settings
 
 jit: Any = torch.jit  # whose names older releases do not declare
 
 _MOST_ATTEMPTS = 16
 _PER_SAMPLE = {"fisher", "obd"}  # the command runs a sample at a time
+# Settings that are arguments of their own, that the example inputs say, or that files alone have.
+_OWN = (
+    "target",
+    "layers",
+    "input",
+    "no_verify",
+    "threads",
+    "on_failure",
+    "calibration",
+    "image",
+    "device",
+    "mean",
+    "std",
+    "loss",
+)
 _REFERENCES = {
     "masked": "the masked original",
     "masks": "the original with the masked weights set to zero",
@@ -50,32 +72,18 @@ _REFERENCES = {
 }
 
 
+@takes_settings(*_OWN)
 def prune(
     model: nn.Module,
     example_inputs: Any,
     *,
     config_list: Optional[Config] = None,
-    ratio: Optional[float] = None,
-    budget: Any = None,
-    criterion: Optional[str] = None,
-    scope: Optional[str] = None,
-    granularity: Optional[str] = None,
-    round_to: Optional[int] = None,
-    op_types: Optional[Sequence[str]] = None,
-    exclude: Sequence[str] = (),
-    exact_only: bool = False,
-    allow_mixing: bool = False,
-    rescale: bool = False,
-    constants: str = "drop",
     masks: Optional[Mapping[str, Tensor]] = None,
     scores: Optional[Mapping[str, Tensor]] = None,
     data: Optional[Iterable[Any]] = None,
     loss: Optional[scoring.Loss] = None,
-    samples: int = 256,
-    recover: Union[None, str, Sequence[str]] = None,
-    force: bool = False,
-    seed: int = 0,
     progress: Optional[bool] = None,
+    **settings: "Unpack[Settings]",
 ) -> Plan:
     """Makes a module smaller in place by removing channels, and proves the result.
 
@@ -92,31 +100,14 @@ def prune(
             the module's device. Sizes other than that of the batch should be typical.
         config_list: what to prune, and how much: a list of entries as NNI's, an object, or the path of
             a JSON file (docs/guide/config.md).
-        ratio: share of the budget to remove, 0 <= ratio < 1; by default of every layer's channels.
-        budget: what the ratio is a share of ("channels", "params", "macs", "weights"), or what may
-            remain: "macs=50%", {"params": "1.5M"}.
-        criterion: what ranks channels, "l1" by default (docs/guide/criteria.md).
-        scope: "local", "global", "isomorphic" or "outputs".
-        granularity: what is removed as one: "channel", "head", "head_dim" or "group".
-        round_to: keep a multiple of so many channels.
-        op_types: only these layers, such as ["Conv2d"].
-        exclude: names of layers that stay as they are.
-        exact_only: do not prune groups whose removal changes what remains (layer norms, softmax).
-        allow_mixing: also prune outcomes of a softmax that are weighed by position.
-        rescale: numbers such as 1/sqrt(d) follow a size that was cut. Where `forward` computes them,
-            they do so in any case, and a note says so.
-        constants: "drop", or "exact": fold the constants that removed channels leave into what remains.
         masks: instead of a ratio: tensors of weights' names and shapes, 0 where an element is removed.
         scores: of output channels, by weight, `[out_channels]`, or of elements; low ones go first.
         data: an iterable of batches for criteria and recovery that need some: tensors, (inputs, labels)
             or dictionaries.
         loss: with `data` and the criterion "taylor", "taylor_squared" or "fisher": from the module's
             outputs and the labels to a scalar. Without it, the criteria use cross-entropy.
-        samples: how many samples of `data` are used.
-        recover: steps after the cut: "bias", "bn", "least-squares" (docs/guide/recovery.md).
-        force: also where less than a thousandth of the network may remain.
-        seed: for random inputs and criteria.
         progress: show a progress bar; by default in terminals and notebooks, with tqdm.
+        {settings}
 
     Returns:
         What was done, to be shown, saved, and carried out on a fresh network by `apply`.
@@ -127,29 +118,23 @@ def prune(
         VerificationError: the small module does not compute what it should.
         Error: any other failure. In all cases the module is unchanged.
     """
-    defaults = {
-        "criterion": criterion if scores is None else "l1",
-        "scope": scope,
-        "granularity": granularity,
-        "round_to": round_to,
-        "force": force or None,
-    }
+    asked = given(prune, settings)
+    samples, seed = asked.pop("samples", 256), asked.pop("seed", 0)
+    rescale, exclude = asked.pop("rescale", False), list(asked.pop("exclude", ()))
     if masks is not None:
-        if ratio is not None or config_list is not None or budget is not None or scores is not None:
+        if scores is not None or config_list is not None or {"ratio", "budget"} & asked.keys():
             raise ConfigError(
                 "masks= says what to prune: give no ratio=, budget=, scores= or config_list="
             )
         config: Dict[str, Any] = {"config_list": []}
+        take_config(asked)
     else:
-        config = config_of(config_list, ratio, budget, op_types, defaults)
-    request = Request(config, excluded=list(exclude), rescale=rescale)
+        if scores is not None:
+            asked["criterion"] = "l1"
+        config = config_of(config_list, take_config(asked))
+    request = Request(config, excluded=exclude, rescale=rescale)
     request.options += ["--seed", str(seed)] if masks is None else []
-    request.options += ["--exact-only"] if exact_only else []
-    request.options += ["--allow-mixing"] if allow_mixing else []
-    request.options += ["--constants", constants] if constants != "drop" else []
-    if recover is not None:
-        steps = [recover] if isinstance(recover, str) else list(recover)
-        request.options += ["--recover", ",".join(steps)]
+    request.options += options_of(asked)
 
     with Steps(progress, "trace", "plan", "cut", "prove") as step, ExitStack() as place:
         module = bare(model)

@@ -14,27 +14,31 @@ from .plan import Plan
 Config = Union[str, Path, Sequence[Mapping[str, Any]], Mapping[str, Any]]
 
 
-def config_of(
-    config_list: Optional[Config],
-    ratio: Optional[float],
-    budget: Any,
-    op_types: Optional[Sequence[str]],
-    defaults: Mapping[str, Any],
-) -> Dict[str, Any]:
-    """The config file: an object with `config_list` and defaults.
+# Settings that a configuration has for all its entries.
+_OF_FILE = ("criterion", "scope", "granularity", "round_to", "force")
+
+
+def take_config(settings: Dict[str, Any]) -> Dict[str, Any]:
+    """Takes those that stand for a configuration, or are defaults of its entries."""
+    names = ("ratio", "budget", "op_types", *_OF_FILE)
+    return {name: settings.pop(name) for name in names if name in settings}
+
+
+def config_of(config_list: Optional[Config], settings: Mapping[str, Any]) -> Dict[str, Any]:
+    """The config file: an object with `config_list` and the `settings` of take_config().
 
     Raises:
         ConfigError: what to prune is said twice, or not at all.
     """
     if config_list is None:
-        if ratio is None and budget is None and defaults.get("criterion") is None:
+        if not {"ratio", "budget", "criterion"} & settings.keys():
             raise ConfigError("say how much to prune: ratio=, budget= or config_list=")
-        entry: Dict[str, Any] = {"op_types": list(op_types or ["default"])}
-        if ratio is not None:
-            entry["sparse_ratio"] = ratio
+        entry: Dict[str, Any] = {"op_types": list(settings.get("op_types") or ["default"])}
+        if "ratio" in settings:
+            entry["sparse_ratio"] = settings["ratio"]
         file: Dict[str, Any] = {"config_list": [entry]}
     else:
-        if ratio is not None or op_types is not None:
+        if {"ratio", "op_types"} & settings.keys():
             raise ConfigError(
                 "config_list= says what to prune: give no ratio= or op_types= with it"
             )
@@ -45,11 +49,9 @@ def config_of(
         else:
             entries: Any = config_list
             file = {"config_list": [dict(entry) for entry in entries]}
-    if budget is not None:
-        file["budget"] = _budget(budget)
-    for key, value in defaults.items():
-        if value is not None:
-            file[key] = value
+    if "budget" in settings:
+        file["budget"] = _budget(settings["budget"])
+    file.update((name, settings[name]) for name in _OF_FILE if name in settings)
     return file
 
 

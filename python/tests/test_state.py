@@ -453,6 +453,6 @@ def test_the_config_that_the_command_gets(monkeypatch: pytest.MonkeyPatch, tmp_p
     (tmp_path / "c.json").write_text(json.dumps(entries))
     wanted: Dict[str, Any] = {"config_list": entries, "criterion": "l2"}
     for given in (entries, {"config_list": entries}, tmp_path / "c.json"):
-        assert config_of(given, None, None, None, {"criterion": "l2", "scope": None}) == wanted
-    assert config_of(None, None, "macs=2e9", None, {})["budget"] == {"macs": 2e9}
-    assert config_of(None, 0.5, "params", None, {})["budget"] == "params"
+        assert config_of(given, {"criterion": "l2"}) == wanted
+    assert config_of(None, {"budget": "macs=2e9"})["budget"] == {"macs": 2e9}
+    assert config_of(None, {"ratio": 0.5, "budget": "params"})["budget"] == "params"
