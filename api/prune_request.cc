@@ -54,9 +54,13 @@ ConfigList config_in(const JsonReader& root) {
 }
 
 void check_flags(const JsonReader& root) {
+  const auto is_set = [&](std::string_view key) {
+    const auto value = root.find(key);
+    return value && value->flag();
+  };
   for (const Field<PruneRequest>& field : cut_settings()) {
     const auto* flag = std::get_if<FlagMember<PruneRequest>>(&field.member);
-    if (flag == nullptr || !root.has(field.key) || !root.has(flag->excludes)) continue;
+    if (flag == nullptr || !is_set(field.key) || !is_set(flag->excludes)) continue;
     root.fail(in_quotes(field.key) + " and " + in_quotes(flag->excludes) +
               " cannot be given together");
   }

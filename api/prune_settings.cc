@@ -39,27 +39,25 @@ constexpr Field<S> kShorthand[] = {
                 "block:4x1",
      .value = "NAME",
      .names = [] { return all_of(criterion_names()); }},
-    {.key = "op_types",
-     .member = &S::op_types,
-     .meaning = "Only these: Conv,Gemm or Conv2d,Linear",
-     .value = "TYPE",
-     .separator = ','},
-    {.key = "exclude",
-     .member = &S::exclude,
-     .meaning = "Layers not to prune, by names or patterns ('*.mlp.*'), up to the next option",
-     .value = "NAME"},
-    {.key = "scope",
-     .member = &S::scope,
-     .meaning = "The ratio holds for each layer (local, the default), for all together (global), "
-                "for those in like sub-graphs together (isomorphic), or for all together by what "
-                "the outputs lose (outputs)",
-     .value = "SCOPE"},
-    {.key = "budget",
-     .member = &S::budget,
-     .meaning = "What the ratio is a share of: channels (the default), params, macs or weights; "
-                "or, without --ratio, what may remain: params=1.5M, macs=2e9, macs=40%, "
-                "latency_ms=5",
-     .value = "WHAT"},
+    {"op_types", &S::op_types, {}, "Only these: Conv,Gemm or Conv2d,Linear", "TYPE", {}, ','},
+    {"exclude",
+     &S::exclude,
+     {},
+     "Layers not to prune, by names or patterns ('*.mlp.*'), up to the next option",
+     "NAME"},
+    {"scope",
+     &S::scope,
+     {},
+     "The ratio holds for each layer (local, the default), for all together (global), for those in "
+     "like sub-graphs together (isomorphic), or for all together by what the outputs lose "
+     "(outputs)",
+     "SCOPE"},
+    {"budget",
+     &S::budget,
+     {},
+     "What the ratio is a share of: channels (the default), params, macs or weights; or, without "
+     "--ratio, what may remain: params=1.5M, macs=2e9, macs=40%, latency_ms=5",
+     "WHAT"},
     {.key = "round_to",
      .member = TextMember<S>{[](const S& settings) {
                                return settings.round_to_target ? "auto"
@@ -78,14 +76,13 @@ constexpr Field<S> kShorthand[] = {
                       ? std::string()
                       : "found \"" + text + "\", wanted a whole number or auto";
          }},
-    {.key = "target",
-     .member = &S::target,
-     .meaning = "With --round-to auto, what the network will run on: x86-avx2, x86-avx512, "
-                "arm-neon, cuda-tensorcore or generic (this processor)",
-     .value = "NAME"},
-    {.key = "force",
-     .member = &S::force,
-     .meaning = "Also where less than a thousandth of the network may remain"}};
+    {"target",
+     &S::target,
+     {},
+     "With --round-to auto, what the network will run on: x86-avx2, x86-avx512, arm-neon, "
+     "cuda-tensorcore or generic (this processor)",
+     "NAME"},
+    {"force", &S::force, {}, "Also where less than a thousandth of the network may remain"}};
 
 constexpr std::string_view kConstantsWords[] = {"drop", "exact"};
 constexpr std::string_view kFailureWords[] = {"refuse", "exclude"};
@@ -113,25 +110,30 @@ constexpr Field<P> kCut[] = {
                        }},
      .meaning = "What is removed as one: channel, head, head_dim or group",
      .value = "WHAT"},
-    {.key = "exact_only",
-     .member = mixing<Mixing::kExact>("allow_mixing"),
-     .meaning = "Do not prune groups whose removal changes what remains (LayerNorm, softmax)"},
-    {.key = "allow_mixing",
-     .member = mixing<Mixing::kAll>("exact_only"),
-     .meaning = "Prune all of these, also outcomes of a softmax that are weighed by position"},
-    {.key = "rescale",
-     .member = &P::rescale,
-     .meaning = "Let numbers such as 1/sqrt(d) follow a size that was cut; by default they keep "
-                "what the network was trained with"},
-    {.key = "constants",
-     .member = word<&P::constants>(kConstantsWords),
-     .meaning = "What a removed channel leaves behind: nothing (drop), or the constant that zero "
-                "weights leave, folded into what remains (exact)",
-     .value = "WHAT"},
-    {.key = "on_failure",
-     .member = word<&P::on_failure>(kFailureWords),
-     .meaning = "Where the proof fails: refuse, or exclude the group at fault and prune the others",
-     .value = "WHAT"},
+    {"exact_only",
+     mixing<Mixing::kExact>("allow_mixing"),
+     {},
+     "Do not prune groups whose removal changes what remains (LayerNorm, softmax)"},
+    {"allow_mixing",
+     mixing<Mixing::kAll>("exact_only"),
+     {},
+     "Prune all of these, also outcomes of a softmax that are weighed by position"},
+    {"rescale",
+     &P::rescale,
+     {},
+     "Let numbers such as 1/sqrt(d) follow a size that was cut; by default they keep what the "
+     "network was trained with"},
+    {"constants",
+     word<&P::constants>(kConstantsWords),
+     {},
+     "What a removed channel leaves behind: nothing (drop), or the constant that zero weights "
+     "leave, folded into what remains (exact)",
+     "WHAT"},
+    {"on_failure",
+     word<&P::on_failure>(kFailureWords),
+     {},
+     "Where the proof fails: refuse, or exclude the group at fault and prune the others",
+     "WHAT"},
     {.key = "layers",
      .member = TextMember<P>{
          [](const P& request) { return request.depth ? text_of(*request.depth) : std::string(); },
@@ -141,11 +143,7 @@ constexpr Field<P> kCut[] = {
      .meaning = "Residual blocks to remove, those that change least on --calibration first: 3, "
                 "25% of them, or auto: as many as serve the --budget best",
      .value = "N"},
-    {.key = "seed",
-     .member = &P::seed,
-     .interval = kAnyUnsigned,
-     .meaning = "For criteria that draw at random (0)",
-     .value = "N"}};
+    {"seed", &P::seed, kAnyUnsigned, "For criteria that draw at random (0)", "N"}};
 
 std::vector<std::string> input_texts(const P& request) {
   std::vector<std::string> texts;
@@ -198,18 +196,20 @@ constexpr Field<P> kRun[] = {
      .only_in_files = true}};
 
 constexpr Field<InterfaceOptions> kInterface[] = {
-    {.key = "states",
-     .member = &InterfaceOptions::states,
-     .meaning = "Outputs that the next run takes as inputs, such as caches; both lose the same "
-                "channels. auto finds them by names and shapes",
-     .value = "auto|OUT=IN,…",
-     .group = kInterfaceGroup,
-     .separator = ','},
-    {.key = "free",
-     .member = &InterfaceOptions::free,
-     .meaning = "An input or output, or an axis of it, that may lose channels",
-     .value = "NAME[:AXIS]",
-     .group = kInterfaceGroup}};
+    {"states",
+     &InterfaceOptions::states,
+     {},
+     "Outputs that the next run takes as inputs, such as caches; both lose the same channels. auto "
+     "finds them by names and shapes",
+     "auto|OUT=IN,…",
+     kInterfaceGroup,
+     ','},
+    {"free",
+     &InterfaceOptions::free,
+     {},
+     "An input or output, or an axis of it, that may lose channels",
+     "NAME[:AXIS]",
+     kInterfaceGroup}};
 
 using C = CalibrationData;
 constexpr Field<C> kCalibration[] = {
@@ -219,36 +219,30 @@ constexpr Field<C> kCalibration[] = {
      .value = "DATA",
      .group = kDataGroup,
      .names = [] { return data_forms(/*labelled=*/false); }},
-    {.key = "samples",
-     .member = &C::samples,
-     .interval = kFromOne,
-     .meaning = "The first N of its training part (256), or so many random inputs",
-     .value = "N",
-     .group = kDataGroup},
-    {.key = "image",
-     .member = &C::image,
-     .meaning = "What images:DIR does to them: resize=N|HxW, crop=N|HxW, letterbox[=PAD], "
-                "rgb|bgr|grey, nchw|nhwc, scale=S, mean=A/B/C, std=A/B/C",
-     .value = "SPEC",
-     .group = kDataGroup},
-    {.key = "device",
-     .member = &C::device,
-     .meaning = "Where they run: auto, cpu (unless given) or cuda:N",
-     .value = "DEVICE",
-     .group = kDataGroup},
-    {.key = "mean",
-     .member = &C::mean,
-     .meaning = "Taken from the values, in 0..1, of each channel: 0.5,0.5,…",
-     .value = "M",
-     .group = kDataGroup,
-     .separator = ','},
-    {.key = "std",
-     .member = &C::deviation,
-     .interval = kPositive,
-     .meaning = "What is then divided by, of each channel",
-     .value = "S",
-     .group = kDataGroup,
-     .separator = ','}};
+    {"samples", &C::samples, kFromOne,
+     "The first N of its training part (256), or so many random inputs", "N", kDataGroup},
+    {"image",
+     &C::image,
+     {},
+     "What images:DIR does to them: resize=N|HxW, crop=N|HxW, letterbox[=PAD], rgb|bgr|grey, "
+     "nchw|nhwc, scale=S, mean=A/B/C, std=A/B/C",
+     "SPEC",
+     kDataGroup},
+    {"device",
+     &C::device,
+     {},
+     "Where they run: auto, cpu (unless given) or cuda:N",
+     "DEVICE",
+     kDataGroup},
+    {"mean",
+     &C::mean,
+     {},
+     "Taken from the values, in 0..1, of each channel: 0.5,0.5,…",
+     "M",
+     kDataGroup,
+     ','},
+    {"std", &C::deviation, kPositive, "What is then divided by, of each channel", "S", kDataGroup,
+     ','}};
 
 constexpr Field<C> kLoss[] = {
     {.key = "loss",
@@ -286,19 +280,12 @@ constexpr Field<R> kRecovery[] = {
      .group = kRecoveryGroup,
      .separator = ',',
      .names = [] { return all_of(recovery_names()); }},
-    {.key = "ridge",
-     .member = &R::ridge,
-     .interval = kNotNegative,
-     .meaning = "What draws least squares towards the weights as they are (by default of 0.0001, "
-                "0.001, … 1 what suits each layer best on held-out samples)",
-     .value = "R",
-     .group = kRecoveryGroup},
-    {.key = "rounds",
-     .member = &R::rounds,
-     .interval = kPositive,
-     .meaning = "Rounds of least squares in front of a Relu (3)",
-     .value = "N",
-     .group = kRecoveryGroup},
+    {"ridge", &R::ridge, kNotNegative,
+     "What draws least squares towards the weights as they are (by default of 0.0001, 0.001, … 1 "
+     "what suits each layer best on held-out samples)",
+     "R", kRecoveryGroup},
+    {"rounds", &R::rounds, kPositive, "Rounds of least squares in front of a Relu (3)", "N",
+     kRecoveryGroup},
     {.key = "recover_epochs",
      .member = NumberMember<R>{[](const R& recovery) { return recovery.outputs.epochs; },
                                [](R& recovery, int epochs) {
@@ -316,18 +303,10 @@ constexpr Field<R> kRecovery[] = {
 
 using M = MatchSettings;
 constexpr Field<M> kMatch[] = {
-    {.key = "recover_lr",
-     .member = &M::lr,
-     .interval = kPositive,
-     .meaning = "Step of outputs, relative to the size of each tensor (0.001)",
-     .value = "RATE",
-     .group = kRecoveryGroup},
-    {.key = "recover_minutes",
-     .member = &M::minutes,
-     .interval = kPositive,
-     .meaning = "After which outputs ends at the latest",
-     .value = "M",
-     .group = kRecoveryGroup},
+    {"recover_lr", &M::lr, kPositive,
+     "Step of outputs, relative to the size of each tensor (0.001)", "RATE", kRecoveryGroup},
+    {"recover_minutes", &M::minutes, kPositive, "After which outputs ends at the latest", "M",
+     kRecoveryGroup},
     {.key = "match",
      .member = TextsMember<M>{
          [](const M& match) {
@@ -350,40 +329,39 @@ constexpr Field<M> kMatch[] = {
      .separator = ','}};
 
 constexpr Field<EngineChoice> kEngine[] = {
-    {.key = "engine",
-     .member = &EngineChoice::name,
-     .meaning = "For the proof, and for budgets of milliseconds: libtorch, onnxruntime, or auto: "
-                "for the proof onnxruntime, and libtorch where that cannot run or finds a "
-                "difference; for milliseconds libtorch if it is installed (auto)",
-     .value = "NAME",
-     .group = kEngineGroup}};
+    {"engine",
+     &EngineChoice::name,
+     {},
+     "For the proof, and for budgets of milliseconds: libtorch, onnxruntime, or auto: for the "
+     "proof onnxruntime, and libtorch where that cannot run or finds a difference; for "
+     "milliseconds libtorch if it is installed (auto)",
+     "NAME",
+     kEngineGroup}};
 
 constexpr Field<OnnxRuntimeChoice> kOnnxRuntime[] = {
-    {.key = "onnxruntime",
-     .member = &OnnxRuntimeChoice::library,
-     .meaning = "Library of ONNX Runtime (PARSIMONY_ONNXRUNTIME, else where it is usually found)",
-     .value = "PATH"},
-    {.key = "provider",
-     .member = &OnnxRuntimeChoice::provider,
-     .meaning = "Execution provider of ONNX Runtime: cuda, tensorrt, openvino, xnnpack, … as its "
-                "library has them; openvino:device_type=GPU gives it options (cpu)",
-     .value = "NAME"}};
+    {"onnxruntime",
+     &OnnxRuntimeChoice::library,
+     {},
+     "Library of ONNX Runtime (PARSIMONY_ONNXRUNTIME, else where it is usually found)",
+     "PATH"},
+    {"provider",
+     &OnnxRuntimeChoice::provider,
+     {},
+     "Execution provider of ONNX Runtime: cuda, tensorrt, openvino, xnnpack, … as its library has "
+     "them; openvino:device_type=GPU gives it options (cpu)",
+     "NAME"}};
 
 using L = LatencySettings;
 constexpr Field<L> kLatency[] = {
-    {.key = "latency_table",
-     .member = &L::table,
-     .meaning = "Times of layers, read and added to (a file of the cache); those of another "
-                "machine are used as they are, or with --latency-command measured by it. With "
-                "--round-to auto widths follow their steps",
-     .value = "FILE",
-     .group = kLatencyGroup},
-    {.key = "batch",
-     .member = &L::batch,
-     .interval = kPositive,
-     .meaning = "Samples per run (1)",
-     .value = "N",
-     .group = kLatencyGroup},
+    {"latency_table",
+     &L::table,
+     {},
+     "Times of layers, read and added to (a file of the cache); those of another machine are used "
+     "as they are, or with --latency-command measured by it. With --round-to auto widths follow "
+     "their steps",
+     "FILE",
+     kLatencyGroup},
+    {"batch", &L::batch, kPositive, "Samples per run (1)", "N", kLatencyGroup},
     {.key = "latency_tolerance",
      .member = &L::tolerance,
      .interval = kPositive,
@@ -409,24 +387,20 @@ constexpr Field<K> kLatencyCommand[] = {
                       ? std::string()
                       : "found \"" + line + "\", wanted a command with {model} in it";
          }},
-    {.key = "latency_runs",
-     .member = &K::runs,
-     .interval = {.lowest = 1, .highest = 1000},
-     .meaning = "Runs of the command each time that a network is measured (3)",
-     .value = "N",
-     .group = kLatencyGroup},
-    {.key = "latency_timeout",
-     .member = &K::timeout,
-     .interval = kPositive,
-     .meaning = "Seconds after which a run of the command is stopped (60)",
-     .value = "S",
-     .group = kLatencyGroup},
-    {.key = "latency_retries",
-     .member = &K::retries,
-     .interval = {.lowest = 0, .highest = 10},
-     .meaning = "How often a run that fails is repeated, after 1, 8, 64 seconds (3)",
-     .value = "N",
-     .group = kLatencyGroup},
+    {"latency_runs",
+     &K::runs,
+     {.lowest = 1, .highest = 1000},
+     "Runs of the command each time that a network is measured (3)",
+     "N",
+     kLatencyGroup},
+    {"latency_timeout", &K::timeout, kPositive,
+     "Seconds after which a run of the command is stopped (60)", "S", kLatencyGroup},
+    {"latency_retries",
+     &K::retries,
+     {.lowest = 0, .highest = 10},
+     "How often a run that fails is repeated, after 1, 8, 64 seconds (3)",
+     "N",
+     kLatencyGroup},
     {.key = "latency_pause",
      .member = &K::pause,
      .interval = kNotNegative,

@@ -164,6 +164,11 @@ void read_field(const JsonReader& value, const Field<Settings>& field, Settings&
     if (!value.is_list()) value.wanted(wanted);
     for (const JsonReader element : value.list()) take(element);
   };
+  const auto text = [&](std::string given) {
+    const std::string fault = field.fault != nullptr ? field.fault(given) : std::string();
+    if (!fault.empty()) value.fail(fault);
+    return given;
+  };
   const auto number = [&] {
     if (!field.as_share || !value.is_text()) return value.number(field.interval);
     const std::string fault = share_fault(value.text(), field.interval);
@@ -179,7 +184,7 @@ void read_field(const JsonReader& value, const Field<Settings>& field, Settings&
     } else if constexpr (std::is_same_v<Pointer, NumberMember<Settings>>) {
       member.set(settings, small_in(value, field.interval));
     } else if constexpr (std::is_same_v<Pointer, TextMember<Settings>>) {
-      member.set(settings, text_or_number(value), value.place());
+      member.set(settings, text(text_or_number(value)), value.place());
     } else if constexpr (std::is_same_v<Pointer, TextsMember<Settings>>) {
       std::vector<std::string> texts;
       elements("a list of strings", [&](const JsonReader& one) { texts.push_back(one.text()); });
@@ -193,9 +198,7 @@ void read_field(const JsonReader& value, const Field<Settings>& field, Settings&
                            std::is_same_v<Type, std::optional<double>>) {
         to = number();
       } else if constexpr (std::is_same_v<Type, std::string>) {
-        to = value.text();
-        const std::string fault = field.fault != nullptr ? field.fault(to) : std::string();
-        if (!fault.empty()) value.fail(fault);
+        to = text(value.text());
       } else if constexpr (std::is_same_v<Type, std::vector<std::string>>) {
         to.clear();
         elements("a list of strings", [&](const JsonReader& one) { to.push_back(one.text()); });

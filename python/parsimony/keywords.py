@@ -22,8 +22,7 @@ def takes_settings(*others: str) -> Callable[[Function], Function]:
         signature = inspect.signature(function)
         own = [one for one in signature.parameters.values() if one.kind != one.VAR_KEYWORD]
         keywords = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None)
-            for name in names
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in names
         ]
         setattr(function, "__signature__", signature.replace(parameters=own + keywords))
         lines = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, NamedTuple, Sequence, TypedDict, Union
+from typing import Any, Dict, Mapping, NamedTuple, Sequence, TypedDict, Union
 
 
 class Setting(NamedTuple):
@@ -16,9 +16,8 @@ class Settings(TypedDict, total=False):
     op_types: Sequence[str]
     exclude: Sequence[str]
     scope: str
-    budget: str
+    budget: Union[str, Mapping[str, Any]]
     round_to: Union[str, int]
-    target: str
     force: bool
     granularity: Union[str, int]
     exact_only: bool
@@ -39,7 +38,6 @@ class Settings(TypedDict, total=False):
     device: str
     mean: Sequence[float]
     std: Sequence[float]
-    loss: Union[str, int]
     recover: Sequence[str]
     ridge: float
     rounds: int
@@ -225,7 +223,7 @@ SETTINGS: Dict[str, Setting] = {
     ),
     "latency_command": Setting(
         "",
-        "Measures networks where they will run: a shell command with {model}, an ONNX file, which prints milliseconds: \"ssh board ./time {model}\"",
+        'Measures networks where they will run: a shell command with {model}, an ONNX file, which prints milliseconds: "ssh board ./time {model}"',
     ),
     "latency_runs": Setting(
         3,

@@ -131,6 +131,11 @@ TEST(PruneSettings, WhatIsWrong) {
             "r.json: config: config_list[0].sparse_ratio: found 2, wanted a number in [0, 1)");
   EXPECT_EQ(request_error(R"({"exact_only": true, "allow_mixing": true})"),
             "r.json: \"exact_only\" and \"allow_mixing\" cannot be given together");
+  EXPECT_EQ(request_error(R"({"exact_only": false, "allow_mixing": true})"), "");
+  EXPECT_EQ(request_error(R"({"ratio": 0.5, "round_to": "many"})"),
+            "r.json: round_to: found \"many\", wanted a whole number or auto");
+  EXPECT_EQ(request_error(R"({"latency_command": "time"})"),
+            "r.json: latency_command: found \"time\", wanted a command with {model} in it");
   EXPECT_EQ(request_error(R"({"constants": "gone"})"),
             "r.json: constants: found \"gone\", wanted \"drop\" or \"exact\"");
   EXPECT_EQ(request_error(R"({"ratio": "150%"})"),
@@ -161,8 +166,9 @@ TEST(PruneSettings, AreTheTableOfTheGuide) {
   test::expect_made_between("docs/guide/settings.md", "settings", text);
 }
 
-/// Of a keyword in Python.
-std::string annotation(const Json& property) {
+/// Of a keyword in Python, where a budget may be a dictionary as well.
+std::string annotation(const std::string& key, const Json& property) {
+  if (key == "budget") return "Union[str, Mapping[str, Any]]";
   if (property.contains("items")) {
     return property["items"]["type"] == "string" ? "Sequence[str]" : "Sequence[float]";
   }
@@ -173,7 +179,8 @@ std::string annotation(const Json& property) {
 
 std::string python_text(const Json& value) {
   if (value.is_boolean()) return value.get<bool>() ? "True" : "False";
-  return value.dump();
+  const std::string text = value.is_string() ? value.get<std::string>() : std::string();
+  return text.find('"') == std::string::npos ? value.dump() : "'" + text + "'";
 }
 
 TEST(PruneSettings, AreKeywordsInPython) {
@@ -181,7 +188,7 @@ TEST(PruneSettings, AreKeywordsInPython) {
       "\"\"\"The settings of a pruning, as the command takes them. Made from "
       "api/prune_settings.cc.\"\"\"\n\n"
       "from __future__ import annotations\n\n"
-      "from typing import Any, Dict, NamedTuple, Sequence, TypedDict, Union\n\n\n"
+      "from typing import Any, Dict, Mapping, NamedTuple, Sequence, TypedDict, Union\n\n\n"
       "class Setting(NamedTuple):\n"
       "    default: Any\n"
       "    help: str\n\n\n";
@@ -189,10 +196,11 @@ TEST(PruneSettings, AreKeywordsInPython) {
   std::string rows = "SETTINGS: Dict[str, Setting] = {\n";
   for (const auto& [key, property] : all_settings(/*of_command=*/true)) {
     const Json usual = property.contains("default") ? property["default"] : Json(nullptr);
-    types += "    " + key + ": " + annotation(property) + "\n";
+    const bool is_argument = key == "loss" || key == "target";  // of prune(), of prune_onnx()
+    if (!is_argument) types += "    " + key + ": " + annotation(key, property) + "\n";
     rows += "    \"" + key + "\": Setting(\n        " +
             (usual.is_null() ? "None" : python_text(usual)) + ",\n        " +
-            property["description"].dump() + ",\n    ),\n";
+            python_text(property["description"]) + ",\n    ),\n";
   }
   test::expect_made("python/parsimony/settings.py", text + types + "\n\n" + rows + "}\n");
 }
