@@ -8,7 +8,6 @@
 #include "parsimony/base/files.h"
 #include "parsimony/cli/bench_latency.h"
 #include "parsimony/cli/command.h"
-#include "parsimony/cli/errors.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/outputs.h"
 #include "parsimony/cli/terminal.h"

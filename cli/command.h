@@ -2,12 +2,16 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstddef>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "parsimony/api/own_operators.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/cli/sandbox.h"
 
 namespace parsimony::cli {
@@ -87,5 +91,19 @@ void log_line(const std::string& line);
 /// @returns a summary for people. @throws IoError, ModelError, UnsupportedError
 std::string write_report(const std::vector<std::string>& folders, const std::string& out,
                          const std::string& title, const std::string& tensorboard = {});
+
+// Texts that several commands throw.
+namespace errors {
+
+/// `message` is CLI11's; `command` may be empty.
+ConfigError usage(std::string_view command, std::string_view message);
+ConfigError unknown_command(std::string_view name, std::span<const std::string> known);
+ConfigError unexpected(std::string_view command, std::string_view argument,
+                       std::span<const std::string> known);
+
+/// `reasons`: one for each model and engine.
+UnsupportedError nothing_runs(std::span<const std::string> reasons);
+
+}  // namespace errors
 
 }  // namespace parsimony::cli

@@ -9,7 +9,6 @@
 #include "parsimony/base/files.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/model.h"
-#include "parsimony/cli/network_page.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/outputs.h"
 #include "parsimony/cli/prune_options.h"

@@ -7,7 +7,6 @@
 #include "parsimony/base/files.h"
 #include "parsimony/base/shell.h"
 #include "parsimony/cli/command.h"
-#include "parsimony/cli/errors.h"
 #include "parsimony/cli/options.h"
 
 namespace parsimony::cli {

@@ -6,6 +6,7 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
+#include "parsimony/report/html/page.h"
 
 namespace parsimony::cli {
 namespace {
@@ -122,6 +123,18 @@ void check_ending(const std::string& path, std::string_view format) {
   for (const Ending& right : endings()) {
     if (is_of(right, format)) throw wrong_ending(path, format, right.ending);
   }
+}
+
+PictureDecision decision_of(const Pruning& pruning, const std::string& asked, bool done) {
+  return {pruning.allocation.masks, pruning.allocation.scores, asked, done};
+}
+
+void write_network_page(const std::string& path, const std::string& model, const Graph& graph,
+                        const Analysis& analysis, const std::optional<PictureDecision>& decision) {
+  NetworkPicture picture =
+      picture_of(graph, analysis.sample, analysis.coupling, analysis.probe, decision);
+  picture.model = std::filesystem::path(model).filename().string();
+  write_file(path, to_html(picture));
 }
 
 }  // namespace parsimony::cli

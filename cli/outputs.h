@@ -1,12 +1,15 @@
-// Checks the files that a command will write before it starts to work.
+// Files that a command writes: checked before it starts to work; the page of --html.
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "parsimony/api/prune.h"
 #include "parsimony/engines/editable_model.h"
+#include "parsimony/report/network/picture.h"
 
 namespace parsimony::cli {
 
@@ -38,5 +41,15 @@ void check_outputs_beside(const std::vector<NamedFile>& outputs, std::vector<Nam
 /// `format` as Graph and Checkpoint call it: "onnx", "safetensors".
 /// @throws ConfigError if the path ends as files of another format do
 void check_ending(const std::string& path, std::string_view format);
+
+// The page of `explain --html` and `prune --html`.
+
+/// `asked`: what decided, as it was typed; `done`: the network was pruned so.
+PictureDecision decision_of(const Pruning& pruning, const std::string& asked, bool done);
+
+/// Writes the page; `model` is the path of the file that it is about.
+void write_network_page(const std::string& path, const std::string& model, const Graph& graph,
+                        const Analysis& analysis,
+                        const std::optional<PictureDecision>& decision = std::nullopt);
 
 }  // namespace parsimony::cli

@@ -5,7 +5,7 @@
 
 #include "parsimony/api/errors.h"
 #include "parsimony/base/errors.h"
-#include "parsimony/cli/errors.h"
+#include "parsimony/cli/command.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/configs/recipe.h"
 #include "parsimony/masks/mask.h"

@@ -9,7 +9,6 @@
 #include "parsimony/api/prune.h"
 #include "parsimony/base/files.h"
 #include "parsimony/cli/command.h"
-#include "parsimony/cli/errors.h"
 #include "parsimony/cli/metric.h"
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/options.h"

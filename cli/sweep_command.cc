@@ -13,7 +13,6 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/base/parse.h"
 #include "parsimony/cli/command.h"
-#include "parsimony/cli/errors.h"
 #include "parsimony/cli/metric.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/processes.h"

@@ -6,7 +6,6 @@
 #include "parsimony/api/torch_component.h"
 #include "parsimony/base/files.h"
 #include "parsimony/cli/command.h"
-#include "parsimony/cli/errors.h"
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/outputs.h"

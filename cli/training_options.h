@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "parsimony/cli/command.h"
-#include "parsimony/cli/training_request.h"
+#include "parsimony/cli/torch_commands.h"
 
 namespace parsimony::cli {
 

@@ -8,7 +8,7 @@
 
 #include "parsimony/api/network_error.h"
 #include "parsimony/api/prune_request.h"
-#include "parsimony/cli/training_request.h"
+#include "parsimony/cli/torch_commands.h"
 #include "parsimony/data/dataset.h"
 #include "parsimony/graph/graph.h"
 #include "parsimony/training/net/trainable_model.h"
