@@ -7,8 +7,8 @@
 #include "parsimony/base/parse.h"
 #include "parsimony/base/ranges.h"
 #include "parsimony/base/words.h"
-#include "parsimony/configs/loss_spec.h"
-#include "parsimony/data/formats.h"
+#include "parsimony/configs/recipe.h"
+#include "parsimony/data/sample_source.h"
 #include "parsimony/engines/errors.h"
 #include "parsimony/pruners/criterion.h"
 

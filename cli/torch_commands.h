@@ -12,7 +12,7 @@
 #include "parsimony/configs/recipe.h"
 #include "parsimony/engines/machine/report.h"
 #include "parsimony/engines/timing.h"
-#include "parsimony/report/ledger_point.h"
+#include "parsimony/report/ledger.h"
 #include "parsimony/speedup/proof.h"
 
 namespace parsimony::cli {

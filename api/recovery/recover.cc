@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "parsimony/api/calibration_samples.h"
-#include "parsimony/api/feed.h"
 #include "parsimony/api/network_error.h"
 #include "parsimony/api/output_metrics.h"
 #include "parsimony/api/recovery/refit.h"
+#include "parsimony/api/reference.h"
 #include "parsimony/base/ranges.h"
 #include "parsimony/base/words.h"
-#include "parsimony/configs/loss_spec.h"
+#include "parsimony/data/dataset.h"
 #include "parsimony/engines/timing.h"
 
 namespace parsimony {

@@ -9,7 +9,7 @@
 
 #include "parsimony/configs/recipe.h"
 #include "parsimony/data/dataset.h"
-#include "parsimony/report/ledger_point.h"
+#include "parsimony/report/ledger.h"
 #include "parsimony/training/loader/loader.h"
 #include "parsimony/training/loop/profile.h"
 #include "parsimony/training/loop/trainer.h"
