@@ -8,7 +8,7 @@
 #include "parsimony/base/ranges.h"
 #include "parsimony/base/words.h"
 #include "parsimony/configs/recipe.h"
-#include "parsimony/data/sample_source.h"
+#include "parsimony/data/dataset.h"
 #include "parsimony/engines/errors.h"
 #include "parsimony/pruners/criterion.h"
 
