@@ -4,6 +4,7 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/graph/growing_facts.h"
+#include "parsimony/graph/operators/node_view.h"
 #include "tests/graph/builder.h"
 
 namespace parsimony {
