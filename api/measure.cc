@@ -131,7 +131,7 @@ class ForwardStatistics::Moments {
     if (in_parts) {
       const ValueId begin = graph.input("begin", DType::kInt64);
       const ValueId end = graph.input("end", DType::kInt64);
-      data = graph.emit("Slice", {data, begin, end, graph.integers({0})});
+      data = samples_of(graph, data, begin, end);
     }
     const RowsOf what{graph_.node(input.node), input.weight->dims, input.operand};
     const ValueId rows = input_rows_of(graph, what, data, x->dims());
@@ -258,28 +258,6 @@ std::vector<ValueId> ends_of(const std::vector<ResidualBlock>& blocks) {
   return {ends.begin(), ends.end()};
 }
 
-/// The sum of the cosines between vectors of x and y along an axis, and how many there are.
-void sum_cosines(GraphBuilder& graph, ValueId x, ValueId y, int64_t axis) {
-  const auto product = [&](ValueId a, ValueId b) {
-    return graph.emit("ReduceSum", {graph.emit("Mul", {a, b}), graph.integers({axis})},
-                      {{"keepdims", int64_t{0}}});
-  };
-  const ValueId xx = product(x, x);
-  const ValueId yy = product(y, y);
-  const auto is_zero = [&](ValueId a) {
-    return graph.emit("Equal", {a, graph.number(0, DType::kFloat64)});
-  };
-  const ValueId alike = graph.emit("Cast", {graph.emit("And", {is_zero(xx), is_zero(yy)})},
-                                   {{"to", int64_t{onnx_number(DType::kFloat64)}}});
-  const ValueId lengths = graph.emit("Mul", {graph.emit("Sqrt", {xx}), graph.emit("Sqrt", {yy})});
-  // A product with a zero vector is zero, over anything.
-  const ValueId not_zero = graph.emit(
-      "Max", {lengths, graph.number(std::numeric_limits<double>::min(), DType::kFloat64)});
-  const ValueId cosine = graph.emit("Add", {graph.emit("Div", {product(x, y), not_zero}), alike});
-  graph.output(graph.emit("ReduceSum", {cosine}, {{"keepdims", int64_t{0}}}));
-  graph.output(graph.emit("Size", {cosine}));
-}
-
 }  // namespace
 
 BlockInfluences::BlockInfluences(Engine& engine, const Graph& graph,
@@ -304,14 +282,9 @@ void BlockInfluences::add(const EngineValues& inputs) {
     Block& sums = sums_[b];
     if (!sums.part) {
       GraphBuilder& graph = sums.builder;
-      const auto wide = [&](const char* name, DType dtype) {
-        const ValueId id = graph.input(name, dtype);
-        return graph.emit("Cast", {block.rectified ? graph.emit("Relu", {id}) : id},
-                          {{"to", int64_t{onnx_number(DType::kFloat64)}}});
-      };
-      const ValueId in = wide("x", x->dtype());
-      const ValueId out = wide("y", y->dtype());
-      sum_cosines(graph, in, out, block.channel_axis);
+      const ValueId in = graph.input("x", x->dtype());
+      const ValueId out = graph.input("y", y->dtype());
+      sum_cosines(graph, in, out, block.channel_axis, block.rectified);
       sums.part = std::make_unique<Part>(engine_, graph.finished());
     }
     const TensorList results = on_host(sums.part->run({x, y}));

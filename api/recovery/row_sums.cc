@@ -261,6 +261,38 @@ ValueId sum_of_rows(GraphBuilder& graph, ValueId a) {
   return graph.emit("ReduceSum", {a, graph.integers({1})}, {{"keepdims", int64_t{0}}});
 }
 
+ValueId samples_of(GraphBuilder& graph, ValueId x, ValueId begin, ValueId end) {
+  return graph.emit("Slice", {x, begin, end, graph.integers({0})});
+}
+
+void sum_cosines(GraphBuilder& graph, ValueId x, ValueId y, int64_t axis, bool rectified) {
+  const auto in_double = [&](ValueId value) {
+    return graph.emit("Cast", {value}, {{"to", int64_t{onnx_number(DType::kFloat64)}}});
+  };
+  const auto wide = [&](ValueId value) {
+    return in_double(rectified ? graph.emit("Relu", {value}) : value);
+  };
+  const ValueId a = wide(x);
+  const ValueId b = wide(y);
+  const auto product = [&](ValueId left, ValueId right) {
+    return graph.emit("ReduceSum", {graph.emit("Mul", {left, right}), graph.integers({axis})},
+                      {{"keepdims", int64_t{0}}});
+  };
+  const ValueId aa = product(a, a);
+  const ValueId bb = product(b, b);
+  const auto is_zero = [&](ValueId value) {
+    return graph.emit("Equal", {value, graph.number(0, DType::kFloat64)});
+  };
+  const ValueId alike = in_double(graph.emit("And", {is_zero(aa), is_zero(bb)}));
+  const ValueId lengths = graph.emit("Mul", {graph.emit("Sqrt", {aa}), graph.emit("Sqrt", {bb})});
+  // A product with a zero vector is zero, over anything.
+  constexpr double kNotZero = std::numeric_limits<double>::min();
+  const ValueId over = graph.emit("Max", {lengths, graph.number(kNotZero, DType::kFloat64)});
+  const ValueId cosine = graph.emit("Add", {graph.emit("Div", {product(a, b), over}), alike});
+  graph.output(graph.emit("ReduceSum", {cosine}, {{"keepdims", int64_t{0}}}));
+  graph.output(graph.emit("Size", {cosine}));
+}
+
 void sum_channels(GraphBuilder& graph, ValueId x, size_t rank) {
   const ValueId wide = graph.emit("Cast", {x}, {{"to", int64_t{onnx_number(DType::kFloat64)}}});
   Ints axes = ascending(rank);

@@ -64,4 +64,11 @@ ValueId sizes_of(GraphBuilder& graph, ValueId a);
 /// Σ x and Σ x² of each channel, the axis 1 of x, in double; outputs of the graph.
 void sum_channels(GraphBuilder& graph, ValueId x, size_t rank);
 
+/// The sum of the cosines between vectors of x and y along an axis, and how many there are; outputs
+/// of the graph. @param rectified  without their negative parts
+void sum_cosines(GraphBuilder& graph, ValueId x, ValueId y, int64_t axis, bool rectified);
+
+/// Those from a first one to before an end; both have one element.
+ValueId samples_of(GraphBuilder& graph, ValueId x, ValueId begin, ValueId end);
+
 }  // namespace parsimony
