@@ -166,7 +166,8 @@ struct Experts {
   at::Tensor w3, b3;  ///< as the first, or undefined
 };
 
-at::Tensor affine(const at::Tensor& x, const at::Tensor& w, const at::Tensor& b, int64_t expert) {
+at::Tensor projected(const at::Tensor& x, const at::Tensor& w, const at::Tensor& b,
+                     int64_t expert) {
   const at::Tensor y = at::matmul(x, w[expert].t());
   return b.defined() ? y + b[expert] : y;
 }
@@ -219,9 +220,9 @@ at::Tensor mixture(const Call& call, const Experts& of, bool normalised) {
   const at::Tensor share = shares(call, normalised);
   at::Tensor y = at::zeros_like(x);
   for (int64_t e = 0; e < of.w1.size(0); ++e) {
-    const at::Tensor beside = of.w3.defined() ? affine(x, of.w3, of.b3, e) : at::Tensor();
-    const at::Tensor inner = activated(call, affine(x, of.w1, of.b1, e), beside);
-    y = y + affine(inner, of.w2, of.b2, e) * share.select(1, e).unsqueeze(1);
+    const at::Tensor beside = of.w3.defined() ? projected(x, of.w3, of.b3, e) : at::Tensor();
+    const at::Tensor inner = activated(call, projected(x, of.w1, of.b1, e), beside);
+    y = y + projected(inner, of.w2, of.b2, e) * share.select(1, e).unsqueeze(1);
   }
   return y.reshape(call.in(0).sizes());
 }
