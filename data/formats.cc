@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,6 +38,12 @@ std::string without_slashes(std::string_view place) {
   return std::string(place);
 }
 
+/// An item that is the path of a file has no mark.
+bool is_marked(std::string_view place, std::string_view mark) {
+  const std::string first(place.substr(0, place.find(',')));
+  return first.find(mark) != std::string::npos && (mark.empty() || !std::filesystem::exists(first));
+}
+
 /// A file that is named alone.
 const Format* format_of_file(std::string_view file) {
   if (file.find('=') != std::string_view::npos) return nullptr;
@@ -53,7 +60,7 @@ std::optional<DataSpec> find_data_spec(std::string_view spec) {
   const std::string_view place = spec.substr(std::min(colon + 1, spec.size()));
   for (const Format& format : kFormats) {
     if (format.name != spec.substr(0, colon)) continue;
-    if (place.find(format.mark) != std::string_view::npos) {
+    if (is_marked(place, format.mark)) {
       return DataSpec{&format, without_slashes(place)};
     }
   }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <filesystem>
 #include <limits>
 #include <set>
 
@@ -210,6 +211,12 @@ TEST_F(Npy, ArraysByNameAreADataSetToo) {
   EXPECT_EQ(read_dataset(path, {.seed = 3}).name, "npz");
   const std::string named = "npy:pixels=" + x_ + ",labels=" + y_;
   EXPECT_EQ(read_dataset(named, {.seed = 3}).fingerprint, wanted);
+  const std::string folder = folder_ / "seed=1";
+  std::filesystem::create_directory(folder);
+  write(folder + "/x.npy", x);
+  write(folder + "/y.npy", y);
+  const std::string paths = "npy:" + folder + "/x.npy," + folder + "/y.npy";
+  EXPECT_EQ(read_dataset(paths, {.seed = 3}).fingerprint, wanted) << "what is a file has no name";
   write_npz(path, {{"pixels", x}});
   EXPECT_EQ(failure_of<ConfigError>("npz:" + path),
             "data \"npz:" + path +
