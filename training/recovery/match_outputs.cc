@@ -74,12 +74,13 @@ class FitSamples {
   Feed batches() const { return data_.batches(batch_); }
   /// Those that judge or those that train, in steps. @param skip  is given those in between
   StepFeed steps(bool judging, std::function<void(const SampleBatch& batch)> skip = {}) const {
-    return [this, judging, skip = std::move(skip), feed = batches(),
-            i = int64_t{0}]() mutable -> std::optional<StepBatch> {
+    return [this, judging, skip = std::move(skip), feed = batches(), i = int64_t{0},
+            ended = false]() mutable -> std::optional<StepBatch> {
       StepBatch step;
-      while (std::ssize(step.parts) < parts_) {
+      while (!ended && std::ssize(step.parts) < parts_) {
         std::optional<SampleBatch> batch = feed();
-        if (!batch) break;
+        ended = !batch;
+        if (ended) break;
         const int64_t number = i++;
         if (judging ? judges(number) : trains(number)) {
           step.parts.emplace_back(std::move(*batch), number);
