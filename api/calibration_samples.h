@@ -20,11 +20,11 @@ inline SampleOptions sample_options(const CalibrationData& job, bool whole = fal
 
 /// Which samples calibration does not see: the first of the test part, else some of those behind
 /// the ones that calibrate.
-struct HeldSamples {
+struct HeldOutSamples {
   int64_t begin = 0;
   int64_t count = 0;
 
-  HeldSamples(const SampleSource& data, int64_t calibrating) {
+  HeldOutSamples(const SampleSource& data, int64_t calibrating) {
     constexpr int64_t kMost = 256;
     // Labels are noisy: the standard error of an accuracy of 90 % is one point.
     constexpr int64_t kMostTested = 1024;
@@ -46,12 +46,12 @@ class CalibrationSamples {
   CalibrationSamples(const CalibrationData& job, const Graph& graph)
       : data_(job.data, graph, sample_options(job)),
         count_(std::min(job.samples, data_.samples())),
-        held_(data_, count_) {}
+        held_out_(data_, count_) {}
 
   int64_t count() const { return count_; }
-  int64_t held() const { return held_.count; }
+  int64_t held_out() const { return held_out_.count; }
   /// So many to a run, unless network or arrays fix it.
-  int64_t batch(int64_t wanted) const { return data_.batch(wanted); }
+  int64_t batch(int64_t requested) const { return data_.batch(requested); }
   /// Values of one sample's inputs.
   int64_t values() const {
     const int64_t run = data_.batch(1);
@@ -61,25 +61,26 @@ class CalibrationSamples {
   }
 
   /// Calls `see` with the first sample and the number of samples of every run; a last one of fewer
-  /// is left out where the number is fixed. @param held  of those behind
+  /// is left out where the number is fixed. @param held_out  of those after
   template <typename See>
-  void for_each(bool held, int64_t wanted, const See& see) const {
-    held ? runs(held_.begin, held_.count, wanted, see) : runs(0, count_, wanted, see);
+  void for_each(bool held_out, int64_t requested, const See& see) const {
+    held_out ? runs(held_out_.begin, held_out_.count, requested, see)
+             : runs(0, count_, requested, see);
   }
 
   /// The same for all of the test part.
   template <typename See>
-  void for_each_test(int64_t wanted, const See& see) const {
-    runs(data_.samples(), data_.test_samples(), wanted, see);
+  void for_each_test(int64_t requested, const See& see) const {
+    runs(data_.samples(), data_.test_samples(), requested, see);
   }
 
   const SampleSource& data() const { return data_; }
 
  private:
   template <typename See>
-  void runs(int64_t begin, int64_t samples, int64_t wanted, const See& see) const {
+  void runs(int64_t begin, int64_t samples, int64_t requested, const See& see) const {
     const int64_t end = begin + samples;
-    const int64_t size = data_.batch(wanted);
+    const int64_t size = data_.batch(requested);
     const bool fixed = data_.batch(1) > 1;
     for (int64_t first = begin; first < end; first += size) {
       const int64_t count = std::min(size, end - first);
@@ -90,7 +91,7 @@ class CalibrationSamples {
 
   const SampleSource data_;
   const int64_t count_;
-  const HeldSamples held_;
+  const HeldOutSamples held_out_;
 };
 
 }  // namespace parsimony

@@ -25,12 +25,12 @@ std::string only_libtorch(const Graph& graph, const CalibrationData& data) {
 
 ErrorData array_samples(const Graph& graph, const CalibrationData& data, bool unseen) {
   const CalibrationSamples samples(data, graph);
-  const bool held = unseen && samples.held() > 0;
+  const bool held_out = unseen && samples.held_out() > 0;
   constexpr int64_t kBatch = 64;
   constexpr size_t kMostUnseen = 128 << 20;  // all stay in memory, with what they lead to
   size_t bytes = 0;
   ErrorData result;
-  samples.for_each(held, kBatch, [&](int64_t first, int64_t count) {
+  samples.for_each(held_out, kBatch, [&](int64_t first, int64_t count) {
     if (unseen && bytes > kMostUnseen) return;
     TensorList inputs = samples.data().inputs(first, count);
     for (const TensorBytes& input : inputs) bytes += input.bytes.size();
@@ -117,7 +117,7 @@ namespace {
 ErrorData random_data(const Graph& graph, const RandomInputSpec& order) {
   ErrorData data;
   for (int64_t i = 0; i < order.samples; ++i) {
-    runtime::FeedOptions feed;
+    runtime::RandomInputOptions feed;
     feed.specs = order.specs;
     feed.seed = order.seed + static_cast<uint64_t>(i) * graph.inputs.size();
     data.batches.push_back(runtime::random_inputs(graph, feed));

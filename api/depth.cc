@@ -17,12 +17,12 @@ namespace parsimony {
 namespace {
 
 /// `excluded` of the network's `blocks` are kept because the configuration excludes layers in them.
-ConfigError too_few_blocks(int64_t wanted, size_t blocks, size_t excluded) {
+ConfigError too_few_blocks(int64_t expected, size_t blocks, size_t excluded) {
   std::string stay;
   if (excluded > 0) {
     stay = str_cat(", of which ", excluded, " stay, as the configuration excludes layers in them");
   }
-  return ConfigError("--layers ", wanted, ": the network has ", blocks, " residual block",
+  return ConfigError("--layers ", expected, ": the network has ", blocks, " residual block",
                      blocks == 1 ? "" : "s", stay, "; `parsimony explain --blocks` lists them");
 }
 
@@ -110,9 +110,9 @@ class DepthPlanner {
           "--budget macs=50% or params=50%");
     }
     describe_blocks();
-    const size_t wanted = choose ? 0 : count();
+    const size_t expected = choose ? 0 : count();
     rank();
-    return choose ? best() : finished(planned(wanted), wanted);
+    return choose ? best() : finished(planned(expected), expected);
   }
 
  private:
@@ -332,7 +332,7 @@ DepthRequest parse_depth(std::string_view text, std::string_view place) {
   const bool fits = number >= 0 && number <= (is_share ? 1 : kMost);
   if (!fits || (!is_share && number != std::floor(number))) {
     throw ConfigError(place, ": found ", in_quotes(text),
-                      ", wanted a number of blocks, as 3, a share of them, as 25%, or auto");
+                      ", expected a number of blocks, as 3, a share of them, as 25%, or auto");
   }
   if (is_share) return {DepthRequest::Kind::kFraction, 0, number};
   return {DepthRequest::Kind::kCount, static_cast<int64_t>(number), 0};

@@ -37,10 +37,8 @@ class OpenedLater final : public Network {
 class OnnxRuntimeEngine final : public Engine {
  public:
   OnnxRuntimeEngine(runtime::OnnxRuntime library, runtime::OnnxRuntime::Options options,
-                    std::unique_ptr<Engine> otherwise)
-      : library_(std::move(library)),
-        options_(std::move(options)),
-        otherwise_(std::move(otherwise)) {
+                    std::unique_ptr<Engine> fallback)
+      : library_(std::move(library)), options_(std::move(options)), fallback_(std::move(fallback)) {
     library_.check_provider(options_.provider);
   }
 
@@ -49,7 +47,7 @@ class OnnxRuntimeEngine final : public Engine {
     return library_.version() + (options_.provider.empty() ? "" : " " + options_.provider);
   }
   std::string path() const override { return library_.path(); }
-  Engine* otherwise() override { return otherwise_.get(); }
+  Engine* fallback() override { return fallback_.get(); }
 
   std::unique_ptr<Network> open(const Graph& graph, const OpenOptions& options) override {
     return options.file ? library_.open(options.file(), options_)
@@ -69,7 +67,7 @@ class OnnxRuntimeEngine final : public Engine {
  private:
   runtime::OnnxRuntime library_;
   runtime::OnnxRuntime::Options options_;
-  std::unique_ptr<Engine> otherwise_;
+  std::unique_ptr<Engine> fallback_;
 };
 
 }  // namespace
@@ -120,8 +118,8 @@ std::unique_ptr<Engine> timed_engine_of(const EngineChoice& choice, int threads)
 
 std::unique_ptr<Engine> onnx_runtime_engine(const runtime::OnnxRuntime& library,
                                             const runtime::OnnxRuntime::Options& options,
-                                            std::unique_ptr<Engine> otherwise) {
-  return std::make_unique<OnnxRuntimeEngine>(library, options, std::move(otherwise));
+                                            std::unique_ptr<Engine> fallback) {
+  return std::make_unique<OnnxRuntimeEngine>(library, options, std::move(fallback));
 }
 
 }  // namespace parsimony

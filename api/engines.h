@@ -29,6 +29,6 @@ std::unique_ptr<Engine> timed_engine_of(const EngineChoice& choice, int threads)
 /// masked.
 std::unique_ptr<Engine> onnx_runtime_engine(const runtime::OnnxRuntime& library,
                                             const runtime::OnnxRuntime::Options& options,
-                                            std::unique_ptr<Engine> otherwise = nullptr);
+                                            std::unique_ptr<Engine> fallback = nullptr);
 
 }  // namespace parsimony

@@ -22,7 +22,7 @@ ConfigError unknown_engine(std::string_view name, std::span<const std::string> k
   for (size_t i = 0; i < known.size(); ++i) {
     names += (i == 0 ? "" : i + 1 < known.size() ? ", " : " or ") + in_quotes(known[i]);
   }
-  return ConfigError("--engine: found ", in_quotes(name), ", wanted ", names, ".",
+  return ConfigError("--engine: found ", in_quotes(name), ", expected ", names, ".",
                      did_you_mean(name, known));
 }
 

@@ -17,8 +17,8 @@ std::optional<Trial> cut(const Coupled& network, const AxisMasks& masks) {
   if (!made.refused.empty()) return std::nullopt;
   Trial small{std::move(made.plan), GraphEditor(graph, GraphEditor::Elements::kAll)};
   replay(small.plan, small.editor);
-  const auto wanted = predict_shapes(facts, coupling, masks);
-  if (!disagreements(small.graph(), probe, wanted).empty()) return std::nullopt;
+  const auto requested = predict_shapes(facts, coupling, masks);
+  if (!disagreements(small.graph(), probe, requested).empty()) return std::nullopt;
   return small;
 }
 

@@ -223,7 +223,7 @@ std::vector<std::string> known_networks() {
 fs::path known_network_path(const std::string& name) {
   const bool is_plain = !name.empty() && name.front() != '.' && name.find('/') == name.npos;
   if (!is_plain) {
-    throw ConfigError("found ", in_quotes(name), ", wanted a name without slashes for a network");
+    throw ConfigError("found ", in_quotes(name), ", expected a name without slashes for a network");
   }
   return user_folder() / (name + std::string(kEnding));
 }

@@ -59,8 +59,8 @@ int64_t batch_for(const Graph& graph, const Facts& facts, const std::vector<Valu
 /// Second moments of the inputs of matrices.
 class ForwardStatistics::Moments {
  public:
-  Moments(Engine& engine, const Graph& graph, const std::set<std::string>& wanted)
-      : engine_(engine), graph_(graph), inputs_(matrix_inputs(graph, wanted)) {}
+  Moments(Engine& engine, const Graph& graph, const std::set<std::string>& expected)
+      : engine_(engine), graph_(graph), inputs_(matrix_inputs(graph, expected)) {}
 
   bool empty() const { return inputs_.empty(); }
   std::vector<ValueId> values() const {

@@ -81,7 +81,7 @@ class Bisection {
     const auto least = std::ranges::max_element(trials_, {}, &MetricTrial::macs);
     return ModelError("--budget metric=…: no cut is within it: with ",
                       formatted("%.4g%% of the MACs ", 100 * least->macs), search_.metric,
-                      " gives ", found_by(*least), formatted(", wanted %.6g", search_.bound));
+                      " gives ", found_by(*least), formatted(", expected %.6g", search_.bound));
   }
 
   EditableModel& model_;
@@ -109,7 +109,7 @@ std::optional<MetricBudget> parse_metric_budget(std::string_view budget) {
   const bool is_loss = text.starts_with('-');
   if (!number || !std::isfinite(*number) || (is_share && !is_loss)) {
     throw ConfigError("--budget ", in_quotes(budget),
-                      ": wanted metric=-1% (worse by that share of the dense network's), "
+                      ": expected metric=-1% (worse by that share of the dense network's), "
                       "metric=-0.5 (worse by so much) or metric=0.9 (its value)");
   }
   using enum MetricBudget::Unit;
@@ -119,7 +119,8 @@ std::optional<MetricBudget> parse_metric_budget(std::string_view budget) {
 
 MetricOutcome prune_within(EditableModel& model, const PruneRequest& request,
                            const PruneServices& services, const MetricSearch& search) {
-  if (search.runs < 1) throw ConfigError("MetricSearch: ", search.runs, " runs; wanted at least 1");
+  if (search.runs < 1)
+    throw ConfigError("MetricSearch: ", search.runs, " runs; expected at least 1");
   return Bisection(model, request, services, search).run();
 }
 

@@ -12,17 +12,17 @@ namespace {
 /// Correlation over the elements of one output, each centred on its own mean.
 class Correlation {
  public:
-  void look(const TensorBytes& found, const TensorBytes& wanted) {
+  void look(const TensorBytes& found, const TensorBytes& expected) {
     add(numbers_of(found), found_, found.dims);
-    add(numbers_of(wanted), wanted_, wanted.dims);
+    add(numbers_of(expected), expected_, expected.dims);
   }
 
-  void add(const TensorBytes& found, const TensorBytes& wanted) {
+  void add(const TensorBytes& found, const TensorBytes& expected) {
     const HostTensor a = numbers_of(found);
-    const HostTensor b = numbers_of(wanted);
+    const HostTensor b = numbers_of(expected);
     for (size_t i = 0; i < a.floats.size(); ++i) {
       const double x = a.floats[i] - mean(found_, i);
-      const double y = b.floats[i] - mean(wanted_, i);
+      const double y = b.floats[i] - mean(expected_, i);
       xx_ += x * x;
       yy_ += y * y;
       xy_ += x * y;
@@ -53,7 +53,7 @@ class Correlation {
     return means.sums[i % means.sums.size()] / static_cast<double>(means.rows);
   }
 
-  Means found_, wanted_;
+  Means found_, expected_;
   double xx_ = 0, yy_ = 0, xy_ = 0;
 };
 
@@ -64,16 +64,16 @@ HostTensor numbers_of(const TensorBytes& tensor) {
       {tensor.name, tensor.dtype, tensor.dims, tensor.bytes.data(), size_of(tensor.dtype)});
 }
 
-double unexplained(const Outputs& found, const Outputs& wanted) {
+double unexplained(const Outputs& found, const Outputs& expected) {
   double r_squared = 0;
   int outputs = 0;
-  for (size_t o = 0; !wanted.empty() && o < wanted[0].size(); ++o) {
-    if (!is_floating(wanted[0][o].dtype)) continue;
+  for (size_t o = 0; !expected.empty() && o < expected[0].size(); ++o) {
+    if (!is_floating(expected[0][o].dtype)) continue;
     Correlation correlation;
     const auto each_batch = [&](auto&& act) {
-      for (size_t b = 0; b < wanted.size(); ++b) {
-        if (found[b].size() > o && found[b][o].dims == wanted[b][o].dims) {
-          act(found[b][o], wanted[b][o]);
+      for (size_t b = 0; b < expected.size(); ++b) {
+        if (found[b].size() > o && found[b][o].dims == expected[b][o].dims) {
+          act(found[b][o], expected[b][o]);
         }
       }
     };
@@ -86,10 +86,10 @@ double unexplained(const Outputs& found, const Outputs& wanted) {
   return outputs > 0 ? std::sqrt(std::max(0.0, 1 - r_squared / outputs)) : 0;
 }
 
-void OutputError::add(const TensorBytes& found, const TensorBytes& wanted) {
-  if (!is_floating(wanted.dtype) || found.dims != wanted.dims) return;
+void OutputError::add(const TensorBytes& found, const TensorBytes& expected) {
+  if (!is_floating(expected.dtype) || found.dims != expected.dims) return;
   const std::vector<double> a = numbers_of(found).floats;
-  const std::vector<double> b = numbers_of(wanted).floats;
+  const std::vector<double> b = numbers_of(expected).floats;
   for (size_t i = 0; i < b.size(); ++i) {
     apart += (a[i] - b[i]) * (a[i] - b[i]);
     size += b[i] * b[i];
@@ -110,24 +110,24 @@ double relative_error(std::span<const TensorBytes> a, std::span<const TensorByte
 }
 
 NetworkComparison::NetworkComparison(const Graph& original, Engine& engine, ErrorData data)
-    : engine_(&engine), data_(std::move(data)), wanted_(outputs_of(original)) {
-  if (!data_.labels.empty()) accuracy_ = accuracy_of(wanted_);
+    : engine_(&engine), data_(std::move(data)), expected_(outputs_of(original)) {
+  if (!data_.labels.empty()) accuracy_ = accuracy_of(expected_);
 }
 
 double NetworkComparison::operator()(const Graph& small) const {
   const auto outputs = outputs_of(small);
   if (!data_.labels.empty()) return accuracy_ - accuracy_of(outputs);
   std::vector<TensorBytes> found;
-  std::vector<TensorBytes> wanted;
+  std::vector<TensorBytes> expected;
   for (size_t b = 0; b < outputs.size(); ++b) {
     found.insert(found.end(), outputs[b].begin(), outputs[b].end());
-    wanted.insert(wanted.end(), wanted_[b].begin(), wanted_[b].end());
+    expected.insert(expected.end(), expected_[b].begin(), expected_[b].end());
   }
-  return relative_error(found, wanted);
+  return relative_error(found, expected);
 }
 
 double NetworkComparison::unexplained(const Graph& small) const {
-  return parsimony::unexplained(outputs_of(small), wanted_);
+  return parsimony::unexplained(outputs_of(small), expected_);
 }
 
 int NetworkComparison::samples() const {
@@ -136,7 +136,7 @@ int NetworkComparison::samples() const {
 
 double NetworkComparison::r_squared(const Graph& small) const {
   const auto compares = [](const TensorBytes& output) { return is_floating(output.dtype); };
-  const bool any = !wanted_.empty() && std::ranges::any_of(wanted_.front(), compares);
+  const bool any = !expected_.empty() && std::ranges::any_of(expected_.front(), compares);
   if (!any) return 0;
   const double lost = unexplained(small);
   return std::max(0.0, 1 - lost * lost);
@@ -157,7 +157,7 @@ Outputs NetworkComparison::outputs_of(const Graph& graph) const {
 }
 
 double NetworkComparison::accuracy_of(const Outputs& outputs) const {
-  return find_output_metric("accuracy")->value(answers_of(outputs, outputs, {}, data_.labels));
+  return find_output_metric("accuracy")->value(predictions_of(outputs, outputs, {}, data_.labels));
 }
 
 }  // namespace parsimony

@@ -10,13 +10,13 @@
 
 namespace parsimony {
 
-/// ‖found − wanted‖ / ‖wanted‖, summed up over outputs and batches.
+/// ‖found − expected‖ / ‖expected‖, summed up over outputs and batches.
 struct OutputError {
-  double apart = 0;  ///< Σ (found − wanted)²
-  double size = 0;   ///< Σ wanted²
+  double apart = 0;  ///< Σ (found − expected)²
+  double size = 0;   ///< Σ expected²
 
   /// Nothing unless it is floating-point and both have one shape.
-  void add(const TensorBytes& found, const TensorBytes& wanted);
+  void add(const TensorBytes& found, const TensorBytes& expected);
   void add(const OutputError& other);
   /// 0 if both are 0; NaN if an element is not finite.
   double relative() const;
@@ -29,11 +29,11 @@ double relative_error(std::span<const TensorBytes> a, std::span<const TensorByte
 /// One network's outputs, batch by batch.
 using Outputs = std::vector<std::vector<TensorBytes>>;
 
-/// √(1 − r²), 0..1: the part of `wanted` that no positive multiple of `found` explains. r is the
+/// √(1 − r²), 0..1: the part of `expected` that no positive multiple of `found` explains. r is the
 /// correlation over all elements of an output [n, …], each centred on its mean over the samples of
 /// all batches; r² is averaged over the floating-point outputs. 1 if `found` hardly depends on the
-/// sample or correlates negatively with `wanted`; infinite if an element is not finite.
-double unexplained(const Outputs& found, const Outputs& wanted);
+/// sample or correlates negatively with `expected`; infinite if an element is not finite.
+double unexplained(const Outputs& found, const Outputs& expected);
 
 /// The values of a tensor in host memory.
 HostTensor numbers_of(const TensorBytes& tensor);
@@ -64,7 +64,7 @@ class NetworkComparison {
 
   /// What a network answers to the data, and what the reference network does.
   Outputs outputs_of(const Graph& graph) const;
-  const Outputs& wanted() const { return wanted_; }
+  const Outputs& expected() const { return expected_; }
   const std::vector<int64_t>& labels() const { return data_.labels; }
 
  private:
@@ -72,7 +72,7 @@ class NetworkComparison {
 
   Engine* engine_;
   ErrorData data_;
-  std::vector<std::vector<TensorBytes>> wanted_;
+  std::vector<std::vector<TensorBytes>> expected_;
   double accuracy_ = -1;
 };
 

@@ -43,44 +43,45 @@ double squared_distance(const Row& a, const Row& b) {
 
 /// The mean over the samples.
 template <typename OfSample>
-double mean_of(const Answers& answers, OfSample of) {
+double mean_of(const Predictions& predictions, OfSample of) {
   double sum = 0;
-  for (size_t i = 0; i < answers.found.size(); ++i) sum += of(answers.found[i], answers.wanted[i]);
-  return sum / static_cast<double>(answers.found.size());
+  for (size_t i = 0; i < predictions.found.size(); ++i)
+    sum += of(predictions.found[i], predictions.expected[i]);
+  return sum / static_cast<double>(predictions.found.size());
 }
 
-double mse(const Answers& answers) {
-  return mean_of(answers, [](const Row& found, const Row& wanted) {
-    return squared_distance(found, wanted) / static_cast<double>(wanted.size());
+double mse(const Predictions& predictions) {
+  return mean_of(predictions, [](const Row& found, const Row& expected) {
+    return squared_distance(found, expected) / static_cast<double>(expected.size());
   });
 }
 
-double psnr(const Answers& answers) {
+double psnr(const Predictions& predictions) {
   double least = std::numeric_limits<double>::infinity();
   double most = -least;
-  for (const Row& row : answers.wanted) {
+  for (const Row& row : predictions.expected) {
     const auto [low, high] = std::ranges::minmax(row);
     least = std::min(least, low);
     most = std::max(most, high);
   }
   const double peak = most - least;
-  return mean_of(answers, [&](const Row& found, const Row& wanted) {
-    return decibels(peak * peak * static_cast<double>(wanted.size()),
-                    squared_distance(found, wanted));
+  return mean_of(predictions, [&](const Row& found, const Row& expected) {
+    return decibels(peak * peak * static_cast<double>(expected.size()),
+                    squared_distance(found, expected));
   });
 }
 
-double snr(const Answers& answers) {
-  return mean_of(answers, [](const Row& found, const Row& wanted) {
-    return decibels(dot(wanted, wanted), squared_distance(found, wanted));
+double snr(const Predictions& predictions) {
+  return mean_of(predictions, [](const Row& found, const Row& expected) {
+    return decibels(dot(expected, expected), squared_distance(found, expected));
   });
 }
 
 /// @source Le Roux et al., SDR: Half-baked or Well Done?, 2019
-double si_sdr(const Answers& answers) {
-  return mean_of(answers, [](const Row& found, const Row& wanted) {
-    const double own = dot(wanted, wanted);
-    const double scale = own > 0 ? dot(found, wanted) / own : 0;
+double si_sdr(const Predictions& predictions) {
+  return mean_of(predictions, [](const Row& found, const Row& expected) {
+    const double own = dot(expected, expected);
+    const double scale = own > 0 ? dot(found, expected) / own : 0;
     const double signal = scale * scale * own;
     return decibels(signal, dot(found, found) - signal);
   });
@@ -91,7 +92,7 @@ double cosine_of(const Row& a, const Row& b) {
   return lengths > 0 ? dot(a, b) / lengths : 1;
 }
 
-double cosine(const Answers& answers) { return mean_of(answers, cosine_of); }
+double cosine(const Predictions& predictions) { return mean_of(predictions, cosine_of); }
 
 /// Where the classes of a sample lie: along the first axis of maps [c, h, w], else the last.
 struct Classes {
@@ -128,70 +129,73 @@ struct Classes {
   int64_t step;
 };
 
-/// The share of decisions whose class, by `wanted_of`, is among the first few; kNoLabel does not
+/// The share of decisions whose class, by `expected_of`, is among the first few; kNoLabel does not
 /// count.
-template <typename Wanted>
-double among_first(const Answers& answers, int64_t first, Wanted wanted_of) {
-  const Classes classes(answers.dims);
+template <typename Expected>
+double among_first(const Predictions& predictions, int64_t first, Expected expected_of) {
+  const Classes classes(predictions.dims);
   int64_t right = 0;
   int64_t all = 0;
-  for (size_t i = 0; i < answers.found.size(); ++i) {
-    for (int64_t at = 0; at < classes.decisions(answers.found[i]); ++at) {
-      const int64_t wanted = wanted_of(classes, i, at);
-      if (wanted == kNoLabel) continue;
+  for (size_t i = 0; i < predictions.found.size(); ++i) {
+    for (int64_t at = 0; at < classes.decisions(predictions.found[i]); ++at) {
+      const int64_t expected = expected_of(classes, i, at);
+      if (expected == kNoLabel) continue;
       ++all;
-      if (wanted < classes.count && classes.rank(answers.found[i], at, wanted) < first) ++right;
+      if (expected < classes.count && classes.rank(predictions.found[i], at, expected) < first)
+        ++right;
     }
   }
   return all > 0 ? static_cast<double>(right) / static_cast<double>(all) : 0;
 }
 
-double agreement_of(const Answers& answers, int64_t first) {
-  return among_first(answers, first, [&](const Classes& classes, size_t i, int64_t at) {
-    return classes.best(answers.wanted[i], at);
+double agreement_of(const Predictions& predictions, int64_t first) {
+  return among_first(predictions, first, [&](const Classes& classes, size_t i, int64_t at) {
+    return classes.best(predictions.expected[i], at);
   });
 }
 
-double agreement(const Answers& answers) { return agreement_of(answers, 1); }
-double top5(const Answers& answers) { return agreement_of(answers, 5); }
+double agreement(const Predictions& predictions) { return agreement_of(predictions, 1); }
+double top5(const Predictions& predictions) { return agreement_of(predictions, 5); }
 
 /// Of each sample, or of each decision; beyond the classes where there is none.
-int64_t label_of(const Answers& answers, const Classes& classes, size_t sample, int64_t at) {
-  const bool one_each = answers.labels.size() == answers.found.size();
-  const size_t all = one_each ? 1 : static_cast<size_t>(classes.decisions(answers.found[sample]));
+int64_t label_of(const Predictions& predictions, const Classes& classes, size_t sample,
+                 int64_t at) {
+  const bool one_each = predictions.labels.size() == predictions.found.size();
+  const size_t all =
+      one_each ? 1 : static_cast<size_t>(classes.decisions(predictions.found[sample]));
   const size_t label = sample * all + (one_each ? 0 : static_cast<size_t>(at));
-  return label < answers.labels.size() ? answers.labels[label] : classes.count;
+  return label < predictions.labels.size() ? predictions.labels[label] : classes.count;
 }
 
-double accuracy(const Answers& answers) {
-  return among_first(answers, 1, [&](const Classes& classes, size_t i, int64_t at) {
-    return label_of(answers, classes, i, at);
+double accuracy(const Predictions& predictions) {
+  return among_first(predictions, 1, [&](const Classes& classes, size_t i, int64_t at) {
+    return label_of(predictions, classes, i, at);
   });
 }
 
 /// e to the mean cross-entropy of a decision. Where the scores of the first one are probabilities,
 /// all are; else they are logits.
-double perplexity(const Answers& answers) {
-  const Classes classes(answers.dims);
+double perplexity(const Predictions& predictions) {
+  const Classes classes(predictions.dims);
   const auto scores_of = [&](const Row& row, int64_t at) {
     Row scores;
     for (int64_t c = 0; c < classes.count; ++c) scores.push_back(row[classes.index(at, c)]);
     return scores;
   };
-  const Row first = scores_of(answers.wanted.front(), 0);
+  const Row first = scores_of(predictions.expected.front(), 0);
   const bool are_probabilities =
       std::ranges::min(first) >= 0 && std::abs(std::reduce(first.begin(), first.end()) - 1) < 1e-3;
   double loss = 0;
   size_t count = 0;
-  for (size_t i = 0; i < answers.found.size(); ++i) {
-    for (int64_t at = 0; at < classes.decisions(answers.found[i]); ++at) {
-      const int64_t label = label_of(answers, classes, i, at);
+  for (size_t i = 0; i < predictions.found.size(); ++i) {
+    for (int64_t at = 0; at < classes.decisions(predictions.found[i]); ++at) {
+      const int64_t label = label_of(predictions, classes, i, at);
       if (label == kNoLabel) continue;
       if (label < 0 || label >= classes.count) {
         throw ModelError("--metric perplexity: label ", label, " is not in 0..", classes.count - 1,
                          ", the classes of the output");
       }
-      const Row scores = scores_of(answers.found[i], at);
+      const Row scores = scores_of(predictions.found[i], at);
       const double score = scores[static_cast<size_t>(label)];
       ++count;
       if (are_probabilities) {
@@ -208,13 +212,13 @@ double perplexity(const Answers& answers) {
 }
 
 /// The mean over the classes that one of the networks sees.
-double iou(const Answers& answers) {
-  const Classes classes(answers.dims);
+double iou(const Predictions& predictions) {
+  const Classes classes(predictions.dims);
   std::map<int64_t, std::pair<int64_t, int64_t>> seen;  // by class: both, either
-  for (size_t i = 0; i < answers.found.size(); ++i) {
-    for (int64_t at = 0; at < classes.decisions(answers.found[i]); ++at) {
-      const int64_t a = classes.best(answers.found[i], at);
-      const int64_t b = classes.best(answers.wanted[i], at);
+  for (size_t i = 0; i < predictions.found.size(); ++i) {
+    for (int64_t at = 0; at < classes.decisions(predictions.found[i]); ++at) {
+      const int64_t a = classes.best(predictions.found[i], at);
+      const int64_t b = classes.best(predictions.expected[i], at);
       ++seen[a].second;
       if (a == b) ++seen[a].first;
       if (a != b) ++seen[b].second;
@@ -241,12 +245,12 @@ size_t nearest(const std::vector<Row>& rows, size_t to) {
   return best;
 }
 
-double recall(const Answers& answers) {
+double recall(const Predictions& predictions) {
   size_t same = 0;
-  for (size_t i = 0; i < answers.found.size(); ++i) {
-    if (nearest(answers.found, i) == nearest(answers.wanted, i)) ++same;
+  for (size_t i = 0; i < predictions.found.size(); ++i) {
+    if (nearest(predictions.found, i) == nearest(predictions.expected, i)) ++same;
   }
-  return static_cast<double>(same) / static_cast<double>(answers.found.size());
+  return static_cast<double>(same) / static_cast<double>(predictions.found.size());
 }
 
 constexpr auto kMetrics = std::to_array<OutputMetric>({
@@ -292,8 +296,8 @@ void add_rows(const TensorBytes& output, std::vector<Row>& rows) {
 
 }  // namespace
 
-bool all_finite(const Answers& answers) {
-  return std::ranges::all_of(answers.found, [](const Row& row) {
+bool all_finite(const Predictions& predictions) {
+  return std::ranges::all_of(predictions.found, [](const Row& row) {
     return std::ranges::all_of(row, [](double value) { return std::isfinite(value); });
   });
 }
@@ -305,25 +309,25 @@ const OutputMetric* find_output_metric(std::string_view name) {
   return found == kMetrics.end() ? nullptr : &*found;
 }
 
-Answers answers_of(const Outputs& found, const Outputs& wanted, std::string_view output,
-                   std::vector<int64_t> labels) {
-  Answers answers;
-  for (size_t b = 0; b < wanted.size(); ++b) {
-    const size_t o = index_of(wanted[b], output);
-    if (o >= found[b].size() || found[b][o].dims != wanted[b][o].dims) {
-      throw ModelError("--metric: output ", in_quotes(wanted[b][o].name),
+Predictions predictions_of(const Outputs& found, const Outputs& expected, std::string_view output,
+                           std::vector<int64_t> labels) {
+  Predictions predictions;
+  for (size_t b = 0; b < expected.size(); ++b) {
+    const size_t o = index_of(expected[b], output);
+    if (o >= found[b].size() || found[b][o].dims != expected[b][o].dims) {
+      throw ModelError("--metric: output ", in_quotes(expected[b][o].name),
                        " has another shape than the dense network's");
     }
-    const Shape& dims = wanted[b][o].dims;
-    answers.dims.assign(dims.begin() + (dims.empty() ? 0 : 1), dims.end());
-    add_rows(found[b][o], answers.found);
-    add_rows(wanted[b][o], answers.wanted);
+    const Shape& dims = expected[b][o].dims;
+    predictions.dims.assign(dims.begin() + (dims.empty() ? 0 : 1), dims.end());
+    add_rows(found[b][o], predictions.found);
+    add_rows(expected[b][o], predictions.expected);
   }
-  if (answers.wanted.empty() || answers.wanted.front().empty()) {
+  if (predictions.expected.empty() || predictions.expected.front().empty()) {
     throw no_output_to_measure(output);
   }
-  answers.labels = std::move(labels);
-  return answers;
+  predictions.labels = std::move(labels);
+  return predictions;
 }
 
 namespace {
@@ -402,19 +406,20 @@ std::vector<Box> boxes_of(const BoxRows& rows, const Row& row) {
 
 }  // namespace
 
-double boxes_found_again(const Answers& answers) {
+double boxes_found_again(const Predictions& predictions) {
   constexpr double kFoundAgain = 0.5;
-  const BoxRows rows(answers.dims);
+  const BoxRows rows(predictions.dims);
   if (rows.width <= rows.first_class()) {
-    throw ModelError("--metric boxes: a sample of the output has shape ", to_string(answers.dims),
-                     ", wanted rows [boxes, 5 + classes] or columns [4 + classes, boxes]");
+    throw ModelError("--metric boxes: a sample of the output has shape ",
+                     to_string(predictions.dims),
+                     ", expected rows [boxes, 5 + classes] or columns [4 + classes, boxes]");
   }
-  size_t wanted = 0;
+  size_t expected = 0;
   size_t again = 0;
-  for (size_t i = 0; i < answers.found.size(); ++i) {
-    std::vector<Box> left = boxes_of(rows, answers.found[i]);
-    for (const Box& box : boxes_of(rows, answers.wanted[i])) {
-      ++wanted;
+  for (size_t i = 0; i < predictions.found.size(); ++i) {
+    std::vector<Box> left = boxes_of(rows, predictions.found[i]);
+    for (const Box& box : boxes_of(rows, predictions.expected[i])) {
+      ++expected;
       const auto same = std::ranges::find_if(left, [&](const Box& other) {
         return other.of_class == box.of_class && overlap(other, box) >= kFoundAgain;
       });
@@ -423,7 +428,7 @@ double boxes_found_again(const Answers& answers) {
       left.erase(same);
     }
   }
-  return wanted > 0 ? static_cast<double>(again) / static_cast<double>(wanted) : 1;
+  return expected > 0 ? static_cast<double>(again) / static_cast<double>(expected) : 1;
 }
 
 }  // namespace parsimony

@@ -10,11 +10,11 @@
 namespace parsimony {
 
 /// One output of both networks, a row for each sample.
-struct Answers {
+struct Predictions {
   Shape dims;  ///< of a sample
   std::vector<std::vector<double>> found;
-  std::vector<std::vector<double>> wanted;  ///< of the dense network
-  std::vector<int64_t> labels;              ///< of the samples; empty: none
+  std::vector<std::vector<double>> expected;  ///< of the dense network
+  std::vector<int64_t> labels;                ///< of the samples; empty: none
 };
 
 struct OutputMetric {
@@ -22,7 +22,7 @@ struct OutputMetric {
   std::string_view text;  ///< what it is, and its unit
   bool lower_is_better = false;
   bool needs_labels = false;
-  double (*value)(const Answers& answers);
+  double (*value)(const Predictions& predictions);
 };
 
 /// mse, psnr, snr, si-sdr, cosine, agreement, top5, iou, recall, boxes, perplexity, accuracy.
@@ -33,11 +33,11 @@ const OutputMetric* find_output_metric(std::string_view name);
 
 /// @param output  by its name; empty: the first floating-point one
 /// @throws ConfigError if there is no such output, ModelError if the networks' have other shapes
-Answers answers_of(const Outputs& found, const Outputs& wanted, std::string_view output,
-                   std::vector<int64_t> labels);
+Predictions predictions_of(const Outputs& found, const Outputs& expected, std::string_view output,
+                           std::vector<int64_t> labels);
 
 /// Are all of the network's answers numbers?
-bool all_finite(const Answers& answers);
+bool all_finite(const Predictions& predictions);
 
 /// The share of the dense network's boxes of a confidence of at least 0.3 for which the network has
 /// one of the same class with an intersection over union of at least 0.5; 1 without any. Of a
@@ -47,6 +47,6 @@ bool all_finite(const Answers& answers);
 /// [boxes, 5 + classes], where that of an object comes before them (YOLOv5), or columns
 /// [4 + classes, boxes], where it does not (YOLOv8). There are more boxes than numbers of each.
 /// @throws ModelError for other shapes
-double boxes_found_again(const Answers& answers);
+double boxes_found_again(const Predictions& predictions);
 
 }  // namespace parsimony

@@ -168,13 +168,13 @@ class Planner {
 
   void resolve_interface() {
     const Facts& facts = pruning_.analysis.facts;
-    const InterfaceOptions& wanted = request_.interface;
-    coupling_options_.interface = resolve(wanted, graph_, facts);
+    const InterfaceOptions& requested = request_.interface;
+    coupling_options_.interface = resolve(requested, graph_, facts);
     for (const StatePair& state : coupling_options_.interface.states) {
       states_.push_back({graph_.value(state.output).name, graph_.value(state.input).name});
     }
     const std::vector<StatePair> likely = likely_states(graph_, facts);
-    if (!wanted.states.empty() || likely.empty()) return;
+    if (!requested.states.empty() || likely.empty()) return;
     const StatePair& first = likely.front();
     pruning_.notes.push_back("output \"" + graph_.value(first.output).name +
                              "\" looks like a state that is fed back to \"" +
@@ -204,7 +204,7 @@ class Planner {
     const bool exact = request_.constants == Constants::kExact;
     exclude_groups(request_, coupling, masks);
     if (is_targeted() && !pruning_.latency) {
-      pruning_.rounding = timed_("measure", [&] { return judge_rounding(); });
+      pruning_.rounding = timed_("measure", [&] { return measure_rounding(); });
     }
     const ElementOptions elements{needs_.empty() ? nullptr : &statistics_, request_.mixing, !exact};
     elements_ = timed_("score",
@@ -283,7 +283,7 @@ class Planner {
   }
 
   /// Compares with the network that the same settings give without a target.
-  RoundingOutcome judge_rounding() {
+  RoundingOutcome measure_rounding() {
     RoundingOutcome outcome;
     Settings exact = settings_;
     for (Request& request : exact.requests) {
@@ -463,8 +463,8 @@ void add_cuts(const Plan& plan, const Graph& graph, const IdVector<WeightId, boo
 }
 
 /// Replays the plan and updates declared shapes. `after` may cover fewer values.
-void carry_out(const Plan& plan, const Graph& graph, const ValueShapes& before,
-               const ValueShapes& after, ModelEditor& editor) {
+void apply_to_graph(const Plan& plan, const Graph& graph, const ValueShapes& before,
+                    const ValueShapes& after, ModelEditor& editor) {
   ShapeChanges changes;
   const IdVector<WeightId, bool> shared = shared_weights(graph);
   add_cuts(plan, graph, shared, changes);
@@ -492,12 +492,12 @@ void apply_plan(const Plan& plan, const Graph& graph, const Probe& probe, ModelE
   replay(plan, trial);
   const Facts before = infer(graph, probe);
   const Facts after = infer(trial.graph(), small_probe(graph, plan, probe));
-  carry_out(plan, graph, before.shapes, after.shapes, editor);
+  apply_to_graph(plan, graph, before.shapes, after.shapes, editor);
 }
 
 void apply_plan(const Pruning& pruning, const Graph& graph, ModelEditor& editor) {
   if (pruning.plan.empty()) return;
-  carry_out(pruning.plan, graph, pruning.analysis.facts.shapes, pruning.small_shapes, editor);
+  apply_to_graph(pruning.plan, graph, pruning.analysis.facts.shapes, pruning.small_shapes, editor);
 }
 
 }  // namespace parsimony

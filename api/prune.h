@@ -52,7 +52,7 @@ struct RoundingOutcome {
 
 /// What came of a budget of milliseconds. Times are in seconds.
 struct LatencyOutcome {
-  double wanted = 0;
+  double requested = 0;
   double dense = 0;      ///< the dense network: the shortest of several measurements
   double tables = 0;     ///< the dense network according to the tables, before correction
   double predicted = 0;  ///< the small network by the tables, scaled by the dense one
@@ -66,8 +66,8 @@ struct LatencyOutcome {
   bool limited = false;  ///< other amounts than time leave no more than this
 
   bool holds(double tolerance) const {
-    return measured > 0 && measured <= wanted * (1 + tolerance) &&
-           (limited || measured >= wanted * (1 - tolerance));
+    return measured > 0 && measured <= requested * (1 + tolerance) &&
+           (limited || measured >= requested * (1 - tolerance));
   }
 };
 

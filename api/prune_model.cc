@@ -39,7 +39,7 @@ class ModelPruning {
       : model_(model),
         request_(request),
         services_(services),
-        wanted_(request.proof),
+        requested_(request.proof),
         shared_(shared) {}
 
   PruneResult run() {
@@ -60,11 +60,11 @@ class ModelPruning {
   void use(Engine* engine) {
     engine_ = engine;
     if (engine == nullptr) return;
-    request_.proof = fitted_to(*engine, model_.graph(), wanted_);
-    const bool coarse = request_.proof.tolerance > wanted_.tolerance;
+    request_.proof = tolerance_for(*engine, model_.graph(), requested_);
+    const bool coarse = request_.proof.tolerance > requested_.tolerance;
     // One that runs files would be given a copy of all weights.
     const bool unsuited = coarse || (!engine->executes_graphs() && !is_small());
-    if (unsuited && engine->otherwise() != nullptr) use(engine->otherwise());
+    if (unsuited && engine->fallback() != nullptr) use(engine->fallback());
   }
 
   /// False if a group was at fault, which the next attempt leaves as it is.
@@ -80,7 +80,7 @@ class ModelPruning {
     }
     const std::optional<Recovered> recovered = recover();
     if (!proven(begin_original())) return false;
-    if (recovered) take_over(*recovered);
+    if (recovered) assign_recovered(*recovered);
     return true;
   }
 
@@ -118,10 +118,10 @@ class ModelPruning {
       try {
         return timed_("prove", [&] { return running(model_.open_masked(*engine_, plan_of_it())); });
       } catch (const UnsupportedError& error) {
-        if (engine_->otherwise() == nullptr) {
+        if (engine_->fallback() == nullptr) {
           leave_unproven(error);
         } else {
-          use(engine_->otherwise());
+          use(engine_->fallback());
         }
       }
     }
@@ -168,7 +168,7 @@ class ModelPruning {
     timed_("edit", [&] {
       const Graph& graph = planned_graph();
       apply_plan(result_, graph, model_.editor());
-      model_.settle();
+      model_.finalize();
     });
   }
 
@@ -177,7 +177,7 @@ class ModelPruning {
   bool proven(std::optional<Pending> original) {
     edit();
     if (!original) return conclude();
-    const bool alone = engine_->otherwise() == nullptr;
+    const bool alone = engine_->fallback() == nullptr;
     std::unique_ptr<Network> small;
     std::string does_not_open;
     std::optional<Reference> reference;
@@ -198,14 +198,14 @@ class ModelPruning {
           UnsupportedError("the original can be opened, the small network cannot: ", does_not_open,
                            ". Nothing was written."));
     }
-    if (!reference || !small) return alone ? conclude() : proven_otherwise();
+    if (!reference || !small) return alone ? conclude() : proven_by_fallback();
     Proof proof = timed_("prove", [&] { return reference->compare(*small); });
     proof.engine = engine_->name();
     if (proof.holds()) return conclude(std::move(proof));
     allow(*reference, proof);
     if (!alone) {
       held_ = proof;
-      return proven_otherwise();
+      return proven_by_fallback();
     }
     if (!proof.ran() || proof.holds()) {
       edit();
@@ -225,8 +225,8 @@ class ModelPruning {
   }
 
   /// By the engine that says what a network chooses among, and which group is at fault.
-  bool proven_otherwise() {
-    use(engine_->otherwise());
+  bool proven_by_fallback() {
+    use(engine_->fallback());
     start_again();
     return proven(begin_original());
   }
@@ -240,10 +240,10 @@ class ModelPruning {
   /// either. Reverts the edits.
   void allow(const Reference& original, Proof& proof) {
     start_again();
-    original.allow_for_rounding(proof, *model_.open_masked(*engine_, plan_of_it()));
+    original.widen_tolerance(proof, *model_.open_masked(*engine_, plan_of_it()));
     if (proof.holds()) return;
     const Graph& graph = planned_graph();
-    const std::string doubt = doubt_of(*engine_, graph, result_.analysis.facts);
+    const std::string doubt = why_inconclusive(*engine_, graph, result_.analysis.facts);
     if (doubt.empty() || !proof.fault.empty() || request_.require_proof) {
       refuted_ = std::make_exception_ptr(VerificationError(
           "verification failed in ", engine_->name(), ": ", proof.worst_text(),
@@ -291,12 +291,12 @@ class ModelPruning {
   }
 
   /// Changes values only: the structure of the small model has been proven before.
-  void take_over(const Recovered& recovered) {
+  void assign_recovered(const Recovered& recovered) {
     ModelEditor& editor = model_.editor();
     for (const TensorUpdate& update : recovered.updates) {
       if (!update.values.empty()) editor.assign(update.tensor, update.values);
     }
-    model_.settle();
+    model_.finalize();
     plan_of_it().updates = recovered.updates;
     result_.recovery = recovered.report;
   }
@@ -304,7 +304,7 @@ class ModelPruning {
   EditableModel& model_;
   PruneRequest request_;
   const PruneServices& services_;
-  const ProofOptions wanted_;
+  const ProofOptions requested_;
   SharedAnalyses* const shared_;  ///< null: none
   Engine* engine_ = nullptr;      ///< that proves: the first, or another where it cannot
   std::exception_ptr refuted_;    ///< what an engine has against the small network

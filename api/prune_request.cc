@@ -72,7 +72,7 @@ void check_calibration(const CalibrationData& calibration) {
   if (calibration.mean.size() != calibration.deviation.size()) {
     throw ConfigError("--mean has ", calibration.mean.size(), " numbers and --std ",
                       calibration.deviation.size(),
-                      "; wanted as many of both, one for each channel");
+                      "; expected as many of both, one for each channel");
   }
   if (calibration.data.empty() && !calibration.mean.empty()) {
     throw ConfigError(

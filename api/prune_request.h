@@ -121,7 +121,7 @@ struct MatchSettings {
 struct RecoverySettings {
   std::vector<RecoveryMethod> steps;  ///< in this order
   int rounds = 3;                     ///< of least squares, see api/recovery/refit.h
-  std::optional<double> ridge = {};   ///< of least squares, see judged_fit()
+  std::optional<double> ridge = {};   ///< of least squares, see validated_fit()
   MatchSettings outputs = {};         ///< of kOutputs
   /// kFinetune: on the whole training set, with the dense network as teacher if `distill` says so.
   TrainSettings finetune = gentle_training();

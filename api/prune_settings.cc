@@ -74,7 +74,7 @@ constexpr Field<S> kShorthand[] = {
          [](const std::string& text) {
            return text == "auto" || number_of<int>(text)
                       ? std::string()
-                      : "found \"" + text + "\", wanted a whole number or auto";
+                      : "found \"" + text + "\", expected a whole number or auto";
          }},
     {"target",
      &S::target,
@@ -385,7 +385,7 @@ constexpr Field<K> kLatencyCommand[] = {
          [](const std::string& line) {
            return line.find("{model}") != std::string::npos
                       ? std::string()
-                      : "found \"" + line + "\", wanted a command with {model} in it";
+                      : "found \"" + line + "\", expected a command with {model} in it";
          }},
     {"latency_runs",
      &K::runs,

@@ -45,13 +45,13 @@ AxisKeep complement(const AxisKeep& axis) {
   return rest;
 }
 
-/// The last elements along every dimension that is longer than wanted.
-void take_end(TensorBytes& tensor, const Shape& wanted) {
+/// The last elements along every dimension that is longer than expected.
+void take_end(TensorBytes& tensor, const Shape& expected) {
   std::vector<AxisKeep> axes;
-  for (int d = 0; d < std::ssize(tensor.dims) && d < std::ssize(wanted); ++d) {
-    if (tensor.dims[d] <= wanted[d]) continue;
-    AxisKeep axis{d, tensor.dims[d], std::vector<int64_t>(wanted[d])};
-    std::iota(axis.keep.begin(), axis.keep.end(), tensor.dims[d] - wanted[d]);
+  for (int d = 0; d < std::ssize(tensor.dims) && d < std::ssize(expected); ++d) {
+    if (tensor.dims[d] <= expected[d]) continue;
+    AxisKeep axis{d, tensor.dims[d], std::vector<int64_t>(expected[d])};
+    std::iota(axis.keep.begin(), axis.keep.end(), tensor.dims[d] - expected[d]);
     axes.push_back(std::move(axis));
   }
   shorten(tensor, axes);
@@ -59,7 +59,7 @@ void take_end(TensorBytes& tensor, const Shape& wanted) {
 
 }  // namespace
 
-Feed::Feed(const Graph& graph, const Plan& plan)
+InputSlicer::InputSlicer(const Graph& graph, const Plan& plan)
     : inputs_(graph.inputs.size()), outputs_(graph.outputs.size()) {
   for (const PlanEnd& end : plan.ends) {
     const size_t at = number_of(graph, end.input ? graph.inputs : graph.outputs, end.value,
@@ -72,7 +72,7 @@ Feed::Feed(const Graph& graph, const Plan& plan)
   }
 }
 
-void Feed::feed_back(const TensorList& outputs, TensorList& inputs) const {
+void InputSlicer::feed_back(const TensorList& outputs, TensorList& inputs) const {
   for (const auto& [from, to] : states_) {
     TensorBytes state = outputs.at(from);
     TensorBytes& input = inputs.at(to);
@@ -82,14 +82,14 @@ void Feed::feed_back(const TensorList& outputs, TensorList& inputs) const {
   }
 }
 
-void Feed::mask(TensorList& inputs) const {
+void InputSlicer::mask(TensorList& inputs) const {
   for (size_t i = 0; i < inputs.size() && i < inputs_.size(); ++i) {
     TensorBytes& input = inputs[i];
     for (const AxisKeep& axis : inputs_[i]) {
-      const AxisKeep gone = complement(axis);
-      if (gone.keep.empty()) continue;
-      check_slices(input.name, input.dims, {&gone, 1});
-      for_each_run(input.bytes.data(), input.dims, size_of(input.dtype), {&gone, 1},
+      const AxisKeep removed = complement(axis);
+      if (removed.keep.empty()) continue;
+      check_slices(input.name, input.dims, {&removed, 1});
+      for_each_run(input.bytes.data(), input.dims, size_of(input.dtype), {&removed, 1},
                    [&](const std::byte* run, int64_t bytes) {
                      std::memset(input.bytes.data() + (run - input.bytes.data()), 0, bytes);
                    });
@@ -97,7 +97,7 @@ void Feed::mask(TensorList& inputs) const {
   }
 }
 
-TensorList Feed::cut(TensorList tensors, const Cuts& cuts) {
+TensorList InputSlicer::cut(TensorList tensors, const Cuts& cuts) {
   for (size_t i = 0; i < tensors.size() && i < cuts.size(); ++i) {
     shorten(tensors[i], cuts[i]);
   }
@@ -134,7 +134,7 @@ bool mixes(const Plan& plan) {
   return std::ranges::any_of(plan.groups, [](const PlanGroup& group) { return group.mixes; });
 }
 
-ProofOptions fitted_to(const Engine& engine, const Graph& graph, ProofOptions options) {
+ProofOptions tolerance_for(const Engine& engine, const Graph& graph, ProofOptions options) {
   constexpr double kOfHalves = 1e-2;
   const bool halves = std::ranges::any_of(graph.values, [](const Value& value) {
     return value.dtype == DType::kFloat16 || value.dtype == DType::kBFloat16;
@@ -143,7 +143,7 @@ ProofOptions fitted_to(const Engine& engine, const Graph& graph, ProofOptions op
   return options;
 }
 
-std::string doubt_of(const Engine& engine, const Graph& graph, const Facts& facts) {
+std::string why_inconclusive(const Engine& engine, const Graph& graph, const Facts& facts) {
   const auto in_doubt = [&](const Node& node) { return chooses(graph, facts, node); };
   if (engine.executes_graphs() || std::ranges::none_of(graph.nodes, in_doubt)) return {};
   return "outputs differ in " + engine.name() +
@@ -238,7 +238,7 @@ void Reference::run_steps(Network& masked) {
 }
 
 void Reference::drive(Network& network, Side side, std::vector<ChoiceRecord>* choices,
-                      bool otherwise, std::vector<TensorList>& outputs) const {
+                      bool alternate_kernels, std::vector<TensorList>& outputs) const {
   const bool small = side == Side::kSmall;
   std::vector<TensorList> last;
   for (size_t s = 0; s < inputs_.size(); ++s) {
@@ -249,7 +249,7 @@ void Reference::drive(Network& network, Side side, std::vector<ChoiceRecord>* ch
       if (!small) feed_.mask(inputs[i]);
     }
     ChoiceRecord* record = choices == nullptr ? nullptr : &choices->at(s);
-    last = network.run(inputs, {.otherwise = otherwise, .choices = record});
+    last = network.run(inputs, {.alternate_kernels = alternate_kernels, .choices = record});
     for (const TensorList& one : last) {
       outputs.push_back(small ? one : feed_.small_outputs(one));
     }
@@ -300,10 +300,10 @@ std::string Reference::without_numbers() const {
 }
 
 /// The difference of the original from itself when computed in another way.
-double Reference::rounding(size_t output, const std::vector<TensorList>& otherwise) const {
+double Reference::rounding(size_t output, const std::vector<TensorList>& alternates) const {
   double largest = 0;
-  for (size_t i = 0; i < otherwise.size(); ++i) {
-    const double apart = difference_of(outputs_[i].at(output), otherwise[i].at(output));
+  for (size_t i = 0; i < alternates.size(); ++i) {
+    const double apart = difference_of(outputs_[i].at(output), alternates[i].at(output));
     if (apart <= std::numeric_limits<double>::max()) largest = std::max(largest, apart);
   }
   return largest;
@@ -319,13 +319,13 @@ double Reference::difference(size_t output, const std::vector<TensorList>& found
   return largest;
 }
 
-void Reference::allow_for_rounding(Proof& proof, Network& masked) const {
-  std::vector<TensorList> otherwise;
+void Reference::widen_tolerance(Proof& proof, Network& masked) const {
+  std::vector<TensorList> alternates;
   for (size_t o = 0; o < proof.outputs.size(); ++o) {
     OutputDifference& output = proof.outputs[o];
     if (output.difference <= output.tolerance) continue;
-    if (otherwise.empty()) drive(masked, Side::kOriginal, nullptr, true, otherwise);
-    output.tolerance = std::max(output.tolerance, kRoundingMargin * rounding(o, otherwise));
+    if (alternates.empty()) drive(masked, Side::kOriginal, nullptr, true, alternates);
+    output.tolerance = std::max(output.tolerance, kRoundingMargin * rounding(o, alternates));
     if (output.tolerance <= kWeakTolerance) continue;
     proof.notes.push_back("output \"" + output.name +
                           "\": the check is weak, for the original itself rounds as much");
@@ -415,7 +415,7 @@ bool differs(const Graph& original, const Plan& plan, const Probe& probe,
   const std::unique_ptr<Network> masked = engine.open_masked(original, plan, {});
   const Reference reference(original, probe, plan, *masked, options);
   Proof proof = reference.compare(*engine.open(small.graph()));
-  reference.allow_for_rounding(proof, *masked);
+  reference.widen_tolerance(proof, *masked);
   return !proof.holds();
 }
 

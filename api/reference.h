@@ -20,10 +20,10 @@ namespace parsimony {
 
 /// What the masked original and the small network read and answer, where a plan cuts inputs or
 /// outputs of the network, or outputs are fed back.
-class Feed {
+class InputSlicer {
  public:
   /// @throws ModelError if the plan's inputs and outputs are not those of the graph
-  Feed(const Graph& graph, const Plan& plan);
+  InputSlicer(const Graph& graph, const Plan& plan);
 
   bool has_states() const { return !states_.empty(); }
 
@@ -60,11 +60,11 @@ bool zeros_suffice(const Plan& plan);
 double difference_of(const TensorBytes& a, const TensorBytes& b);
 
 /// With the tolerance that float16 needs on an engine that computes in it.
-ProofOptions fitted_to(const Engine& engine, const Graph& graph, ProofOptions options);
+ProofOptions tolerance_for(const Engine& engine, const Graph& graph, ProofOptions options);
 
 /// Why a difference that this engine finds proves nothing; empty if it does: the network chooses
 /// among numbers, and the engine does not tell what its nodes choose from.
-std::string doubt_of(const Engine& engine, const Graph& graph, const Facts& facts);
+std::string why_inconclusive(const Engine& engine, const Graph& graph, const Facts& facts);
 
 /// Holds the masked original's outputs on random inputs. Outputs that the plan names as states are
 /// fed back, for several steps; the original lacks what the plan cuts of inputs.
@@ -83,7 +83,7 @@ class Reference {
 
   /// Measures the original's rounding error at the outputs that exceed the tolerance, and allows
   /// for it. Runs the original again.
-  void allow_for_rounding(Proof& proof, Network& masked) const;
+  void widen_tolerance(Proof& proof, Network& masked) const;
 
  private:
   using Steps = std::vector<std::vector<TensorList>>;  ///< of each step, for each random input
@@ -94,25 +94,25 @@ class Reference {
   void draw(const Graph& graph, const Probe& probe, const runtime::Draw& draw);
   /// Runs all steps and appends the outputs of each, as the small network has them. Of `choices`
   /// there is one for each step, or none.
-  void drive(Network& network, Side side, std::vector<ChoiceRecord>* choices, bool otherwise,
-             std::vector<TensorList>& outputs) const;
+  void drive(Network& network, Side side, std::vector<ChoiceRecord>* choices,
+             bool alternate_kernels, std::vector<TensorList>& outputs) const;
   /// The name of the first output that has NaN, or nothing but infinities; empty if there is none.
   std::string without_numbers() const;
   Proof compare_outputs(const std::vector<TensorList>& found) const;
   /// With the original's choices; empty if it still differs.
   std::optional<Proof> compare_choosing_alike(Network& small) const;
   double difference(size_t output, const std::vector<TensorList>& found) const;
-  double rounding(size_t output, const std::vector<TensorList>& otherwise) const;
+  double rounding(size_t output, const std::vector<TensorList>& alternates) const;
   bool hardly_moves(size_t output) const;
 
   ProofOptions options_;
   bool mixes_;
-  Feed feed_;
+  InputSlicer feed_;
   TensorList sample_;
   runtime::Floats floats_ = {};
   std::vector<std::string> names_;
   Steps inputs_;
-  std::string ended_;  ///< why there are fewer steps than wanted; empty: there are not
+  std::string ended_;  ///< why there are fewer steps than expected; empty: there are not
   std::vector<TensorList> outputs_;    ///< step by step, as the small network has them
   std::vector<ChoiceRecord> choices_;  ///< of each step
 };

@@ -35,12 +35,12 @@ class TorchComponent : public Engine {
   /// Called once, before all else: the component has a table of operators of its own.
   virtual void add_own_operators(const OwnOperators& own) = 0;
 
-  /// For what is written: operators run on one thread, up to `wanted` batches (by default as many
-  /// as there are cores) side by side. @throws ConfigError if `wanted` is not positive
-  virtual void use_cores(std::optional<int> wanted) = 0;
-  /// For what is timed: sets the number of threads; without `wanted` by measurement, once per
-  /// process. @returns the number. @throws ConfigError if `wanted` is not positive
-  virtual int choose_threads(std::optional<int> wanted) = 0;
+  /// For what is written: operators run on one thread, up to `requested` batches (by default as
+  /// many as there are cores) side by side. @throws ConfigError if `requested` is not positive
+  virtual void use_cores(std::optional<int> requested) = 0;
+  /// For what is timed: sets the number of threads; without `requested` by measurement, once per
+  /// process. @returns the number. @throws ConfigError if `requested` is not positive
+  virtual int choose_threads(std::optional<int> requested) = 0;
 
   /// Opens TorchScript or .pt2; `specs` describe the tensors that `forward` takes.
   /// @throws IoError, ModelError, UnsupportedError, ConfigError

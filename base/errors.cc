@@ -43,17 +43,17 @@ size_t damerau_levenshtein(std::string_view a, std::string_view b) {
 
 /// 0 for the same letters in another case, then by edits, then prefixes, then other fragments.
 /// Empty if the two have nothing to do with each other. Both are lower case.
-std::optional<size_t> distance(std::string_view wanted, std::string_view candidate) {
-  const size_t tolerated = std::max<size_t>(1, std::min(wanted.size(), candidate.size()) / 3);
-  const size_t shorter = std::min(wanted.size(), candidate.size());
-  const size_t longer = std::max(wanted.size(), candidate.size());
+std::optional<size_t> distance(std::string_view expected, std::string_view candidate) {
+  const size_t tolerated = std::max<size_t>(1, std::min(expected.size(), candidate.size()) / 3);
+  const size_t shorter = std::min(expected.size(), candidate.size());
+  const size_t longer = std::max(expected.size(), candidate.size());
   if (longer <= kMaxLength && longer - shorter <= tolerated) {
-    const size_t edits = damerau_levenshtein(wanted, candidate);
+    const size_t edits = damerau_levenshtein(expected, candidate);
     if (edits <= tolerated && edits < longer) return edits;
   }
   if (shorter < kMinFragment) return std::nullopt;
-  const std::string_view part = wanted.size() < candidate.size() ? wanted : candidate;
-  const std::string_view whole = wanted.size() < candidate.size() ? candidate : wanted;
+  const std::string_view part = expected.size() < candidate.size() ? expected : candidate;
+  const std::string_view whole = expected.size() < candidate.size() ? candidate : expected;
   const size_t at = whole.find(part);
   if (at == std::string_view::npos) return std::nullopt;
   return kMaxLength + (at == 0 ? 1 : 2);
@@ -77,12 +77,12 @@ std::string one_of(std::span<const std::string_view> words) { return row_of(word
 
 std::string each_of(std::span<const std::string> words) { return row_of(words, " and "); }
 
-std::string did_you_mean(std::string_view wanted, std::span<const std::string> candidates) {
-  const std::string lower_wanted = lower(wanted);
+std::string did_you_mean(std::string_view expected, std::span<const std::string> candidates) {
+  const std::string lower_expected = lower(expected);
   std::vector<std::string_view> nearest;
   size_t best = kMaxLength + kMinFragment;
   for (const std::string& candidate : candidates) {
-    const std::optional<size_t> found = distance(lower_wanted, lower(candidate));
+    const std::optional<size_t> found = distance(lower_expected, lower(candidate));
     if (!found || *found > best) continue;
     if (*found < best) nearest.clear();
     best = *found;

@@ -73,8 +73,8 @@ std::string one_of(std::span<const std::string_view> words);
 /// "a", "b" and "c"
 std::string each_of(std::span<const std::string> words);
 
-/// " Did you mean "a" or "b"?" for the candidates closest to `wanted`; empty if none is near.
-std::string did_you_mean(std::string_view wanted, std::span<const std::string> candidates);
+/// " Did you mean "a" or "b"?" for the candidates closest to `requested`; empty if none is near.
+std::string did_you_mean(std::string_view requested, std::span<const std::string> candidates);
 
 namespace errors {
 

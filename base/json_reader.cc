@@ -148,11 +148,11 @@ JsonDocument::JsonDocument(std::string_view text, std::string_view file_name, Js
 JsonReader JsonDocument::root() const { return {*this, 0}; }
 
 JsonReader::Iterator& JsonReader::Iterator::operator++() {
-  node_ = JsonReader(*document_, node_).behind() + key_;
+  node_ = JsonReader(*document_, node_).after() + key_;
   return *this;
 }
 
-size_t JsonReader::behind() const {
+size_t JsonReader::after() const {
   return is_list() || is_object() ? static_cast<size_t>(node().bits) : node_ + 1;
 }
 
@@ -162,22 +162,22 @@ JsonReader::Items JsonReader::items(size_t key) const {
   first.node_ = node_ + 1 + key;
   first.key_ = key;
   Iterator last = first;
-  last.node_ = behind() + key;
+  last.node_ = after() + key;
   return {first, last};
 }
 
 size_t JsonReader::size() const {
-  if (!is_list() && !is_object()) wanted("a list");
+  if (!is_list() && !is_object()) expected("a list");
   return node().size;
 }
 
 JsonReader::Items JsonReader::list() const {
-  if (!is_list()) wanted("a list");
+  if (!is_list()) expected("a list");
   return items(0);
 }
 
 JsonReader::Items JsonReader::members() const {
-  if (!is_object()) wanted("an object");
+  if (!is_object()) expected("an object");
   return items(1);
 }
 
@@ -220,23 +220,23 @@ void JsonReader::only(std::span<const std::string_view> keys) const {
 }
 
 bool JsonReader::flag() const {
-  if (type() != Type::kFlag) wanted("true or false");
+  if (type() != Type::kFlag) expected("true or false");
   return node().bits != 0;
 }
 
 std::string JsonReader::text() const {
-  if (!is_text()) wanted("a string");
+  if (!is_text()) expected("a string");
   return std::string(characters());
 }
 
 std::string JsonReader::name() const {
-  if (!is_text() || node().size == 0) wanted("a name");
+  if (!is_text() || node().size == 0) expected("a name");
   return std::string(characters());
 }
 
 size_t JsonReader::word(std::span<const std::string_view> words) const {
   const auto found = std::find(words.begin(), words.end(), is_text() ? characters() : "");
-  if (found == words.end()) wanted(one_of(words));
+  if (found == words.end()) expected(one_of(words));
   return static_cast<size_t>(found - words.begin());
 }
 
@@ -248,21 +248,21 @@ double JsonReader::number(const Interval& interval) const {
                            : static_cast<double>(static_cast<int64_t>(bits));
   if (is_number() && interval.contains(value)) return value;
   const bool any = std::isinf(interval.lowest) && std::isinf(interval.highest);
-  wanted(any ? "a number" : "a number in " + interval.text());
+  expected(any ? "a number" : "a number in " + interval.text());
 }
 
 int64_t JsonReader::integer(int64_t lowest, int64_t highest) const {
   const auto value = static_cast<int64_t>(node().bits);
   const bool fits = type() == Type::kNegative || (type() == Type::kUnsigned && value >= 0);
   if (!fits || value < lowest || value > highest) {
-    if (lowest == 0 && highest == std::numeric_limits<int64_t>::max()) wanted("a count");
-    wanted("an integer from " + std::to_string(lowest) + " to " + std::to_string(highest));
+    if (lowest == 0 && highest == std::numeric_limits<int64_t>::max()) expected("a count");
+    expected("an integer from " + std::to_string(lowest) + " to " + std::to_string(highest));
   }
   return value;
 }
 
 uint64_t JsonReader::unsigned_integer() const {
-  if (type() != Type::kUnsigned) wanted("an integer from 0");
+  if (type() != Type::kUnsigned) expected("an integer from 0");
   return node().bits;
 }
 
@@ -319,7 +319,7 @@ std::string JsonReader::place() const {
   while (at.node_ != node_) {
     size_t index = 0;
     for (const JsonReader value : at.items(at.is_object() ? 1 : 0)) {
-      if (node_ < value.behind()) {
+      if (node_ < value.after()) {
         if (at.is_list()) {
           path += '[' + std::to_string(index) + ']';
         } else {
@@ -334,7 +334,7 @@ std::string JsonReader::place() const {
   return document_->file_name_ + (path.empty() ? "" : ": " + path);
 }
 
-void JsonReader::wanted(std::string_view what) const {
+void JsonReader::expected(std::string_view what) const {
   // Only scalar values are shown, since lists may be long.
   std::string found = is_list() ? "a list" : is_object() ? "an object" : json();
   if (found.size() > kMostShown) {
@@ -342,7 +342,7 @@ void JsonReader::wanted(std::string_view what) const {
     while ((static_cast<unsigned char>(found[end]) & 0xc0) == 0x80) --end;  // within a character
     found = found.substr(0, end) + "…";
   }
-  fail("found " + found + ", wanted " + std::string(what));
+  fail("found " + found + ", expected " + std::string(what));
 }
 
 void JsonReader::fail(std::string_view what) const {

@@ -1,7 +1,7 @@
 // A JSON reader whose values know their location, so that every error names the location, what was
-// found and what was wanted:
+// found and what was expected:
 //
-//   configs/cnn.json: config_list[2].op_types[0]: found 3, wanted a string
+//   configs/cnn.json: config_list[2].op_types[0]: found 3, expected a string
 #pragma once
 
 #include <cstddef>
@@ -146,7 +146,7 @@ class JsonReader {
 
   /// "cnn.json: config_list[2].scope"; the file alone for the outermost value.
   std::string place() const;
-  [[noreturn]] void wanted(std::string_view what) const;
+  [[noreturn]] void expected(std::string_view what) const;
   [[noreturn]] void fail(std::string_view what) const;
 
  private:
@@ -157,7 +157,7 @@ class JsonReader {
   JsonReader(const JsonDocument& document, size_t node) : document_(&document), node_(node) {}
   const JsonDocument::Node& node() const { return document_->nodes_[node_]; }
   Type type() const { return node().type; }
-  size_t behind() const;
+  size_t after() const;
   Items items(size_t key) const;
   std::string_view characters() const;
   void write(std::string& to, JsonOrder order, std::span<const std::string_view> without) const;

@@ -40,7 +40,7 @@ class HeaderReader {
       } else {
         throw bad("unknown key \"" + key + '"');
       }
-      if (!accept(',') && !next_is('}')) throw bad("wanted a comma");
+      if (!accept(',') && !next_is('}')) throw bad("expected a comma");
     }
     if (!descr_ || !fortran_ || !dims_) throw bad("descr, fortran_order or shape is missing");
     if (*fortran_ && dims_->size() > 1) throw fortran_order(file_);
@@ -70,7 +70,7 @@ class HeaderReader {
   }
 
   void expect(char c) {
-    if (!accept(c)) throw bad(std::string("wanted \"") + c + '"');
+    if (!accept(c)) throw bad(std::string("expected \"") + c + '"');
   }
 
   std::string text() {
@@ -92,7 +92,7 @@ class HeaderReader {
         return value;
       }
     }
-    throw bad("wanted True or False");
+    throw bad("expected True or False");
   }
 
   Shape tuple() {
@@ -103,11 +103,11 @@ class HeaderReader {
       int64_t dim = 0;
       const char* begin = text_.data() + at_;
       const auto [stop, failed] = std::from_chars(begin, text_.data() + text_.size(), dim);
-      if (failed != std::errc() || dim < 0) throw bad("wanted a dimension");
+      if (failed != std::errc() || dim < 0) throw bad("expected a dimension");
       if (dims.size() == kMaxDims) throw bad("too many dimensions");
       at_ += stop - begin;
       dims.push_back(dim);
-      if (!accept(',') && !next_is(')')) throw bad("wanted a comma");
+      if (!accept(',') && !next_is(')')) throw bad("expected a comma");
     }
     return dims;
   }
@@ -149,8 +149,9 @@ int64_t little_endian(std::string_view bytes, int64_t offset, int64_t count) {
 
 namespace errors {
 
-ModelError ends_early(std::string_view file, int64_t size, int64_t wanted, std::string_view what) {
-  return ModelError(at(file, size) + "the file ends here; wanted " + std::to_string(wanted) +
+ModelError ends_early(std::string_view file, int64_t size, int64_t expected,
+                      std::string_view what) {
+  return ModelError(at(file, size) + "the file ends here; expected " + std::to_string(expected) +
                     " bytes for " + std::string(what));
 }
 
@@ -159,16 +160,16 @@ ModelError bad_array(std::string_view file, int64_t offset, std::string_view why
 }
 
 UnsupportedError bad_element(std::string_view file, std::string_view descr,
-                             std::string_view wanted) {
+                             std::string_view expected) {
   return UnsupportedError(std::string(file) + ": elements of type " + in_quotes(descr) +
-                          ", wanted " + std::string(wanted));
+                          ", expected " + std::string(expected));
 }
 
 }  // namespace errors
 
 NpyHeader parse_npy(std::string_view bytes, std::string_view file_name) {
   if (!bytes.starts_with(kMagic)) {
-    throw errors::bad_array(file_name, 0, "wanted \"\\x93NUMPY\"");
+    throw errors::bad_array(file_name, 0, "expected \"\\x93NUMPY\"");
   }
   constexpr int64_t kVersionAt = 6;
   constexpr int64_t kLengthAt = 8;

@@ -22,10 +22,11 @@ NpyHeader parse_npy(std::string_view bytes, std::string_view file_name);
 
 namespace errors {
 
-ModelError ends_early(std::string_view file, int64_t size, int64_t wanted, std::string_view what);
+ModelError ends_early(std::string_view file, int64_t size, int64_t requested,
+                      std::string_view what);
 ModelError bad_array(std::string_view file, int64_t offset, std::string_view why);
 UnsupportedError bad_element(std::string_view file, std::string_view descr,
-                             std::string_view wanted);
+                             std::string_view requested);
 
 }  // namespace errors
 }  // namespace parsimony

@@ -223,9 +223,9 @@ int update(const Options& options) {
 
 int check(const Options& options) {
   Baseline baseline = parse_baseline(read_file(options.baseline), options.baseline);
-  const std::regex wanted(options.filter);
+  const std::regex expected(options.filter);
   std::erase_if(baseline.measures, [&](const auto& entry) {
-    return !std::regex_search(benchmark_of(entry.first), wanted);
+    return !std::regex_search(benchmark_of(entry.first), expected);
   });
   // Google Benchmark's own names go on behind ours: "chain/200/iterations:60".
   Ratios found = measure(std::regex_replace(options.filter, std::regex(R"(\$$)"), "(/|$$)"));

@@ -138,7 +138,7 @@ class Network {
     });
   }
 
-  at::Tensor answers(const Batches& batches) {
+  at::Tensor predictions(const Batches& batches) {
     std::vector<at::Tensor> all;
     for (const at::Tensor& batch : batches) {
       net_->forward(batch);
@@ -186,10 +186,10 @@ void run(const std::string& model, const std::string& spec, int64_t count) {
   const at::Tensor samples = samples_of(spec, 2 * count);
   const Batches calibration = half(samples, 0, dense);
   const Batches held_out = half(samples, 1, dense);
-  const at::Tensor wanted = Network(dense).answers(held_out);
+  const at::Tensor expected = Network(dense).predictions(held_out);
   std::printf("%s, %lld samples to calibrate, %lld held out\n", model.c_str(),
               static_cast<long long>((samples.size(0) + 1) / 2),
-              static_cast<long long>(wanted.size(0)));
+              static_cast<long long>(expected.size(0)));
   std::printf("%-20s %8s %8s %12s %8s\n", "criterion", "zero", "error", "same class", "seconds");
   for (const Row& row : kRows) {
     Graph graph = onnx_io::to_graph(file);
@@ -211,9 +211,10 @@ void run(const std::string& model, const std::string& spec, int64_t count) {
       zero += static_cast<double>(std::count(mask.keep.begin(), mask.keep.end(), 0));
       all += static_cast<double>(mask.keep.size());
     }
-    const at::Tensor found = Network(dense, &pruning.plan).answers(held_out);
-    const double error = ((found - wanted).norm() / wanted.norm()).item<double>();
-    const double same = (found.argmax(1) == wanted.argmax(1)).to(at::kDouble).mean().item<double>();
+    const at::Tensor found = Network(dense, &pruning.plan).predictions(held_out);
+    const double error = ((found - expected).norm() / expected.norm()).item<double>();
+    const double same =
+        (found.argmax(1) == expected.argmax(1)).to(at::kDouble).mean().item<double>();
     std::printf("%-20s %7.1f%% %8.4f %11.1f%% %8.2f\n", row.criterion, 100 * zero / all, error,
                 100 * same, seconds);
   }

@@ -152,7 +152,7 @@ std::unique_ptr<Checkpoint> open_checkpoint(const std::string& path) {
       break;
   }
   throw errors::not_a_checkpoint(
-      path, "wanted a file of torch.save or safetensors, the index of several, or a directory");
+      path, "expected a file of torch.save or safetensors, the index of several, or a directory");
 }
 
 std::unique_ptr<Checkpoint> open_checkpoint(std::string_view bytes, std::string name) {
@@ -163,7 +163,7 @@ std::unique_ptr<Checkpoint> open_checkpoint(std::string_view bytes, std::string 
 
 namespace parsimony::checkpoints {
 
-void CheckpointFile::settle() {
+void CheckpointFile::index_tensors() {
   edits_ = Edits(tensors_.size());
   IdVector<StorageId, int64_t> element(storages_.size());
   IdVector<StorageId, bool> is_mixed(storages_.size());
@@ -185,12 +185,12 @@ StoredValues CheckpointFile::values(TensorId tensor) const {
 }
 
 std::vector<TensorId> CheckpointFile::tied(TensorId tensor) const {
-  const StoredTensor& wanted = tensors_[tensor];
+  const StoredTensor& expected = tensors_[tensor];
   std::vector<TensorId> tied;
   for (const TensorId id : tensors_.ids()) {
     const StoredTensor& other = tensors_[id];
-    if (other.storage == wanted.storage && other.offset == wanted.offset &&
-        other.dims == wanted.dims && other.strides == wanted.strides) {
+    if (other.storage == expected.storage && other.offset == expected.offset &&
+        other.dims == expected.dims && other.strides == expected.strides) {
       tied.push_back(id);
     }
   }

@@ -341,13 +341,13 @@ Numbers composed(const Composition& composition, const Checkpoint& checkpoint) {
 }
 
 bool nearly_equal(const Numbers& numbers, const Weight& weight) {
-  const Numbers wanted = numbers_of(weight);
-  if (wanted.size() != numbers.size()) return false;
+  const Numbers expected = numbers_of(weight);
+  if (expected.size() != numbers.size()) return false;
   double largest = 0;
   double difference = 0;
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    largest = std::max(largest, std::abs(wanted[i]));
-    const double here = std::abs(wanted[i] - numbers[i]);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    largest = std::max(largest, std::abs(expected[i]));
+    const double here = std::abs(expected[i] - numbers[i]);
     if (!(here <= difference)) difference = here;  // also where it is no number
   }
   return difference <= rounding(weight.dtype, largest);

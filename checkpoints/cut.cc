@@ -38,7 +38,7 @@ class Cutter {
         names_(checkpoint),
         dependents_(checkpoint, names_) {
     for (const WeightMatch& found : match.weights) by_weight_.emplace(found.weight, &found);
-    for (TensorCut& cut : cuts_of(plan)) wanted_.emplace(cut.tensor, std::move(cut.axes));
+    for (TensorCut& cut : cuts_of(plan)) expected_.emplace(cut.tensor, std::move(cut.axes));
     for (const TensorId id : checkpoint.tensors().ids()) {
       outcomes_.push_back({.tensor = to_string(path(id)), .before = dims(id)});
     }
@@ -48,7 +48,7 @@ class Cutter {
     for (const NetworkCopy& copy : match_.copies) result_.copies.push_back(copy.prefix);
     for (const WeightMatch& match : match_.weights) collect(match);
     for (const auto& [weight, targets] : match_.ambiguous) collect_ambiguous(weight, targets);
-    for (const auto& [weight, axes] : wanted_) note_missing(weight);
+    for (const auto& [weight, axes] : expected_) note_missing(weight);
     for (const PlanCopy& copy : plan_.copies) {
       leave(copy.tensor, "the plan gives it a tensor of its own, which the checkpoint lacks");
     }
@@ -84,10 +84,10 @@ class Cutter {
   }
 
   /// What the plan keeps of a weight; nothing if it keeps all.
-  const std::vector<AxisKeep>& wanted(std::string_view weight) const {
+  const std::vector<AxisKeep>& expected(std::string_view weight) const {
     static const std::vector<AxisKeep> kNothing;
-    const auto found = wanted_.find(weight);
-    return found == wanted_.end() ? kNothing : found->second;
+    const auto found = expected_.find(weight);
+    return found == expected_.end() ? kNothing : found->second;
   }
 
   const std::vector<std::string>& path(TensorId id) const { return checkpoint_.tensors()[id].path; }
@@ -104,9 +104,9 @@ class Cutter {
         const TensorId id = find(copy, target);
         if (id == TensorId()) continue;
         note_owner(id, match, target);
-        const std::vector<AxisKeep> axes = followed(wanted(match.weight), target);
+        const std::vector<AxisKeep> axes = followed(expected(match.weight), target);
         if (!axes.empty()) add(id, axes);
-        if (target.what == kMagnitudeOfFactors && axes.size() < wanted(match.weight).size()) {
+        if (target.what == kMagnitudeOfFactors && axes.size() < expected(match.weight).size()) {
           leave(id,
                 "its norm runs over inputs that are removed, and cannot be computed without the "
                 "scale of the factors");
@@ -118,7 +118,7 @@ class Cutter {
   /// The first weight that has the tensor; another one must have it cut alike.
   void note_owner(TensorId id, const WeightMatch& match, const MatchTarget& target) {
     TensorOutcome& outcome = outcomes_[id];
-    const std::vector<AxisKeep> axes = followed(wanted(match.weight), target);
+    const std::vector<AxisKeep> axes = followed(expected(match.weight), target);
     if (outcome.weight.empty()) {
       outcome.weight = match.weight;
       outcome.matched = target.what.empty() ? name_of(match.kind) : target.what;
@@ -141,7 +141,7 @@ class Cutter {
       for (const MatchTarget& target : theirs) {
         const auto ours = std::ranges::find(targets, target.name, &MatchTarget::name);
         if (ours == targets.end() ||
-            are_alike(followed(wanted(weight), *ours), followed(wanted(other), target))) {
+            are_alike(followed(expected(weight), *ours), followed(expected(other), target))) {
           continue;
         }
         throw UnsupportedError(
@@ -157,7 +157,7 @@ class Cutter {
         if (id == TensorId()) continue;
         outcomes_[id].weight = weight;
         outcomes_[id].matched = "elements, like others that are cut alike";
-        const std::vector<AxisKeep> axes = followed(wanted(weight), target);
+        const std::vector<AxisKeep> axes = followed(expected(weight), target);
         if (!axes.empty()) add(id, axes);
       }
     }
@@ -216,7 +216,7 @@ class Cutter {
       if (!name.starts_with(copy.prefix) || !outcomes_[id].matched.empty()) continue;
       if (!outcomes_[id].why_left.empty()) continue;
       const auto twin = match_.lookalikes.find(name.substr(copy.prefix.size()));
-      if (twin != match_.lookalikes.end() && !wanted(twin->second).empty()) {
+      if (twin != match_.lookalikes.end() && !expected(twin->second).empty()) {
         leave(id, "it has the elements of " + in_quotes(twin->second) +
                       ", but the model does not say that they are one");
         continue;
@@ -312,7 +312,7 @@ class Cutter {
   TensorNames names_;
   Dependents dependents_;
   std::map<std::string_view, const WeightMatch*> by_weight_;
-  std::map<std::string, std::vector<AxisKeep>, std::less<>> wanted_;  ///< of the plan's tensors
+  std::map<std::string, std::vector<AxisKeep>, std::less<>> expected_;  ///< of the plan's tensors
   Cuts cuts_;
   IdVector<TensorId, TensorOutcome> outcomes_;
   CheckpointCut result_;

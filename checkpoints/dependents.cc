@@ -120,12 +120,12 @@ std::optional<Parts> taken_apart(std::string_view name, std::string_view pattern
   Parts parts;
   while (!pattern.empty()) {
     if (name.empty()) return std::nullopt;
-    const std::string_view wanted = take_last(pattern);
+    const std::string_view expected = take_last(pattern);
     const std::string_view component = take_last(name);
-    if (wanted.find("{}") != wanted.npos) {
-      parts.parameter = captured(wanted, component);
+    if (expected.find("{}") != expected.npos) {
+      parts.parameter = captured(expected, component);
       if (parts.parameter.empty()) return std::nullopt;
-    } else if (wanted != "*" && wanted != component) {
+    } else if (expected != "*" && expected != component) {
       return std::nullopt;
     }
   }

@@ -80,7 +80,7 @@ class CheckpointFile : public Checkpoint {
       : path_(std::move(name)), bytes_(bytes) {}
 
   /// Call once tensors and storages are known. @throws ModelError if one does not fit
-  void settle();
+  void index_tensors();
 
   /// Writes the changed file.
   virtual void write_changed(NewFile& file, const NewLayout& layout) const = 0;

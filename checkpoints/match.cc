@@ -180,7 +180,7 @@ WeightId weight_at(const Graph& graph, const Node& node, int operand) {
 }
 
 /// The vector of this size that is added to what the node computes, and to nothing else.
-WeightId added_behind(const Graph& graph, const Node& node, int64_t size) {
+WeightId added_after(const Graph& graph, const Node& node, int64_t size) {
   const Value& result = graph.value(node.outputs.front());
   if (result.uses.size() != 1 || result.is_output) return {};
   const Node& next = graph.node(result.uses.front().node);
@@ -217,7 +217,7 @@ IdVector<WeightId, WeightUse> weight_uses(const Graph& graph) {
       if (use.form && use.form->out_axis < 0) use.form.reset();
       if (!use.form) continue;
       use.bias = weight_at(graph, node, use.form->bias);
-      if (use.bias == WeightId()) use.bias = added_behind(graph, node, dims[use.form->out_axis]);
+      if (use.bias == WeightId()) use.bias = added_after(graph, node, dims[use.form->out_axis]);
       if (use.bias != WeightId()) uses[use.bias].matrix = weight;
     }
   }
@@ -306,22 +306,22 @@ void Matching::add(WeightMatch found) {
   match.weights.push_back(std::move(found));
 }
 
-Shape Matching::wanted_dims(const WeightMatch& found) const {
+Shape Matching::expected_dims(const WeightMatch& found) const {
   const Shape& dims = graph.weight(id_of(found)).dims;
   const std::vector<int>& axes = found.targets.front().axes;
-  Shape wanted(axes.size());
-  for (size_t i = 0; i < axes.size(); ++i) wanted[axes[i]] = dims[i];
-  return wanted;
+  Shape expected(axes.size());
+  for (size_t i = 0; i < axes.size(); ++i) expected[axes[i]] = dims[i];
+  return expected;
 }
 
 void Matching::find_copies() {
   std::map<std::string, size_t> counts;
   for (const WeightMatch& found : match.weights) {
-    const Shape wanted = wanted_dims(found);
+    const Shape expected = expected_dims(found);
     const auto endings = endings_.find(found.targets.front().name);
     if (endings == endings_.end()) continue;
     for (const Ending& ending : endings->second) {
-      if (ending.is_alias || tensor(ending.tensor).dims != wanted) continue;
+      if (ending.is_alias || tensor(ending.tensor).dims != expected) continue;
       ++counts[full[ending.tensor].substr(0, ending.prefix)];
     }
   }

@@ -14,7 +14,7 @@ class NormalisationPass {
 
   void run() {
     // Biases are added to the matches in the end.
-    for (WeightMatch& found : matching_.match.weights) look_behind(found);
+    for (WeightMatch& found : matching_.match.weights) visit_followers(found);
     for (auto& [name, bias] : biases_) {
       for (MatchTarget& target : bias.targets) target.axes = {0};
       matching_.add(std::move(bias));
@@ -65,8 +65,8 @@ class NormalisationPass {
 
   /// The normalisation behind a layer whose elements are others than the checkpoint's; empty if
   /// there is none. Sets whether the factors show it.
-  std::string module_behind(const WeightMatch& found, int64_t channels, const Numbers& factors,
-                            bool& is_shown) const {
+  std::string following_module(const WeightMatch& found, int64_t channels, const Numbers& factors,
+                               bool& is_shown) const {
     const std::string& core = found.targets.front().name;
     const std::vector<std::string> all = normalisations(channels);
     std::vector<std::string> fitting;
@@ -97,7 +97,7 @@ class NormalisationPass {
                          weight);
   }
 
-  void look_behind(WeightMatch& found) {
+  void visit_followers(WeightMatch& found) {
     const WeightId id = matching_.id_of(found);
     const Weight& weight = matching_.graph.weight(id);
     const auto& form = matching_.uses[id].form;
@@ -112,7 +112,7 @@ class NormalisationPass {
     const Numbers factors =
         factors_between(weight, as_weight(matching_.tensor(tensor), values), form->out_axis);
     const std::string module =
-        module_behind(found, weight.dims[form->out_axis], factors, found.equal);
+        following_module(found, weight.dims[form->out_axis], factors, found.equal);
     if (module.empty()) return;
     found.normalisation = module;
     found.epsilon = epsilon(module, factors);
@@ -139,10 +139,10 @@ class NormalisationPass {
     found.targets.insert(found.targets.end(), along.begin(), along.end());
     const WeightId bias = matching_.uses[id].bias;
     if (bias == WeightId() || along.empty()) return;
-    WeightMatch behind = found;
-    behind.weight = matching_.graph.weight(bias).name;
-    behind.targets = along;
-    biases_[behind.weight] = std::move(behind);
+    WeightMatch after = found;
+    after.weight = matching_.graph.weight(bias).name;
+    after.targets = along;
+    biases_[after.weight] = std::move(after);
   }
 
   Matching& matching_;
@@ -184,7 +184,7 @@ class Alignment {
       : matching_(matching),
         found_(found),
         dependent_(dependent),
-        weight_(matching.wanted_dims(found)),
+        weight_(matching.expected_dims(found)),
         dims_(matching.tensor(dependent.tensor).dims) {}
 
   /// Empty if the shapes do not fit.
@@ -292,7 +292,7 @@ class DependentPass {
   explicit DependentPass(Matching& matching) : matching_(matching) {
     for (size_t i = 0; i < matching.match.weights.size(); ++i) {
       const WeightMatch& found = matching.match.weights[i];
-      by_dims_[matching.wanted_dims(found)].push_back(i);
+      by_dims_[matching.expected_dims(found)].push_back(i);
       for (const MatchTarget& target : found.targets) matching.take(target.name);
       for (const NetworkCopy& copy : matching.match.copies) {
         const TensorId id = matching.names.find(copy.prefix + found.targets.front().name);

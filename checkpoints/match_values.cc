@@ -204,15 +204,15 @@ void match_vectors(Matching& matching) {
           "the matrix " + in_quotes(matching.graph.weight(matrix).name) + " of its layer has none";
       continue;
     }
-    const Numbers wanted = numbers_of(weight);
-    if (all_equal(wanted)) continue;
+    const Numbers expected = numbers_of(weight);
+    if (all_equal(expected)) continue;
     const std::string& prefix = matching.match.copies.front().prefix;
     FittingByName fitting;
     for (const TensorId tensor : matching.checkpoint.tensors().ids()) {
       if (matching.tensor(tensor).dims != weight.dims || !matching.has_numbers(tensor)) continue;
       if (!matching.full[tensor].starts_with(prefix)) continue;
       const std::string core = matching.full[tensor].substr(prefix.size());
-      if (matching.is_taken(core) || matching.numbers(tensor) != wanted) continue;
+      if (matching.is_taken(core) || matching.numbers(tensor) != expected) continue;
       fitting.emplace(core, Fitting{MatchKind::kValue, {0}});
     }
     if (!fitting.empty()) open.emplace(id, std::move(fitting));

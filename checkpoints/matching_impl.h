@@ -69,7 +69,7 @@ class Matching {
   void add(WeightId id, MatchKind kind, const std::string& core, std::vector<int> axes);
   void add(WeightMatch found);
   /// Of the tensor that is matched with the weight.
-  Shape wanted_dims(const WeightMatch& found) const;
+  Shape expected_dims(const WeightMatch& found) const;
 
   /// Finds the copies anew.
   void find_copies();

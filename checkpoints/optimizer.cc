@@ -295,9 +295,9 @@ std::vector<int> state_axes(const StoredTensor& state, const Shape& parameter) {
   // The moments of Adafactor lack the last axis, or the one before.
   for (const auto& [ending, without] : {std::pair("row", rank - 1), std::pair("col", rank - 2)}) {
     if (without < 0 || state.path.empty() || !state.path.back().ends_with(ending)) continue;
-    Shape wanted = parameter;
-    wanted.erase(wanted.begin() + without);
-    if (state.dims != wanted) continue;
+    Shape expected = parameter;
+    expected.erase(expected.begin() + without);
+    if (state.dims != expected) continue;
     axes.erase(axes.begin() + without);
     return axes;
   }

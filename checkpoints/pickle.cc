@@ -455,7 +455,7 @@ void Machine::step(unsigned char op) {
     case kProto:
       pickle_.protocol_ = static_cast<int>(take_number(1));
       if (pickle_.protocol_ > kHighestProtocol) {
-        fail("protocol " + std::to_string(pickle_.protocol_) + "; wanted at most 5");
+        fail("protocol " + std::to_string(pickle_.protocol_) + "; expected at most 5");
       }
       return;
     case kFrame:

@@ -33,7 +33,7 @@ class Safetensors : public CheckpointFile {
            tensors_.next_id()});
       tensors_.push_back(std::move(tensor));
     }
-    settle();
+    index_tensors();
   }
 
   std::string_view format() const override { return "safetensors"; }

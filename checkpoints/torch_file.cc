@@ -45,13 +45,13 @@ class TorchFile : public CheckpointFile {
 
   void set_storage(StorageId id, std::string_view bytes) {
     const NamedStorage& named = named_[id];
-    const auto wanted = static_cast<uint64_t>(named.elements) * named.type->bytes;
-    if (bytes.size() < wanted) {
+    const auto expected = static_cast<uint64_t>(named.elements) * named.type->bytes;
+    if (bytes.size() < expected) {
       throw bad_torch_file(path(), "storage " + in_quotes(named.key) + " has " +
-                                       std::to_string(bytes.size()) + " bytes, wanted " +
-                                       std::to_string(wanted));
+                                       std::to_string(bytes.size()) + " bytes, expected " +
+                                       std::to_string(expected));
     }
-    storages_[id] = bytes.substr(0, wanted);
+    storages_[id] = bytes.substr(0, expected);
   }
 
   void fix_all(const std::string& why) {
@@ -120,7 +120,7 @@ class TorchZip : public TorchFile {
       set_storage(id, zip_.content(*entry->second));
       storage_of_.emplace(entry->first, id);
     }
-    settle();
+    index_tensors();
     const auto order = entries_.find(folder_ + "byteorder");
     if (order != entries_.end() && zip_.content(*order->second) == "big") {
       fix_all("its elements are big-endian");
@@ -167,7 +167,7 @@ class TorchStream : public TorchFile {
     at_ += pickle().bytes().size();
     const Pickle keys = next();
     read_storages(keys);
-    settle();
+    index_tensors();
     const pickle::Part* little = system.find(system.root().object, "little_endian");
     if (little != nullptr && system[*little].integer == 0) fix_all("its elements are big-endian");
   }
@@ -208,10 +208,10 @@ class TorchStream : public TorchFile {
   }
 
   void write_changed(NewFile& file, const NewLayout& layout) const override {
-    const size_t behind = begin_ + pickle().bytes().size();
+    const size_t after = begin_ + pickle().bytes().size();
     file.write(bytes().substr(0, begin_));
     file.write(changed_pickle(layout));
-    file.write(bytes().substr(behind, storages_begin_ - behind));
+    file.write(bytes().substr(after, storages_begin_ - after));
     for (const StorageId id : order_) {
       const auto count = static_cast<int64_t>(size_of(id, layout)) / named()[id].type->bytes;
       file.write({reinterpret_cast<const char*>(&count), sizeof(count)});

@@ -238,12 +238,12 @@ class Walk {
 
   int64_t integer(const Part& part) const {
     const auto value = pickle_.integer_of(part);
-    if (!value) fail(part, "wanted an integer");
+    if (!value) fail(part, "expected an integer");
     return *value;
   }
 
   std::vector<int64_t> integers(const Part& part) const {
-    if (pickle_[part].kind != Kind::kTuple) fail(part, "wanted a tuple of integers");
+    if (pickle_[part].kind != Kind::kTuple) fail(part, "expected a tuple of integers");
     std::vector<int64_t> values;
     for (const Part& value : pickle_[part].parts) values.push_back(integer(value));
     return values;

@@ -18,7 +18,7 @@ void check_floating(const StoredTensor& stored, DType dtype) {
   if (stored.type->dtype == dtype) return;
   if (is_floating(stored.type->dtype) && is_floating(dtype)) return;
   throw UnsupportedError("tensor ", in_quotes(to_string(stored.path)), " is of ", stored.type->name,
-                         ", wanted ", name_of(dtype));
+                         ", expected ", name_of(dtype));
 }
 
 class Transferrer {
@@ -72,12 +72,12 @@ class Transferrer {
       // What hangs on the weight is used as it lies in this checkpoint, if it does.
       if (match.normalisation.empty() && !target.what.empty()) continue;
       if (id == TensorId()) return "the checkpoint has no tensor " + in_quotes(target.name);
-      Shape wanted = tensor(id).dims;
+      Shape expected = tensor(id).dims;
       for (size_t axis = 0; axis < target.axes.size(); ++axis) {
         if (target.axes[axis] < 0) continue;
-        wanted.at(target.axes[axis]) = weight.dims[axis] * target.block;
+        expected.at(target.axes[axis]) = weight.dims[axis] * target.block;
       }
-      if (tensor(id).dims != wanted) {
+      if (tensor(id).dims != expected) {
         return "tensor " + in_quotes(target.name) + " has shape " + to_string(tensor(id).dims) +
                ", the weight " + to_string(weight.dims);
       }

@@ -203,7 +203,8 @@ std::string_view ZipReader::content(const ZipEntry& entry) const {
     if (known == &entry) return content;
   }
   if (entry.method != kDeflated) {
-    fail("is compressed by method " + std::to_string(entry.method) + "; wanted stored or deflated");
+    fail("is compressed by method " + std::to_string(entry.method) +
+         "; expected stored or deflated");
   }
   if (entry.size > kSafeSize && entry.size / kLargestExpansion > entry.packed) {
     fail("would expand to " + std::to_string(entry.size) + " bytes, more than " +

@@ -31,7 +31,7 @@ namespace {
 
 ConfigError bad_batch(std::string_view found) {
   return ConfigError("--batch: found ", in_quotes(found),
-                     ", wanted numbers from 1 on, for example 1,64");
+                     ", expected numbers from 1 on, for example 1,64");
 }
 
 constexpr const char* kTorch = "libtorch";
@@ -46,9 +46,9 @@ void check_name(const std::string& name) {
 }
 
 /// libtorch measures how many are best; without it there is one per processor.
-int choose_threads(bool with_torch, std::optional<int> wanted) {
-  if (with_torch) return torch_component().choose_threads(wanted);
-  return wanted.value_or(machine::these_cores().usable());
+int choose_threads(bool with_torch, std::optional<int> expected) {
+  if (with_torch) return torch_component().choose_threads(expected);
+  return expected.value_or(machine::these_cores().usable());
 }
 
 }  // namespace
@@ -135,7 +135,7 @@ std::vector<Entrant> read_models(const LatencyOptions& options) {
 }
 
 /// A model that an engine has opened, ready to run; or why it is not.
-struct Contestant {
+struct Candidate {
   Network* network = nullptr;  ///< with inputs bound
   BenchRow row;
 
@@ -145,17 +145,17 @@ struct Contestant {
 };
 
 void bind_and_warm_up(const Entrant& entrant, Network& network, const LatencyOptions& options,
-                      Batch batch, Contestant& contestant) {
+                      Batch batch, Candidate& candidate) {
   for (const int64_t below : runtime::kIntegerRanges) {
     const auto inputs = runtime::random_inputs(
         entrant.model->graph(),
         {.specs = entrant.specs, .batch = batch, .seed = options.seed, .below = below});
-    contestant.row.batch = runtime::batch_of(inputs);
+    candidate.row.batch = runtime::batch_of(inputs);
     try {
       network.bind(inputs);
       network.compute();
-      contestant.network = &network;
-      contestant.row.warm_up = 1 + machine::warm_up(contestant.work(), options.rounds);
+      candidate.network = &network;
+      candidate.row.warm_up = 1 + machine::warm_up(candidate.work(), options.rounds);
       return;
     } catch (const std::exception&) {
       if (below == runtime::kIntegerRanges.back()) throw;
@@ -168,33 +168,33 @@ std::vector<BenchRow> measure(const std::vector<Entrant>& entrants,
                               const std::vector<std::unique_ptr<Network>>& networks,
                               const std::vector<std::string>& refusals,
                               const LatencyOptions& options, Batch batch) {
-  std::vector<Contestant> contestants(entrants.size());
+  std::vector<Candidate> candidates(entrants.size());
   std::vector<size_t> ready;
   std::vector<machine::Work> works;
   for (size_t m = 0; m < entrants.size(); ++m) {
-    Contestant& contestant = contestants[m];
-    contestant.row.model = m;
-    contestant.row.batch = batch.value_or(1);
-    contestant.row.refused = refusals[m];
+    Candidate& candidate = candidates[m];
+    candidate.row.model = m;
+    candidate.row.batch = batch.value_or(1);
+    candidate.row.refused = refusals[m];
     if (networks[m] == nullptr) continue;
     try {
-      bind_and_warm_up(entrants[m], *networks[m], options, batch, contestant);
+      bind_and_warm_up(entrants[m], *networks[m], options, batch, candidate);
       ready.push_back(m);
-      works.push_back(contestant.work());
+      works.push_back(candidate.work());
     } catch (const std::exception& error) {
-      contestant.row.refused = error.what();
+      candidate.row.refused = error.what();
     }
   }
   const auto samples = machine::run_interleaved(works, options.rounds);
   for (size_t i = 0; i < ready.size(); ++i) {
-    BenchRow& row = contestants[ready[i]].row;
+    BenchRow& row = candidates[ready[i]].row;
     row.time = machine::summary_of(samples[i].runs);
     if (i > 0 && ready[0] == 0) {
       row.speedup = machine::compare(samples[0].rounds, samples[i].rounds);
     }
   }
   std::vector<BenchRow> rows;
-  for (const Contestant& contestant : contestants) rows.push_back(contestant.row);
+  for (const Candidate& candidate : candidates) rows.push_back(candidate.row);
   return rows;
 }
 
@@ -357,8 +357,8 @@ void bench_latency(const LatencyOptions& options, const Session& session) {
   enter_sandbox(session.limits, outputs,
                 !options.command.line.empty() || !options.engines.onnxruntime.provider.empty());
   const std::vector<Batch> batches = parse_batches(options.batches);
-  EngineOptions wanted = options.engines;
-  wanted.threads = options.threads;
+  EngineOptions expected = options.engines;
+  expected.threads = options.threads;
   Progress progress({}, !session.quiet);
   progress.begin("reading");
   const std::vector<Entrant> entrants = read_models(options);
@@ -370,7 +370,7 @@ void bench_latency(const LatencyOptions& options, const Session& session) {
   Engines engines;
   if (options.command.line.empty()) {
     progress.begin("looking for engines");
-    engines = find_engines(wanted);
+    engines = find_engines(expected);
     report.threads = engines.threads;
     report.notes.insert(report.notes.begin(), engines.notes.begin(), engines.notes.end());
   } else {

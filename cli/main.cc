@@ -115,9 +115,10 @@ std::vector<const CLI::Option*> named_in(const std::string& text,
 
 std::string why_not_converted(const CLI::Option& option) {
   for (const std::string& text : option.results()) {
-    if (!number_of<double>(text)) return "found " + in_quotes(text) + ", wanted a number";
+    if (!number_of<double>(text)) return "found " + in_quotes(text) + ", expected a number";
   }
-  return "found " + in_quotes(CLI::detail::join(option.results(), " ")) + ", wanted a whole number";
+  return "found " + in_quotes(CLI::detail::join(option.results(), " ")) +
+         ", expected a whole number";
 }
 
 template <typename Kind>

@@ -19,7 +19,7 @@ ConfigError unknown_metric(std::string_view found) {
   std::vector<std::string> names;
   for (const OutputMetric& metric : output_metrics()) names.emplace_back(metric.name);
   return ConfigError("--metric ", in_quotes(found),
-                     ": wanted a command that says where the model's path goes, with {model} in "
+                     ": expected a command that says where the model's path goes, with {model} in "
                      "it, or one of ",
                      listed(names, names.size()), ".", did_you_mean(found, names));
 }
@@ -114,11 +114,12 @@ double BuiltInMetric::of(const NetworkComparison& networks, const Outputs& found
   if (metric->needs_labels && networks.labels().empty()) {
     throw ConfigError("--metric ", metric->name, " needs labels; the data have none");
   }
-  const Answers answers = answers_of(found, networks.wanted(), output, networks.labels());
-  if (!all_finite(answers)) {
+  const Predictions predictions =
+      predictions_of(found, networks.expected(), output, networks.labels());
+  if (!all_finite(predictions)) {
     throw ModelError("--metric ", metric->name, ": outputs are NaN or infinite");
   }
-  return metric->value(answers);
+  return metric->value(predictions);
 }
 
 struct Meter::Comparison {
@@ -173,7 +174,7 @@ void Meter::open() {
 double Meter::compare(const BuiltInMetric& metric, const std::string& model) {
   open();
   const NetworkComparison& networks = *comparison_->networks;
-  if (model == model_ && !is_replaced_) return metric.of(networks, networks.wanted());
+  if (model == model_ && !is_replaced_) return metric.of(networks, networks.expected());
   return metric.of(networks, networks.outputs_of(open_model(model, data_.inputs)->graph()));
 }
 

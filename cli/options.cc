@@ -12,11 +12,11 @@
 namespace parsimony::cli {
 namespace {
 
-CLI::Validator number_that(const std::function<bool(double)>& holds, const std::string& wanted) {
+CLI::Validator number_that(const std::function<bool(double)>& holds, const std::string& expected) {
   return {[=](const std::string& text) {
             double value = 0;
             const bool fits = CLI::detail::lexical_cast(text, value) && holds(value);
-            return fits ? std::string() : "found \"" + text + "\", wanted a number " + wanted;
+            return fits ? std::string() : "found \"" + text + "\", expected a number " + expected;
           },
           ""};
 }
@@ -73,7 +73,7 @@ CLI::Validator any_of(const std::vector<std::string_view>& words) {
   }
   return {[=](const std::string& text) {
             return contains(words, text) ? std::string()
-                                         : "found \"" + text + "\", wanted " + one_of(words);
+                                         : "found \"" + text + "\", expected " + one_of(words);
           },
           description + "}"};
 }

@@ -19,7 +19,7 @@ ConfigError same_file(std::string_view path, std::string_view one, std::string_v
 ConfigError wrong_ending(std::string_view path, std::string_view format, std::string_view ending) {
   const std::string name = std::filesystem::path(path).stem().string() + std::string(ending);
   return ConfigError(path, ": what is written is of the format ", format,
-                     ", and the name says another; wanted for example ", name);
+                     ", and the name says another; expected for example ", name);
 }
 
 namespace fs = std::filesystem;

@@ -146,7 +146,7 @@ class PruneRun {
     if (place.rank > 0) return;  // rank 0 has the same
     services.save();
     report_ = report_of(result);
-    if (report_.memory) report_.memory->wanted = any_budget(config, Budget::kPeakRam);
+    if (report_.memory) report_.memory->requested = any_budget(config, Budget::kPeakRam);
     report_.timings.insert(report_.timings.begin(), reading.begin(), reading.end());
     complete(result, services);
     write(result, config);
@@ -184,7 +184,7 @@ class PruneRun {
   static void log(const MetricTrial& trial, const MetricSearch& search) {
     log_line(formatted("macs=%.10g%%: ", 100 * trial.macs) +
              (trial.value ? formatted("%.6g", *trial.value) : trial.failure) +
-             formatted(", wanted %.6g", search.bound));
+             formatted(", expected %.6g", search.bound));
   }
 
   /// Where this process stands among those that measure and recover together.
@@ -309,7 +309,7 @@ PruneCommandOptions searching(PruneCommandOptions options) {
     throw errors::usage("prune", "--processes goes without --budget metric");
   }
   if (options.metric.commands.size() != 1) {
-    throw ConfigError("--budget metric=…: wanted one --metric, found ",
+    throw ConfigError("--budget metric=…: expected one --metric, found ",
                       options.metric.commands.size());
   }
   if (!options.config.empty() || options.shorthand.ratio != 0) {

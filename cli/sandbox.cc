@@ -209,7 +209,7 @@ CLI::Validator a_size() {
       if (read(text).empty()) return std::string();
     } catch (const CLI::ParseError&) {  // it is no size
     }
-    return "found \"" + found + "\", wanted a size, as 4G or 512M";
+    return "found \"" + found + "\", expected a size, as 4G or 512M";
   };
   return {check, read.get_description()};
 }

@@ -71,7 +71,7 @@ std::optional<Statistics> statistics_for(const std::string& criterion, const Cal
 }
 
 /// What a cut costs, and what it is measured on.
-struct Judge {
+struct LossMeasure {
   NetworkError error_of;
   std::string measure;
   std::string data;
@@ -80,46 +80,46 @@ struct Judge {
 };
 
 /// Compares networks in memory with the dense one: by a built-in metric, if there is one.
-Judge judge_in_memory(const std::optional<BuiltInMetric>& metric, const std::string& name,
-                      const std::string& data, const NetworkComparison& comparison) {
-  Judge judge;
-  judge.measure = metric                      ? name + " lost"
-                  : comparison.accuracy() < 0 ? "output error"
-                                              : "accuracy lost";
-  judge.data = data.empty() ? "random inputs" : data;
-  judge.samples = comparison.samples();
-  judge.accuracy = comparison.accuracy();
-  const double dense = metric ? metric->of(comparison, comparison.wanted()) : 0;
-  judge.error_of = [=, &comparison](const Trial& small) {
+LossMeasure loss_in_memory(const std::optional<BuiltInMetric>& metric, const std::string& name,
+                           const std::string& data, const NetworkComparison& comparison) {
+  LossMeasure loss;
+  loss.measure = metric                      ? name + " lost"
+                 : comparison.accuracy() < 0 ? "output error"
+                                             : "accuracy lost";
+  loss.data = data.empty() ? "random inputs" : data;
+  loss.samples = comparison.samples();
+  loss.accuracy = comparison.accuracy();
+  const double dense = metric ? metric->of(comparison, comparison.expected()) : 0;
+  loss.error_of = [=, &comparison](const Trial& small) {
     if (!metric) return comparison(small.graph());
     const double lost = dense - metric->of(comparison, comparison.outputs_of(small.graph()));
     return metric->metric->lower_is_better ? -lost : lost;
   };
-  return judge;
+  return loss;
 }
 
 /// Writes every network to a file for a command.
-class CommandJudge {
+class CommandLoss {
  public:
-  CommandJudge(const MetricOptions& options, const AnalysedModel& model,
-               const std::vector<std::string>& inputs)
+  CommandLoss(const MetricOptions& options, const AnalysedModel& model,
+              const std::vector<std::string>& inputs)
       : probe_(model.analysis.probe),
         file_(open_model(model.model->path(), inputs)),
         meter_(options, file_->path(), {}),
         dense_(meter_.before().front()) {}
 
-  Judge judge() {
-    Judge judge;
-    judge.error_of = [this](const Trial& small) { return lost(small); };
-    judge.measure = "lost of " + formatted("%g", dense_.before) + ", by " + dense_.command;
-    return judge;
+  LossMeasure measure() {
+    LossMeasure loss;
+    loss.error_of = [this](const Trial& small) { return lost(small); };
+    loss.measure = "lost of " + formatted("%g", dense_.before) + ", by " + dense_.command;
+    return loss;
   }
 
  private:
   double lost(const Trial& small) {
     const std::string path = folder_.path() / std::filesystem::path(file_->path()).filename();
     apply_plan(small.plan, file_->graph(), probe_, file_->editor());
-    file_->settle();
+    file_->finalize();
     file_->write(path);
     file_->restore();
     const double lost = dense_.before - meter_.measure(dense_, path).value;
@@ -162,14 +162,14 @@ void run_sensitivity(const SensitivityCommandOptions& options, const Session& se
   if (options.samples->count() > 0) random.samples = options.calibration.samples;
   random.seed = options.seed;
   std::optional<NetworkComparison> comparison;
-  std::optional<CommandJudge> by_command;
+  std::optional<CommandLoss> by_command;
   if (metric.empty() || built_in) {
     comparison.emplace(compare_with(graph, job, random, engine));
   } else {
     by_command.emplace(options.metric, model, options.inputs);
   }
-  const Judge judge =
-      by_command ? by_command->judge() : judge_in_memory(built_in, metric, job.data, *comparison);
+  const LossMeasure loss =
+      by_command ? by_command->measure() : loss_in_memory(built_in, metric, job.data, *comparison);
   SensitivityOptions asked;
   asked.criterion = options.criterion;
   asked.scoring.seed = options.seed;
@@ -179,16 +179,16 @@ void run_sensitivity(const SensitivityCommandOptions& options, const Session& se
   if (!options.ratios.empty()) asked.ratios = options.ratios;
   std::sort(asked.ratios.begin(), asked.ratios.end());
   asked.progress = [&](std::string_view group) { progress.begin("group " + std::string(group)); };
-  const auto curves = sensitivity(graph, model.analysis, asked, judge.error_of);
+  const auto curves = sensitivity(graph, model.analysis, asked, loss.error_of);
   progress.finish();
   SensitivityReport report;
   report.command = session.command_line;
   report.model = options.model;
   report.criterion = options.criterion;
-  report.measure = judge.measure;
-  report.data = judge.data;
-  report.samples = judge.samples;
-  report.accuracy = judge.accuracy;
+  report.measure = loss.measure;
+  report.data = loss.data;
+  report.samples = loss.samples;
+  report.accuracy = loss.accuracy;
   add_rows(model, curves, report);
   if (options.ratio > 0) propose(curves, options.ratio, report);
   if (!options.json.empty()) write_file(options.json, to_json(report));

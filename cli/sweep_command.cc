@@ -52,7 +52,7 @@ Shard parse_shard(const std::string& text) {
                            ? std::nullopt
                            : number_of<int>(std::string_view(text).substr(slash + 1));
     if (!index || !count || *index < 1 || *index > *count) {
-      throw ConfigError("--shard ", in_quotes(text), ": wanted I/N with 1 <= I <= N");
+      throw ConfigError("--shard ", in_quotes(text), ": expected I/N with 1 <= I <= N");
     }
     return {*index - 1, *count};
   }

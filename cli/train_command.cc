@@ -161,7 +161,7 @@ void run_on_arrays(TrainCommandOptions& options, const Session& session) {
   for (const TensorUpdate& update : result.updates) {
     small->editor().assign(update.tensor, update.values);
   }
-  small->settle();
+  small->finalize();
   small->write(request.out);
   if (!options.report.empty()) write_file(options.report, to_json(result.report));
   if (!session.quiet) print(to_text(result.report));

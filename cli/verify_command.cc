@@ -32,9 +32,9 @@ struct VerifyOptions {
 };
 
 std::unique_ptr<Engine> engine_of(const VerifyOptions& options) {
-  const EngineChoice wanted{options.engine == "executor" ? "libtorch" : options.engine,
-                            options.onnxruntime};
-  return parsimony::engine_of({name_of(wanted), wanted.onnxruntime}, options.threads);
+  const EngineChoice requested{options.engine == "executor" ? "libtorch" : options.engine,
+                               options.onnxruntime};
+  return parsimony::engine_of({name_of(requested), requested.onnxruntime}, options.threads);
 }
 
 /// One comparison of two models on one engine.
@@ -54,7 +54,7 @@ class Verification {
       inputs = with_shapes_of(sample_, std::move(inputs));
     }
     probe_ = choose_probe(graph, inputs);
-    proof_options_ = fitted_to(*engine_, graph, options.proof);
+    proof_options_ = tolerance_for(*engine_, graph, options.proof);
   }
 
   Proof run() {
@@ -72,7 +72,7 @@ class Verification {
     const auto masked = original_->open_masked(*engine_, plan_);
     const Reference reference(original_->graph(), probe_, plan_, *masked, proof_options_, sample_);
     Proof proof = reference.compare(*small_->open(*engine_));
-    if (!proof.holds()) reference.allow_for_rounding(proof, *masked);
+    if (!proof.holds()) reference.widen_tolerance(proof, *masked);
     if (!proof.holds()) {
       throw VerificationError("verification failed: ", to_text(*proof.worst()) + hint());
     }

@@ -101,7 +101,7 @@ void check_sharing(const std::vector<ConfigEntry>& entries) {
 }
 
 std::vector<ConfigEntry> read_entries(const JsonReader& list, const GivenRequest& defaults) {
-  if (!list.is_list()) list.wanted("a list of objects");
+  if (!list.is_list()) list.expected("a list of objects");
   if (list.size() == 0) list.fail("the list is empty; nothing would be pruned");
   std::vector<ConfigEntry> entries;
   for (const JsonReader item : list.list()) entries.push_back(read_entry(item, defaults));
@@ -143,7 +143,7 @@ ConfigList parse_config(std::string_view json, std::string_view file_name) {
   const JsonDocument document(json, file_name, throw_as<ConfigError>, false, "config_list");
   const JsonReader root = document.root();
   if (root.is_list()) return {.entries = read_entries(root, {})};
-  if (!root.is_object()) root.wanted("a list of entries, or an object");
+  if (!root.is_object()) root.expected("a list of entries, or an object");
   return config_of(root, false);
 }
 

@@ -151,7 +151,7 @@ inline int small_in(const JsonReader& value, const Interval& interval) {
                      interval.highest < kMost ? static_cast<int>(interval.highest) : kMost);
 }
 
-/// "40%": the shortest near `percent` whose number `means` what is wanted.
+/// "40%": the shortest near `percent` whose number `means` what is expected.
 std::string percentage(double percent, const std::function<bool(double)>& means);
 
 /// What is wrong with a share in the interval, 0.5 or 50%; empty: nothing.
@@ -160,8 +160,8 @@ std::string share_fault(std::string_view text, const Interval& interval);
 /// Reads one member. @throws ConfigError
 template <typename Settings>
 void read_field(const JsonReader& value, const Field<Settings>& field, Settings& settings) {
-  const auto elements = [&](std::string_view wanted, const auto& take) {
-    if (!value.is_list()) value.wanted(wanted);
+  const auto elements = [&](std::string_view expected, const auto& take) {
+    if (!value.is_list()) value.expected(expected);
     for (const JsonReader element : value.list()) take(element);
   };
   const auto text = [&](std::string given) {

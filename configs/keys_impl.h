@@ -76,9 +76,9 @@ Value parse_word(std::string_view text, std::string_view place, const WordTable<
 }
 
 template <typename Value, size_t N>
-std::string_view word_of(Value wanted, const WordTable<Value, N>& words) {
+std::string_view word_of(Value requested, const WordTable<Value, N>& words) {
   for (const auto& [word, value] : words) {
-    if (value == wanted) return word;
+    if (value == requested) return word;
   }
   return {};
 }

@@ -12,11 +12,11 @@ using Json = nlohmann::json;
 
 constexpr int kVersion = 1;
 
-void check(std::string_view key, const std::string& found, const std::string& wanted,
+void check(std::string_view key, const std::string& found, const std::string& expected,
            std::string_view file_name) {
-  if (found != wanted) {
+  if (found != expected) {
     throw ConfigError(
-        file_name, ": ", in_quotes(key), ": found ", found, ", wanted ", wanted,
+        file_name, ": ", in_quotes(key), ": found ", found, ", expected ", expected,
         "; times hold for one machine, engine and number of threads: name another file");
   }
 }
@@ -39,7 +39,7 @@ LatencyTable read_table(const JsonReader& object) {
   table.measured = object.at("measured").count();
   if (!table.is_sound()) {
     throw ConfigError(object.place(),
-                      ": wanted ascending widths x and y, and a time for each pair of them");
+                      ": expected ascending widths x and y, and a time for each pair of them");
   }
   return table;
 }
@@ -78,10 +78,11 @@ LatencyFile parse_latency_file(std::string_view text, std::string_view file_name
   return file;
 }
 
-void check_origin(const LatencyFile& found, const LatencyFile& wanted, std::string_view file_name) {
-  check("machine", json_text(found.machine), json_text(wanted.machine), file_name);
-  check("engine", json_text(found.engine), json_text(wanted.engine), file_name);
-  check("threads", std::to_string(found.threads), std::to_string(wanted.threads), file_name);
+void check_origin(const LatencyFile& found, const LatencyFile& expected,
+                  std::string_view file_name) {
+  check("machine", json_text(found.machine), json_text(expected.machine), file_name);
+  check("engine", json_text(found.engine), json_text(expected.engine), file_name);
+  check("threads", std::to_string(found.threads), std::to_string(expected.threads), file_name);
 }
 
 }  // namespace parsimony

@@ -25,7 +25,8 @@ std::string to_json(const LatencyFile& file);
 LatencyFile parse_latency_file(std::string_view text, std::string_view file_name);
 
 /// @throws ConfigError, naming the file, if it was measured on another machine, engine or number of
-/// threads than `wanted` says
-void check_origin(const LatencyFile& found, const LatencyFile& wanted, std::string_view file_name);
+/// threads than `expected` says
+void check_origin(const LatencyFile& found, const LatencyFile& expected,
+                  std::string_view file_name);
 
 }  // namespace parsimony

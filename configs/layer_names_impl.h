@@ -44,8 +44,8 @@ class LayerNames {
 
  private:
   bool has_type(NodeId layer, std::string_view type) const;
-  /// Layers with a name that is `wanted`.
-  std::vector<NodeId> with_name(const std::function<bool(const std::string&)>& wanted) const;
+  /// Layers with a name that is `requested`.
+  std::vector<NodeId> with_name(const std::function<bool(const std::string&)>& requested) const;
 
   const Graph& graph_;
   Layers index_;

@@ -188,7 +188,7 @@ std::vector<std::string> read_recover(const JsonReader& value) {
 namespace {
 
 /// Of all channels, when a share `done` of the cuts is made.
-double share_gone(PruningSchedule schedule, double done, double ratio) {
+double share_removed(PruningSchedule schedule, double done, double ratio) {
   switch (schedule) {
     case PruningSchedule::kLinear:
       return ratio * done;
@@ -228,7 +228,7 @@ std::vector<double> sparsities(const PruneSettings& settings, double ratio) {
   std::vector<double> result;
   for (int step = 1; step < settings.steps; ++step) {
     const double done = static_cast<double>(step) / settings.steps;
-    result.push_back(share_gone(settings.schedule, done, ratio));
+    result.push_back(share_removed(settings.schedule, done, ratio));
   }
   result.push_back(ratio);
   return result;
@@ -237,14 +237,14 @@ std::vector<double> sparsities(const PruneSettings& settings, double ratio) {
 std::vector<ConfigList> cuts(const PruneSettings& settings) {
   std::vector<ConfigList> result(sparsities(settings, 0).size(), settings.config);
   for (size_t e = 0; e < settings.config.entries.size(); ++e) {
-    double gone = 0;
+    double removed = 0;
     const std::vector<double> targets =
         sparsities(settings, settings.config.entries[e].request.ratio);
     for (size_t i = 0; i < targets.size(); ++i) {
       // Rounding must not cost a channel.
-      const double share = gone > 0 ? 1 - (1 - targets[i]) / (1 - gone) + 1e-9 : targets[i];
+      const double share = removed > 0 ? 1 - (1 - targets[i]) / (1 - removed) + 1e-9 : targets[i];
       result[i].entries[e].request.ratio = share;
-      gone = targets[i];
+      removed = targets[i];
     }
   }
   return result;
@@ -255,7 +255,7 @@ namespace {
 /// Of --loss.
 ConfigError bad_loss(std::string_view text, std::span<const std::string_view> known) {
   return ConfigError(
-      "loss: found ", in_quotes(text), ", wanted ", one_of(known),
+      "loss: found ", in_quotes(text), ", expected ", one_of(known),
       "; with options behind it (huber:delta=0.5, cross_entropy:ignore=255, ctc:blank=0, "
       "weight=2), or for each output its own: boxes=huber,scores=cross_entropy");
 }

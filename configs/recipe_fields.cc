@@ -175,7 +175,7 @@ std::string percentage(double percent, const std::function<bool(double)>& means)
 std::string share_fault(std::string_view text, const Interval& interval) {
   const std::optional<double> share = share_of(text);
   if (share && interval.contains(*share)) return {};
-  return "found \"" + std::string(text) + "\", wanted a share in " + interval.text() +
+  return "found \"" + std::string(text) + "\", expected a share in " + interval.text() +
          ", as 0.5 or 50%";
 }
 

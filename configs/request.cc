@@ -138,7 +138,7 @@ void read_limits(const JsonReader& object, GivenRequest& given) {
 
 /// An id is a number or a word; 3 and "3" are not the same.
 std::string read_id(const JsonReader& value) {
-  if (!value.is_integer() && !value.is_text()) value.wanted("an integer or a string");
+  if (!value.is_integer() && !value.is_text()) value.expected("an integer or a string");
   return value.json();
 }
 
@@ -224,7 +224,7 @@ bool GivenRequest::says_how_much() const {
 }
 
 JsonReader::Items list_of(const JsonReader& value, const std::string& what) {
-  if (!value.is_list()) value.wanted("a list of " + what);
+  if (!value.is_list()) value.expected("a list of " + what);
   if (value.size() == 0) value.fail("the list is empty; omit the key to select every layer");
   return value.list();
 }
@@ -324,7 +324,7 @@ constexpr WordTable<Budget, 6> kAmounts = {{{"params", Budget::kParams},
                                             {"file", Budget::kFile},
                                             {"peak_ram", Budget::kPeakRam}}};
 
-constexpr std::string_view kWanted =
+constexpr std::string_view kExpected =
     "a number above 0, as 2e9, or a share of the whole, as \"50%\"";
 
 /// K is that of memory.
@@ -353,7 +353,7 @@ Limit parse_limit(Budget budget, std::string_view text, std::string_view place) 
   const auto [rest, error] = std::from_chars(text.data(), end, number);
   const bool has_suffix = error == std::errc() && rest + 1 == end && scale_of(*rest) > 0;
   if (error != std::errc() || (rest != end && !has_suffix)) {
-    throw ConfigError(place, ": found ", in_quotes(text), ", wanted ", kWanted);
+    throw ConfigError(place, ": found ", in_quotes(text), ", expected ", kExpected);
   }
   if (has_suffix && *rest == '%') {
     if (!(number > 0 && number <= 100)) throw errors::out_of_range(place, text, "(0%, 100%]");
@@ -391,7 +391,7 @@ void set_limits(std::vector<Limit> limits, std::string_view place, GivenRequest&
 Limit read_limit(const JsonReader& amount, std::string_view place) {
   const Budget budget = parse_word(amount.own_key(), place, kAmounts);
   if (amount.is_text()) return parse_limit(budget, amount.text(), amount.place());
-  if (!amount.is_number()) amount.wanted(kWanted);
+  if (!amount.is_number()) amount.expected(kExpected);
   return {.budget = budget, .amount = amount.number(kPositive)};
 }
 
@@ -403,11 +403,11 @@ std::string_view name_of(Budget budget) {
 
 void read_budget(const JsonReader& value, GivenRequest& given) {
   if (!value.is_object()) {
-    if (!value.is_text()) value.wanted("a string, or an object with one amount");
+    if (!value.is_text()) value.expected("a string, or an object with one amount");
     given.request.budget = parse_word(value.text(), value.place(), kBudgets);
     return;
   }
-  if (value.size() == 0) value.fail("found no amount, wanted at least one");
+  if (value.size() == 0) value.fail("found no amount, expected at least one");
   std::vector<Limit> limits;
   for (const JsonReader amount : value.members()) {
     limits.push_back(read_limit(amount, value.place()));

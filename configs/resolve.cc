@@ -64,17 +64,17 @@ std::vector<std::string> names_of(const Graph& graph, const Layers& index, NodeI
 bool is_like(std::string_view name, std::string_view pattern) {
   size_t at = 0;
   size_t next = 0;
-  size_t behind_star = std::string_view::npos;
+  size_t after_star = std::string_view::npos;
   size_t resumed = 0;  // where the last star ends for now
   while (at < name.size()) {
     if (next < pattern.size() && pattern[next] == '*') {
-      behind_star = ++next;
+      after_star = ++next;
       resumed = at;
     } else if (next < pattern.size() && (pattern[next] == '?' || pattern[next] == name[at])) {
       ++next;
       ++at;
-    } else if (behind_star != std::string_view::npos) {
-      next = behind_star;
+    } else if (after_star != std::string_view::npos) {
+      next = after_star;
       at = ++resumed;
     } else {
       return false;
@@ -143,10 +143,10 @@ std::vector<NodeId> LayerNames::like(std::string_view pattern) const {
 }
 
 std::vector<NodeId> LayerNames::with_name(
-    const std::function<bool(const std::string&)>& wanted) const {
+    const std::function<bool(const std::string&)>& expected) const {
   std::vector<NodeId> result;
   for (size_t i = 0; i < layers_.size(); ++i) {
-    if (std::any_of(names_[i].begin(), names_[i].end(), wanted)) result.push_back(layers_[i]);
+    if (std::any_of(names_[i].begin(), names_[i].end(), expected)) result.push_back(layers_[i]);
   }
   return result;
 }

@@ -180,7 +180,7 @@ std::string block_criterion(const std::vector<int64_t>& block, std::string_view 
 
 void read_granularity(const JsonReader& value, GivenRequest& given) {
   if (!value.is_list()) {
-    if (!value.is_text()) value.wanted("a string or a list of sizes");
+    if (!value.is_text()) value.expected("a string or a list of sizes");
     return set_kind(parse_word(value.text(), value.place(), kWords), given);
   }
   const std::vector<int64_t> block = read_block(value);

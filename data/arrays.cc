@@ -59,7 +59,7 @@ ArrayView view_of(std::string_view npy, std::string name, std::string file) {
 }
 
 ConfigError bad_arrays(std::string_view found) {
-  return ConfigError("found ", in_quotes(found), ", wanted ", array_forms(),
+  return ConfigError("found ", in_quotes(found), ", expected ", array_forms(),
                      ", with an array for each input");
 }
 

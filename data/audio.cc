@@ -75,7 +75,7 @@ struct AudioPlace {
     if (!word.starts_with(name)) return false;
     number = number_of<int64_t>(word.substr(name.size()));
     if (number.value_or(0) < 1) {
-      throw ConfigError("audio: ", in_quotes(word), ": wanted rate=N or frames=N, with N from 1");
+      throw ConfigError("audio: ", in_quotes(word), ": expected rate=N or frames=N, with N from 1");
     }
     path.resize(at);
     return true;
@@ -91,7 +91,7 @@ class Audio final : public InputSource {
     for (const std::string& path : files) {
       const Sound sound(path);
       if (place.rate && sound.rate() != *place.rate) {
-        throw ModelError(path, " has ", sound.rate(), " samples per second, wanted ", *place.rate,
+        throw ModelError(path, " has ", sound.rate(), " samples per second, expected ", *place.rate,
                          "; resample it");
       }
       files_.push_back({path, sound.frames() / window_.back()});

@@ -35,7 +35,7 @@ void append(Samples& samples, const std::string& path, const Layout& layout) {
   if (file.size() % record != 0) {
     const int64_t last = file.size() - file.size() % record;
     throw ModelError(file.path(), ": byte ", last, ": the record that begins here has ",
-                     file.size() - last, " bytes, wanted ", record);
+                     file.size() - last, " bytes, expected ", record);
   }
   samples.values.reserve(samples.values.size() + file.bytes().size());
   for (int64_t at = 0; at < file.size(); at += record) {

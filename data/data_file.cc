@@ -101,7 +101,7 @@ bool ends_like(std::string_view name, std::span<const std::string_view> endings)
     return name.size() >= ending.size() &&
            std::ranges::equal(
                name.substr(name.size() - ending.size()), ending,
-               [](unsigned char found, char wanted) { return std::tolower(found) == wanted; });
+               [](unsigned char found, char expected) { return std::tolower(found) == expected; });
   });
 }
 

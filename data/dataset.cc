@@ -17,8 +17,8 @@ namespace parsimony {
 namespace {
 
 void check(const DatasetOptions& options) {
-  const auto bad = [](std::string_view what, auto value, std::string_view wanted) {
-    return ConfigError("data: ", what, " is ", std::to_string(value), ", wanted ", wanted);
+  const auto bad = [](std::string_view what, auto value, std::string_view requested) {
+    return ConfigError("data: ", what, " is ", std::to_string(value), ", expected ", requested);
   };
   const auto positive = [&](std::string_view what, std::optional<int64_t> value) {
     if (value && *value < 1) throw bad(what, *value, "at least 1");

@@ -3,9 +3,9 @@
 namespace parsimony::errors {
 
 ConfigError array_of_other_shape(std::string_view array, std::string_view found,
-                                 std::string_view wanted) {
-  return ConfigError("array ", in_quotes(array), " has shape ", found, ", the input wants ", wanted,
-                     " (-1 is any size)");
+                                 std::string_view expected) {
+  return ConfigError("array ", in_quotes(array), " has shape ", found, ", the input wants ",
+                     expected, " (-1 is any size)");
 }
 
 IoError cannot_list(std::string_view folder, std::string_view why) {
@@ -21,20 +21,21 @@ ModelError damaged_image(std::string_view file, int64_t offset, std::string_view
 }
 
 ConfigError bad_image_spec(std::string_view word) {
-  return ConfigError("--image ", in_quotes(word),
-                     ": wanted resize=N or HxW, crop=N or HxW, letterbox or letterbox=PAD (without "
-                     "crop and resize=N), rgb, bgr or grey, nchw or nhwc, scale=S, mean=A/B/C, "
-                     "std=A/B/C with one number or one per channel");
+  return ConfigError(
+      "--image ", in_quotes(word),
+      ": expected resize=N or HxW, crop=N or HxW, letterbox or letterbox=PAD (without "
+      "crop and resize=N), rgb, bgr or grey, nchw or nhwc, scale=S, mean=A/B/C, "
+      "std=A/B/C with one number or one per channel");
 }
 
-ConfigError bad_spec(std::string_view spec, std::string_view wanted) {
-  return ConfigError("data ", in_quotes(spec), ": wanted ", wanted);
+ConfigError bad_spec(std::string_view spec, std::string_view expected) {
+  return ConfigError("data ", in_quotes(spec), ": expected ", expected);
 }
 
 ModelError no_samples(std::string_view file) { return ModelError(file, ": holds no sample"); }
 
-ModelError too_long(std::string_view file, int64_t size, int64_t wanted) {
-  return ModelError(file, ": byte ", wanted, ": the data end here, but the file has ", size,
+ModelError too_long(std::string_view file, int64_t size, int64_t expected) {
+  return ModelError(file, ": byte ", expected, ": the data end here, but the file has ", size,
                     " bytes");
 }
 

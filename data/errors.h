@@ -10,17 +10,17 @@ namespace parsimony::errors {
 
 /// Of arrays by input name: --sample and --calibration.
 ConfigError array_of_other_shape(std::string_view array, std::string_view found,
-                                 std::string_view wanted);
+                                 std::string_view expected);
 IoError cannot_list(std::string_view folder, std::string_view why);
 ConfigError no_files_below(std::string_view folder, std::string_view endings);
 ModelError damaged_image(std::string_view file, int64_t offset, std::string_view why);
 ConfigError bad_image_spec(std::string_view word);
 
 /// Of data sets. In compressed files byte offsets refer to the decompressed data.
-ConfigError bad_spec(std::string_view spec, std::string_view wanted);
+ConfigError bad_spec(std::string_view spec, std::string_view expected);
 ModelError no_samples(std::string_view file);
-/// `wanted` are the bytes that the file should have.
-ModelError too_long(std::string_view file, int64_t size, int64_t wanted);
+/// `expected` are the bytes that the file should have.
+ModelError too_long(std::string_view file, int64_t size, int64_t expected);
 ModelError bad_label(std::string_view file, int64_t offset, int64_t label, int64_t classes);
 ModelError counts_differ(std::string_view values, int64_t samples, std::string_view labels,
                          int64_t label_count);

@@ -24,7 +24,7 @@ struct Item {
 std::vector<Item> items_in(const std::string& folder, std::vector<std::string>& classes) {
   const std::vector<std::string> found = names_in(folder, true);
   if (found.empty()) {
-    throw ModelError(folder, ": found no folder; wanted one for each class");
+    throw ModelError(folder, ": found no folder; expected one for each class");
   }
   if (classes.empty()) classes = found;
   std::vector<Item> items;

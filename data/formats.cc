@@ -78,7 +78,7 @@ DataSpec parse_data_spec(std::string_view spec, bool labelled) {
   }
   const Format& format = *found->format;
   if (labelled && !format.has_labels()) {
-    throw ConfigError("data ", in_quotes(spec), ": there are no labels to train with; wanted ",
+    throw ConfigError("data ", in_quotes(spec), ": there are no labels to train with; expected ",
                       data_forms(true));
   }
   if (found->place.empty() && !(format.bare && spec == format.name)) {
@@ -130,8 +130,8 @@ ConfigError no_window_input(std::string_view input, std::string_view dims,
 
 }  // namespace
 
-ConfigError too_short(std::string_view file, int64_t found, int64_t wanted) {
-  return ConfigError(file, ": ", found, " elements, and one window has ", wanted);
+ConfigError too_short(std::string_view file, int64_t found, int64_t expected) {
+  return ConfigError(file, ": ", found, " elements, and one window has ", expected);
 }
 
 Shape window_of(const Value& input, std::optional<int64_t> length, std::string_view option) {

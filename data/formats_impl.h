@@ -116,6 +116,6 @@ Shape window_of(const Value& input, std::optional<int64_t> length, std::string_v
 TensorBytes empty_rows(DType dtype, const Shape& window, int64_t count);
 
 /// A file of fewer elements than one window has.
-ConfigError too_short(std::string_view file, int64_t found, int64_t wanted);
+ConfigError too_short(std::string_view file, int64_t found, int64_t expected);
 
 }  // namespace parsimony

@@ -64,12 +64,12 @@ IdxFiles files_of(const std::string& place) {
 std::string find_file(const IdxFiles& place, const std::string& part, const std::string& kind,
                       const std::string& layout) {
   std::error_code failed;
-  const std::regex wanted("(.*-)?" + (part == "t10k" ? "(t10k|test)" : part) + "-" + kind + "[-.]" +
-                          layout + "(\\.gz)?");
+  const std::regex expected("(.*-)?" + (part == "t10k" ? "(t10k|test)" : part) + "-" + kind +
+                            "[-.]" + layout + "(\\.gz)?");
   std::vector<std::string> found;
   for (const fs::directory_entry& entry : fs::directory_iterator(place.folder, failed)) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with(place.prefix) && std::regex_match(name, wanted)) found.push_back(name);
+    if (name.starts_with(place.prefix) && std::regex_match(name, expected)) found.push_back(name);
   }
   if (failed) throw errors::cannot_list(place.folder, failed.message());
   std::sort(found.begin(), found.end());
@@ -96,8 +96,8 @@ uint32_t big_endian(const DataFile& file, int64_t offset) {
 }
 
 ModelError bad_bytes(const DataFile& file, int64_t offset, std::string_view found,
-                     std::string_view wanted) {
-  return ModelError(file.path(), ": byte ", offset, ": found ", found, ", wanted ", wanted);
+                     std::string_view expected) {
+  return ModelError(file.path(), ": byte ", offset, ": found ", found, ", expected ", expected);
 }
 
 /// Checks the file against its header. @returns the sizes
@@ -109,7 +109,7 @@ std::vector<int64_t> sizes_of(const DataFile& file, uint32_t magic, std::string_
     throw bad_bytes(file, 0, std::to_string(found), std::to_string(magic));
   }
   std::vector<int64_t> sizes;
-  int64_t wanted = 1;
+  int64_t expected = 1;
   for (int64_t i = 0; i < dimensions; ++i) {
     const int64_t offset = 4 + 4 * i;
     const uint32_t size = big_endian(file, offset);
@@ -119,11 +119,11 @@ std::vector<int64_t> sizes_of(const DataFile& file, uint32_t magic, std::string_
                       "at most " + std::to_string(kMaxSide));
     }
     sizes.push_back(size);
-    wanted *= size;
+    expected *= size;
   }
-  wanted += header;
-  if (file.size() < wanted) throw errors::ends_early(file.path(), file.size(), wanted, what);
-  if (file.size() > wanted) throw errors::too_long(file.path(), file.size(), wanted);
+  expected += header;
+  if (file.size() < expected) throw errors::ends_early(file.path(), file.size(), expected, what);
+  if (file.size() > expected) throw errors::too_long(file.path(), file.size(), expected);
   return sizes;
 }
 

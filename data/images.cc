@@ -91,9 +91,9 @@ class Preparation {
     const double down = static_cast<double>(size_.height) / static_cast<double>(picture.height);
     const double across = static_cast<double>(size_.width) / static_cast<double>(picture.width);
     const double factor = cover ? std::max(down, across) : std::min(down, across);
-    const auto side = [&](int64_t length, int64_t wanted) {
+    const auto side = [&](int64_t length, int64_t expected) {
       const int64_t found = std::llround(static_cast<double>(length) * factor);
-      return cover ? std::max(found, wanted) : std::clamp<int64_t>(found, 1, wanted);
+      return cover ? std::max(found, expected) : std::clamp<int64_t>(found, 1, expected);
     };
     return {side(picture.height, size_.height), side(picture.width, size_.width)};
   }

@@ -35,12 +35,12 @@ constexpr auto kLabelTypes =
     std::to_array<Named>({{"u1", DType::kUInt8}, {"i4", DType::kInt32}, {"i8", DType::kInt64}});
 
 void check_type(const ArrayView& array, std::span<const Named> allowed) {
-  std::string wanted = "one of";
+  std::string expected = "one of";
   for (const auto& [name, type] : allowed) {
     if (type == array.dtype) return;
-    wanted += " " + std::string(name);
+    expected += " " + std::string(name);
   }
-  throw errors::bad_element(array.file, descr_of(array.dtype), wanted);
+  throw errors::bad_element(array.file, descr_of(array.dtype), expected);
 }
 
 int64_t samples_in(const ArrayView& array) {
@@ -201,8 +201,9 @@ Dataset read_labelled_arrays(const std::string& spec, const DatasetOptions& opti
     found += (found.empty() ? "" : ", ") + in_quotes(array.name);
   }
   if (files.arrays().size() != 2 || samples == nullptr || labels == nullptr) {
-    throw ConfigError("data ", in_quotes(spec), ": wanted an array of samples and one of labels, ",
-                      in_quotes("labels"), "; found ", found.empty() ? "none" : found);
+    throw ConfigError("data ", in_quotes(spec),
+                      ": expected an array of samples and one of labels, ", in_quotes("labels"),
+                      "; found ", found.empty() ? "none" : found);
   }
   Dataset data;
   data.name = find_data_spec(spec)->format->name;

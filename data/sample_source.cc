@@ -147,12 +147,12 @@ struct SampleSource::State {
       return open ? Spread::kSamples : Spread::kSame;
     }
     if (found.empty()) return std::nullopt;
-    const auto behind = std::span(found).subspan(1);
+    const auto after = std::span(found).subspan(1);
     const bool one_each = !declared.empty() &&
-                          fits_declared(behind, std::span(declared).subspan(1)) &&
+                          fits_declared(after, std::span(declared).subspan(1)) &&
                           found.front() % declared.front() == 0;
     if (one_each) return Spread::kSamples;
-    if (fits_declared(behind, declared)) return Spread::kRuns;
+    if (fits_declared(after, declared)) return Spread::kRuns;
     return std::nullopt;
   }
 
@@ -263,7 +263,7 @@ struct SampleSource::State {
   }
 
   TensorList drawn(int64_t first, int64_t count) const {
-    runtime::FeedOptions feed{.specs = specs, .seed = 1 + static_cast<uint64_t>(first)};
+    runtime::RandomInputOptions feed{.specs = specs, .seed = 1 + static_cast<uint64_t>(first)};
     if (!fixed_batch(0)) feed.batch = count;
     return runtime::random_inputs(graph, feed);
   }
@@ -301,10 +301,10 @@ Shape SampleSource::label_dims() const {
   return state_->stream ? state_->stream->label_dims().value_or(Shape()) : Shape();
 }
 
-int64_t SampleSource::batch(int64_t wanted) const {
+int64_t SampleSource::batch(int64_t expected) const {
   const bool random = !state_->files && !state_->stream;
   const auto fixed = random ? state_->fixed_batch(0) : state_->fixed;
-  return fixed.value_or(std::min(wanted, state_->samples));
+  return fixed.value_or(std::min(expected, state_->samples));
 }
 
 TensorList SampleSource::inputs(int64_t first, int64_t count) const {

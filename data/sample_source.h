@@ -50,8 +50,8 @@ class SampleSource {
   /// Do the files have samples of this one of the graph's inputs?
   bool has(size_t input) const;
 
-  /// The size of a run: `wanted`, unless the network or the arrays fix another.
-  int64_t batch(int64_t wanted) const;
+  /// The size of a run: `requested`, unless the network or the arrays fix another.
+  int64_t batch(int64_t requested) const;
 
   /// The inputs of a run, in the graph's order and of its types; `count` is batch(), or less at the
   /// end where that is not fixed. @throws ModelError, naming the element, for what is no number

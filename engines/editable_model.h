@@ -27,7 +27,7 @@ class EditableModel {
   virtual bool owns(const std::string& /*tensor*/) const { return true; }
 
   /// Call after the last edit. @throws UnsupportedError if the model cannot be run in this form
-  virtual void settle() {}
+  virtual void finalize() {}
 
   /// Reverts all edits: `graph` is restored. Opened networks become invalid.
   virtual void restore() = 0;

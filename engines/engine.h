@@ -34,7 +34,7 @@ class Engine {
   virtual bool executes_graphs() const { return false; }
 
   /// The engine to ask where this one cannot run a network, or finds a difference; null: none.
-  virtual Engine* otherwise() { return nullptr; }
+  virtual Engine* fallback() { return nullptr; }
 
   /// Opens the network of a graph, copying its weights unless the options say otherwise. @throws
   /// UnsupportedError, with the reason, if the engine cannot run it

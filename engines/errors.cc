@@ -15,7 +15,7 @@ namespace parsimony::machine::errors {
 
 ConfigError bad_threads(std::string_view found) {
   return ConfigError("threads: found ", in_quotes(found),
-                     ", wanted auto or a number from 1 to 256");
+                     ", expected auto or a number from 1 to 256");
 }
 
 }  // namespace parsimony::machine::errors

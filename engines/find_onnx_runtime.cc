@@ -44,8 +44,8 @@ std::vector<std::string> installed() {
 }  // namespace
 
 OnnxRuntime find_onnx_runtime(const std::string& path) {
-  const std::string wanted = path.empty() ? variable("PARSIMONY_ONNXRUNTIME") : path;
-  if (!wanted.empty()) return OnnxRuntime(wanted);
+  const std::string expected = path.empty() ? variable("PARSIMONY_ONNXRUNTIME") : path;
+  if (!expected.empty()) return OnnxRuntime(expected);
   std::vector<std::string> places = {"libonnxruntime.so", "libonnxruntime.so.1"};
   for (std::string& place : installed()) places.push_back(std::move(place));
   std::vector<std::string> tried;

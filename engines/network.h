@@ -62,7 +62,7 @@ struct ChoiceRecord {
 
 struct RunOptions {
   /// Compute by other kernels, or in another order, so that only rounding differs.
-  bool otherwise = false;
+  bool alternate_kernels = false;
   ChoiceRecord* choices = nullptr;  ///< left empty by engines that cannot record
 };
 

@@ -221,10 +221,10 @@ class RuntimeNetwork final : public Network {
 
   std::vector<TensorList> run(const std::vector<TensorList>& inputs,
                               const RunOptions& options) override {
-    if (options.otherwise && !plain_) plain_ = open_(*library_, false);
+    if (options.alternate_kernels && !plain_) plain_ = open_(*library_, false);
     std::vector<TensorList> outputs;
     for (const TensorList& one : inputs) {
-      const auto bound = bound_to(options.otherwise ? plain_.get() : session_.get(), one);
+      const auto bound = bound_to(options.alternate_kernels ? plain_.get() : session_.get(), one);
       bound->compute();
       outputs.push_back(bound->outputs());
     }
@@ -472,7 +472,7 @@ OnnxRuntime::OnnxRuntime(const std::string& path) {
   if (library->api == nullptr) {
     throw UnsupportedError(library->path, " is ONNX Runtime ", library->version,
                            ", which does not have version ", ort::kApiVersion,
-                           " of its C interface; wanted 1.", ort::kApiVersion, ".0 or newer");
+                           " of its C interface; expected 1.", ort::kApiVersion, ".0 or newer");
   }
   const ort::Api& api = *library->api;
   ort::Env* env = nullptr;

@@ -145,7 +145,7 @@ void set_batch(const Graph& graph, int64_t batch, std::vector<Shape>& shapes) {
 
 }  // namespace
 
-TensorList random_inputs(const Graph& graph, const FeedOptions& options) {
+TensorList random_inputs(const Graph& graph, const RandomInputOptions& options) {
   Probe probe = choose_probe(graph, options.specs);
   probe.first = 1;
   std::vector<Shape> shapes = shapes_of(graph, probe);

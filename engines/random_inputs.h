@@ -36,7 +36,7 @@ struct Draw {
   Floats floats = Floats::kNormal;
 };
 
-struct FeedOptions {
+struct RandomInputOptions {
   std::vector<InputSpec> specs = {};  ///< those of --input
   /// Replaces the first dimension if it is symbolic, as always in TorchScript. Without it, a
   /// symbolic one is 1 or as in `specs`.
@@ -49,7 +49,7 @@ struct FeedOptions {
 /// [0, 2) if the name suggests a mask or flag, and the values given by `specs`. Inputs with the
 /// same index, type and shape have the same elements in all networks.
 /// @throws UnsupportedError if a shape is not known, the file fixes another batch, or for strings
-TensorList random_inputs(const Graph& graph, const FeedOptions& options = {});
+TensorList random_inputs(const Graph& graph, const RandomInputOptions& options = {});
 /// The same with the shapes inferred with `probe`, and its values.
 TensorList random_inputs(const Graph& graph, const Probe& probe, uint64_t seed,
                          const Draw& draw = {});

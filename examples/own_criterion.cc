@@ -55,8 +55,8 @@ int main() {
       parsimony::prune(model, torch::rand({1, 3, 32, 32}), config, {.score = spread});
 
   const auto& kept = pruned.plan.groups.front().slices.front().keep;
-  const bool gone = std::find(kept.begin(), kept.end(), 5) == kept.end();
+  const bool removed = std::find(kept.begin(), kept.end(), 5) == kept.end();
   std::printf("%zu of 32 filters stay; the constant one is %s\n", kept.size(),
-              gone ? "gone" : "still there");
-  return gone && kept.size() == 24 && pruned.proof.holds() ? 0 : 1;
+              removed ? "gone" : "still there");
+  return removed && kept.size() == 24 && pruned.proof.holds() ? 0 : 1;
 }

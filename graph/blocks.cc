@@ -202,7 +202,7 @@ bool stays(const Graph& graph, const Node& node, const IdVector<ValueId, bool>& 
 }
 
 /// Marks the nodes that lose their last reader with `gone`; what nothing read before stays.
-void spread(const Graph& graph, IdVector<NodeId, bool>& gone) {
+void spread(const Graph& graph, IdVector<NodeId, bool>& removed) {
   IdVector<ValueId, bool> read(graph.values.size(), false);
   const auto was_read = [&](const Node& node) {
     return std::ranges::any_of(
@@ -211,13 +211,13 @@ void spread(const Graph& graph, IdVector<NodeId, bool>& gone) {
   const auto lost_owner = [&](const Node& node) {
     if (node.body == kNone) return false;
     const NodeId owner = graph.bodies[node.body].owner;
-    return owner == kNone || gone[owner];
+    return owner == kNone || removed[owner];
   };
   for (const NodeId n : graph.nodes.reversed_ids()) {
     const Node& node = graph.nodes[n];
-    if (gone[n]) continue;
+    if (removed[n]) continue;
     if (lost_owner(node) || (was_read(node) && !stays(graph, node, read))) {
-      gone[n] = true;
+      removed[n] = true;
       continue;
     }
     for (const ValueId v : node.inputs) {
@@ -242,16 +242,16 @@ IdVector<NodeId, NodeId> bypass(Graph& graph, NodeId id, int input) {
   const ValueId from = node.outputs[0];
   const ValueId to = node.inputs[input];
   const IdVector<ValueId, bool> was_read = read_weights(graph);
-  IdVector<NodeId, bool> gone(graph.nodes.size(), false);
-  gone[id] = true;
+  IdVector<NodeId, bool> removed(graph.nodes.size(), false);
+  removed[id] = true;
   for (Node& reader : graph.nodes) std::ranges::replace(reader.inputs, from, to);
-  spread(graph, gone);
+  spread(graph, removed);
 
   IdVector<NodeId, NodeId> numbers(graph.nodes.size(), kNone);
   IdVector<NodeId, Node> nodes;
   nodes.reserve(graph.nodes.size());
   for (const NodeId n : graph.nodes.ids()) {
-    if (gone[n]) continue;
+    if (removed[n]) continue;
     numbers[n] = nodes.push_back(std::move(graph.nodes[n]));
   }
   graph.nodes = std::move(nodes);

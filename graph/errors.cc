@@ -1,9 +1,9 @@
 #include "parsimony/graph/errors.h"
 
 namespace parsimony::errors {
-ModelError shape_mismatch(std::string_view node, std::string_view what, std::string_view wanted,
+ModelError shape_mismatch(std::string_view node, std::string_view what, std::string_view expected,
                           std::string_view found) {
-  return ModelError("node ", in_quotes(node), ": wrong dims: ", what, ": wanted ", wanted,
+  return ModelError("node ", in_quotes(node), ": wrong dims: ", what, ": expected ", expected,
                     ", found ", found);
 }
 
@@ -32,7 +32,7 @@ ModelError bad_attribute(std::string_view node, std::string_view attribute, std:
 }
 
 UnsupportedError not_numbers(std::string_view tensor, std::string_view dtype) {
-  return UnsupportedError("tensor ", in_quotes(tensor), ": wanted numbers, found element type ",
+  return UnsupportedError("tensor ", in_quotes(tensor), ": expected numbers, found element type ",
                           dtype);
 }
 
@@ -41,13 +41,13 @@ ConfigError known_operator(std::string_view domain, std::string_view op) {
   return ConfigError("operator ", in_quotes(name), " has a rule already");
 }
 
-ConfigError too_many_inputs(size_t given, size_t wanted) {
-  return ConfigError("--input was given ", given, " times, but the model has ", wanted,
-                     wanted == 1 ? " input" : " inputs");
+ConfigError too_many_inputs(size_t given, size_t expected) {
+  return ConfigError("--input was given ", given, " times, but the model has ", expected,
+                     expected == 1 ? " input" : " inputs");
 }
 
-ModelError wrong_bytes(std::string_view tensor, int64_t wanted, int64_t given) {
-  return ModelError("tensor ", in_quotes(tensor), ": its elements are ", wanted, " bytes, found ",
+ModelError wrong_bytes(std::string_view tensor, int64_t expected, int64_t given) {
+  return ModelError("tensor ", in_quotes(tensor), ": its elements are ", expected, " bytes, found ",
                     given);
 }
 

@@ -9,7 +9,7 @@
 
 namespace parsimony::errors {
 
-ModelError shape_mismatch(std::string_view node, std::string_view what, std::string_view wanted,
+ModelError shape_mismatch(std::string_view node, std::string_view what, std::string_view expected,
                           std::string_view found);
 ModelError missing_tensor(std::string_view node, std::string_view tensor);
 /// The plan belongs to another network; `kind` is "node" or "tensor".
@@ -21,8 +21,8 @@ UnsupportedError not_numbers(std::string_view tensor, std::string_view dtype);
 /// A rule that a user adds.
 ConfigError known_operator(std::string_view domain, std::string_view op);
 /// --input.
-ConfigError too_many_inputs(size_t given, size_t wanted);
+ConfigError too_many_inputs(size_t given, size_t expected);
 /// New elements for a tensor.
-ModelError wrong_bytes(std::string_view tensor, int64_t wanted, int64_t given);
+ModelError wrong_bytes(std::string_view tensor, int64_t expected, int64_t given);
 
 }  // namespace parsimony::errors

@@ -24,7 +24,7 @@ constexpr std::string_view kOpen = "?";
 
 ConfigError bad_spec(std::string_view text, const std::string& why, const std::string& hint = "") {
   return ConfigError("--input " + std::string(text) + ": " + why +
-                     "; wanted for example 1x3x32x32, 2x8:int64, :int64=16000 or NAME=1x3x32x32" +
+                     "; expected for example 1x3x32x32, 2x8:int64, :int64=16000 or NAME=1x3x32x32" +
                      (hint.empty() ? "" : "." + hint));
 }
 
@@ -124,7 +124,7 @@ ConfigError cannot_feed_back(std::string_view state, std::string_view why) {
 
 ConfigError bad_free_axis(std::string_view text) {
   return ConfigError("--free: found ", in_quotes(text),
-                     ", wanted an input or output, NAME or NAME:AXIS with an axis that it has");
+                     ", expected an input or output, NAME or NAME:AXIS with an axis that it has");
 }
 
 constexpr std::string_view kAuto = "auto";
@@ -263,8 +263,9 @@ void find_automatically(const Graph& graph, const Facts& facts, std::vector<Stat
 StatePair state_of(std::string_view text, const Graph& graph, const Facts& facts) {
   const size_t at = text.find('=');
   if (at == std::string_view::npos) {
-    throw ConfigError("--states: found ", in_quotes(text),
-                      ", wanted auto or OUTPUT=INPUT, the output that the next run takes as input");
+    throw ConfigError(
+        "--states: found ", in_quotes(text),
+        ", expected auto or OUTPUT=INPUT, the output that the next run takes as input");
   }
   const StatePair state{end_called(graph, graph.outputs, text.substr(0, at), "output"),
                         end_called(graph, graph.inputs, text.substr(at + 1), "input")};

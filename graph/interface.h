@@ -17,8 +17,9 @@
 namespace parsimony {
 
 inline bool fits_declared(std::span<const int64_t> sizes, std::span<const int64_t> declared) {
-  return std::ranges::equal(
-      sizes, declared, [](int64_t size, int64_t wanted) { return wanted < 0 || size == wanted; });
+  return std::ranges::equal(sizes, declared, [](int64_t size, int64_t requested) {
+    return requested < 0 || size == requested;
+  });
 }
 
 /// Shape of one graph input and, if it controls the network, the value of all its elements.

@@ -99,9 +99,9 @@ void GraphEditor::slice_input(const std::string& input, std::span<const AxisKeep
 
 void GraphEditor::assign(const std::string& tensor, std::span<const std::byte> values) {
   Weight& w = graph_.weights[weight(tensor)];
-  const int64_t wanted = element_count(w.dims) * size_of(w.dtype);
+  const int64_t requested = element_count(w.dims) * size_of(w.dtype);
   const auto given = static_cast<int64_t>(values.size());
-  if (given != wanted) throw errors::wrong_bytes(tensor, wanted, given);
+  if (given != requested) throw errors::wrong_bytes(tensor, requested, given);
   if (elements_ != Elements::kAll && !is_literal(w.dtype, element_count(w.dims))) return;
   w.data = storage_.emplace_back(values.begin(), values.end()).data();
   w.stride = size_of(w.dtype);

@@ -57,10 +57,10 @@ void compose(std::vector<AxisKeep>& cuts, std::span<const AxisKeep> further) {
 
 namespace {
 
-ModelError bad_slice(std::string_view tensor, const std::string& axis, const std::string& wanted,
+ModelError bad_slice(std::string_view tensor, const std::string& axis, const std::string& expected,
                      const std::string& found) {
-  return ModelError("tensor \"" + std::string(tensor) + "\": cannot slice " + axis + ": wanted " +
-                    wanted + ", found " + found);
+  return ModelError("tensor \"" + std::string(tensor) + "\": cannot slice " + axis + ": expected " +
+                    expected + ", found " + found);
 }
 
 /// What stays of each dimension.

@@ -48,7 +48,8 @@ bool is_statistic(const Node& node, int input) {
   return first >= 0 && input >= first;
 }
 
-IdVector<ValueId, bool> made_of_weights(const Graph& graph, const IdVector<ValueId, bool>& also) {
+IdVector<ValueId, bool> depends_on_weights_only(const Graph& graph,
+                                                const IdVector<ValueId, bool>& also) {
   IdVector<ValueId, bool> made(graph.values.size(), false);
   for (const ValueId v : made.ids()) {
     made[v] = graph.values[v].weight != kNone || (!also.empty() && also[v]);
@@ -176,19 +177,19 @@ class TrainedWeights {
     return moves ? node.inputs.front() : kNone;
   }
 
-  WeightId weight_behind(ValueId v) const {
+  WeightId underlying_weight(ValueId v) const {
     while (v != kNone && graph_.value(v).weight == kNone) v = moved_from(v);
     return v == kNone ? kNone : graph_.value(v).weight;
   }
 
   int64_t length_of(ValueId v) const {
-    const WeightId weight = v == kNone ? kNone : weight_behind(v);
+    const WeightId weight = v == kNone ? kNone : underlying_weight(v);
     return weight == kNone ? kAnyNumber : graph_.weight(weight).count();
   }
 
   bool is_vector_of(ValueId v, int64_t channels) const {
     if (v == kNone || !constant_[v]) return false;
-    const WeightId weight = weight_behind(v);
+    const WeightId weight = underlying_weight(v);
     if (weight == kNone) return false;
     const int64_t count = graph_.weight(weight).count();
     const Shape& dims = graph_.weight(weight).dims;

@@ -29,8 +29,8 @@ bool is_statistic(const Node& node, int input);
 
 /// Per value: is it a weight or computed from weights alone, slices included? `also` counts as
 /// weights; may be empty.
-IdVector<ValueId, bool> made_of_weights(const Graph& graph,
-                                        const IdVector<ValueId, bool>& also = {});
+IdVector<ValueId, bool> depends_on_weights_only(const Graph& graph,
+                                                const IdVector<ValueId, bool>& also = {});
 
 /// A source that tells parameters from buffers and constants.
 class ParameterSource : public GraphSource {

@@ -34,7 +34,7 @@ DimClasses::DimClasses(const Graph& graph, const Facts& facts, const CouplingOpt
     : graph_(graph),
       facts_(facts),
       interface_(options.interface),
-      from_weights_(made_of_weights(graph)),
+      from_weights_(depends_on_weights_only(graph)),
       most_indices_(most_indices(graph)) {
   collect_factors(options.pinned_nodes);
   unite_dims();

@@ -124,7 +124,7 @@ class Collector {
       axis_of_label[l] = axis_of(of_label_[l]);
       Axis& axis = axes[axis_of_label[l]];
       axis.labels.push_back(l);
-      if (wanted_[of_label_[l]]) axis.priority = 1;
+      if (expected_[of_label_[l]]) axis.priority = 1;
     }
     return axes;
   }
@@ -141,13 +141,13 @@ class Collector {
     int& set = of_label_[label];
     if (set == kNone) {
       set = add_set();
-      wanted_[set] = prefers(graph_, graph_.node(node), factors, own, granularity_);
+      expected_[set] = prefers(graph_, graph_.node(node), factors, own, granularity_);
     }
     sets_.unite(set, it->second);
   }
 
   int add_set() {
-    wanted_.push_back(false);
+    expected_.push_back(false);
     return sets_.add();
   }
 
@@ -159,7 +159,7 @@ class Collector {
   absl::flat_hash_map<Key, int> set_of_key_;
   std::vector<Key> keys_;
   IdVector<LabelId, int> of_label_;
-  std::vector<bool> wanted_;
+  std::vector<bool> expected_;
 };
 
 /// Dim classes of weights whose layer has its own policy; of several, the last layer's.

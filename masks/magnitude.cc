@@ -121,7 +121,7 @@ namespace {
 using Weights = std::span<const Weight* const>;
 
 constexpr int64_t kSample = 1 << 15;
-// Between the rank that is wanted and an enclosing element, in standard errors of its rank.
+// Between the rank that is expected and an enclosing element, in standard errors of its rank.
 constexpr double kErrors = 4;
 // Elements that are compared in one loop, in vectors; then those within the bounds are looked at.
 constexpr int64_t kChunk = 2048;
@@ -164,8 +164,8 @@ Bounds enclose(std::vector<double> sampled, int64_t total, int64_t count) {
   const bool is_all = static_cast<int64_t>(sampled.size()) == total;
   const double margin = is_all ? 0 : 1 + kErrors * std::sqrt(size * share * (1 - share));
   const double rank = is_all ? static_cast<double>(count - 1) : size * share;
-  const auto at = [&](double wanted) {
-    const auto place = sampled.begin() + static_cast<int64_t>(wanted);
+  const auto at = [&](double expected) {
+    const auto place = sampled.begin() + static_cast<int64_t>(expected);
     std::nth_element(sampled.begin(), place, sampled.end());
     return *place;
   };

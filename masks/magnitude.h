@@ -129,7 +129,7 @@ auto visit_magnitude(const Weight& weight, Use&& use) {
     default:
       throw UnsupportedError("tensor ", in_quotes(weight.name), ": elements of type ",
                              name_of(weight.dtype),
-                             " are not ranked; wanted floating point or 8-bit integers");
+                             " are not ranked; expected floating point or 8-bit integers");
   }
 }
 

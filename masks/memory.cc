@@ -31,7 +31,7 @@ class Schedule {
   };
 
   Schedule(const Graph& graph, const Facts& facts) : graph_(graph), facts_(facts) {
-    constant_ = made_of_weights(graph);
+    constant_ = depends_on_weights_only(graph);
     steps_.resize(graph.nodes.size(), kNone);
     for (const NodeId n : graph.nodes.ids()) {
       if (graph.node(n).body != kNone || is_constant(graph.node(n))) continue;

@@ -122,7 +122,7 @@ TensorEntry read_entry(const JsonReader& fields, uint64_t data_begin, uint64_t d
     entry.dims.push_back(dim.integer(0, kMaxSize));
   }
   const JsonReader offsets = fields.at("data_offsets");
-  if (offsets.size() != 2) offsets.wanted("two offsets");
+  if (offsets.size() != 2) offsets.expected("two offsets");
   auto offset = offsets.list().begin();
   const auto begin = static_cast<uint64_t>((*offset).integer(0, kMaxSize));
   const auto end = static_cast<uint64_t>((*++offset).integer(0, kMaxSize));
@@ -171,7 +171,7 @@ FileTensor tensor_of(const TensorEntry& entry, std::string_view bytes, std::stri
   if (type == kTypes.end()) {
     throw UnsupportedError(file, ": tensor ", in_quotes(entry.name), ": elements of type ",
                            in_quotes(entry.dtype),
-                           " are not read; wanted BOOL, an integer type, F16, BF16, F32 or F64");
+                           " are not read; expected BOOL, an integer type, F16, BF16, F32 or F64");
   }
   const uint64_t size = entry.end - entry.begin;
   if (bytes_of(entry.dims, static_cast<uint64_t>(size_of(type->dtype)), size) != size) {

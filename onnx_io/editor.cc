@@ -281,7 +281,7 @@ void OnnxEditor::set_attribute(const std::string& key, const std::string& name,
   const bool list = is_list(attribute == nullptr ? fresh : *attribute, values.size());
   if (!list && values.size() != 1) {
     throw errors::bad_attribute(key, name,
-                                "wanted one integer, found " + std::to_string(values.size()));
+                                "expected one integer, found " + std::to_string(values.size()));
   }
   if (attribute == nullptr) {
     attribute = node.add_attribute();
@@ -318,12 +318,12 @@ void OnnxEditor::set_input(const std::string& key, int input, const HostTensor& 
   const PlacedNode placed = index.node(key);
   onnx::NodeProto& node = *placed.node;
   if (input < 0) throw no_such_input(key, input, node.input_size());
-  const std::string wanted = key_of(node) + "_input" + std::to_string(input);
+  const std::string expected = key_of(node) + "_input" + std::to_string(input);
   const std::string old = input < node.input_size() ? node.input(input) : std::string();
   const std::string full = placed.scope->own(old);
   // Pruning again replaces constants that pruning added.
-  const bool ours = old == wanted && index.holds_tensor(full) && index.readers(full) == 1;
-  const std::string name = ours ? old : index.fresh_name(wanted);
+  const bool ours = old == expected && index.holds_tensor(full) && index.readers(full) == 1;
+  const std::string name = ours ? old : index.fresh_name(expected);
   onnx::TensorProto tensor = tensor_of(name, constant);
   if (ours) {
     *index.constant(full).tensor = std::move(tensor);

@@ -59,10 +59,10 @@ fs::path checked_path(std::string_view tensor, const std::string& model_path,
       throw bad_location(tensor, location, "leaves the model's folder (\"..\")");
     }
   }
-  const fs::path wanted = fs::path(folder) / relative;
+  const fs::path expected = fs::path(folder) / relative;
   std::error_code error;
-  fs::path real = fs::canonical(wanted, error);
-  if (error) throw errors::cannot_read(wanted.string(), error.message());
+  fs::path real = fs::canonical(expected, error);
+  if (error) throw errors::cannot_read(expected.string(), error.message());
   const fs::path real_folder = fs::canonical(folder, error);
   if (error) throw errors::cannot_read(folder, error.message());
   if (lies_in(real, real_folder)) return real;
@@ -114,7 +114,7 @@ ExternalData::Range ExternalData::locate(std::string_view tensor, const std::str
   const File& file = mapping(tensor, location).file;
   if (bytes < 0) bytes = std::max<int64_t>(file.bytes - offset, 0);
   if (offset < 0 || offset > file.bytes || bytes > file.bytes - offset) {
-    throw ModelError("tensor ", in_quotes(tensor), ": external data: wanted ", bytes,
+    throw ModelError("tensor ", in_quotes(tensor), ": external data: expected ", bytes,
                      " bytes from offset ", offset, " of ", in_quotes(location),
                      ", found a file of ", file.bytes, " bytes");
   }
@@ -122,9 +122,9 @@ ExternalData::Range ExternalData::locate(std::string_view tensor, const std::str
 }
 
 const ExternalData::File* ExternalData::file_of(const std::byte* data) const {
-  const auto behind = by_address_.upper_bound(data);
-  if (behind == by_address_.begin()) return nullptr;
-  const File& file = std::prev(behind)->second->file;
+  const auto after = by_address_.upper_bound(data);
+  if (after == by_address_.begin()) return nullptr;
+  const File& file = std::prev(after)->second->file;
   return std::less<>()(data, file.data + file.bytes) ? &file : nullptr;
 }
 

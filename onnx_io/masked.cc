@@ -297,9 +297,9 @@ class Gathering {
     return usual == graph_.weights.end() ? DType::kFloat32 : usual->dtype;
   }
 
-  std::string constant(const std::string& wanted, const HostTensor& value,
+  std::string constant(const std::string& expected, const HostTensor& value,
                        const PlacedNode& placed) {
-    const std::string name = index().fresh_name(wanted);
+    const std::string name = index().fresh_name(expected);
     index().add(tensor_of(name, value), *placed.scope);
     return name;
   }

@@ -19,7 +19,7 @@ void OnnxModel::restore() {
   graph_ = to_graph(file_);
 }
 
-void OnnxModel::settle_on(std::function<void(ModelFile& file)> again) {
+void OnnxModel::rebase(std::function<void(ModelFile& file)> again) {
   editor_.reset();
   graph_ = to_graph(file_);
   again_ = std::move(again);

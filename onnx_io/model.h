@@ -32,7 +32,7 @@ class OnnxModel final : public EditableFile {
   ModelFile& file() { return file_; }
   /// The file as it is now becomes the original. @param again  gives a file that was read anew, as
   /// `restore` does, the changes that this one has
-  void settle_on(std::function<void(ModelFile& file)> again);
+  void rebase(std::function<void(ModelFile& file)> again);
 
  private:
   OpenOptions options() const;

@@ -99,7 +99,7 @@ int64_t opset_of(const onnx::ModelProto& model) {
 void check_versions(const std::string& path, const onnx::ModelProto& model) {
   const int64_t ir = model.ir_version();
   if (ir < kLowestIrVersion || ir > kHighestIrVersion) {
-    throw UnsupportedError(path, ": IR version ", ir, ": wanted ", kLowestIrVersion, " to ",
+    throw UnsupportedError(path, ": IR version ", ir, ": expected ", kLowestIrVersion, " to ",
                            kHighestIrVersion, "; export the model with another version");
   }
   if (model.opset_import().empty()) {
@@ -110,7 +110,7 @@ void check_versions(const std::string& path, const onnx::ModelProto& model) {
   }
   const int64_t opset = opset_of(model);
   if (opset != 0 && (opset < kLowestOpset || opset > kHighestOpset)) {
-    throw UnsupportedError(path, ": opset ", opset, ": wanted ", kLowestOpset, " to ",
+    throw UnsupportedError(path, ": opset ", opset, ": expected ", kLowestOpset, " to ",
                            kHighestOpset,
                            "; convert the model with onnx.version_converter or export it again");
   }

@@ -155,8 +155,8 @@ class ModelIndex {
   /// Does some graph of the model define this name, without a path?
   bool is_used(const std::string& name) const { return names_.contains(name); }
   int readers(const std::string& name) const;
-  /// `wanted`, or `wanted` with a number that makes it unique; without a path.
-  std::string fresh_name(const std::string& wanted) const;
+  /// `expected`, or `expected` with a number that makes it unique; without a path.
+  std::string fresh_name(const std::string& expected) const;
 
   /// Adds a constant to a scope, named without the path: an initializer with, where the IR version
   /// asks for it, a graph input; a Constant node where a body cannot have such an input.

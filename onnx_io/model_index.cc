@@ -199,9 +199,9 @@ int ModelIndex::readers(const std::string& name) const {
   return found == readers_.end() ? 0 : found->second;
 }
 
-std::string ModelIndex::fresh_name(const std::string& wanted) const {
-  std::string name = wanted;
-  for (int i = 2; names_.contains(name); ++i) name = wanted + "_" + std::to_string(i);
+std::string ModelIndex::fresh_name(const std::string& expected) const {
+  std::string name = expected;
+  for (int i = 2; names_.contains(name); ++i) name = expected + "_" + std::to_string(i);
   return name;
 }
 
@@ -268,7 +268,7 @@ void ModelIndex::declare(const std::string& initializer, const Shape& dims) {
 }
 
 void ModelIndex::purge() {
-  std::unordered_set<std::string> gone;
+  std::unordered_set<std::string> removed;
   std::vector<std::string> work(unread_.begin(), unread_.end());
   while (!work.empty()) {
     const std::string name = std::move(work.back());
@@ -276,9 +276,9 @@ void ModelIndex::purge() {
     const auto identity = identities_.find(name);
     const bool constant = constants_.contains(name);
     if (readers(name) > 0 || (!constant && identity == identities_.end())) continue;
-    if (!gone.insert(name).second || constant) continue;
+    if (!removed.insert(name).second || constant) continue;
     if (root_of(name) == name) {  // shows no constant: nothing of ours
-      gone.erase(name);
+      removed.erase(name);
       continue;
     }
     const std::string input = identity->second;
@@ -287,8 +287,8 @@ void ModelIndex::purge() {
     identities_.erase(identity);
   }
   unread_.clear();
-  if (gone.empty()) return;
-  for (const std::string& name : gone) {
+  if (removed.empty()) return;
+  for (const std::string& name : removed) {
     constants_.erase(name);
     inputs_.erase(name);
     nodes_.erase(name);
@@ -296,12 +296,14 @@ void ModelIndex::purge() {
   }
   for (Scope& scope : scopes_) {
     if (scope.nodes == nullptr) continue;
-    const auto is_gone = [&](const std::string& name) { return gone.contains(scope.own(name)); };
+    const auto is_removed = [&](const std::string& name) {
+      return removed.contains(scope.own(name));
+    };
     remove_if(*scope.nodes, [&](const onnx::NodeProto& node) {
-      return std::ranges::any_of(node.output(), is_gone);
+      return std::ranges::any_of(node.output(), is_removed);
     });
     if (scope.graph == nullptr) continue;
-    const auto named = [&](const auto& item) { return is_gone(item.name()); };
+    const auto named = [&](const auto& item) { return is_removed(item.name()); };
     remove_if(*scope.graph->mutable_initializer(), named);
     remove_if(*scope.graph->mutable_value_info(), named);
     if (scope.is_main()) remove_if(*scope.graph->mutable_input(), named);
@@ -381,7 +383,7 @@ void ModelIndex::remove_unread(const PlacedNode& first) {
       for (const std::string& name : node.output()) producers[scope.own(name)] = {&node, &scope};
     }
   }
-  std::unordered_set<const onnx::NodeProto*> gone;
+  std::unordered_set<const onnx::NodeProto*> removed;
   std::vector<PlacedNode> nodes;
   std::vector<PlacedNode> work = {first};
   while (!work.empty()) {
@@ -391,10 +393,10 @@ void ModelIndex::remove_unread(const PlacedNode& first) {
     const auto unread = [&](const std::string& name) {
       return readers(placed.scope->own(name)) == 0;
     };
-    if (gone.contains(placed.node) || !std::ranges::all_of(outputs, unread)) {
+    if (removed.contains(placed.node) || !std::ranges::all_of(outputs, unread)) {
       continue;
     }
-    gone.insert(placed.node);
+    removed.insert(placed.node);
     nodes.push_back(placed);
     std::vector<std::string> dropped;
     drop_reads(placed, dropped);
@@ -410,10 +412,10 @@ void ModelIndex::remove_unread(const PlacedNode& first) {
 }
 
 void ModelIndex::erase(const std::vector<PlacedNode>& nodes) {
-  std::unordered_set<const onnx::NodeProto*> gone;
+  std::unordered_set<const onnx::NodeProto*> removed;
   absl::flat_hash_map<Scope*, std::unordered_set<std::string>> names;
   for (const PlacedNode& placed : nodes) {
-    gone.insert(placed.node);
+    removed.insert(placed.node);
     forget_inside(*placed.node);
     for (const std::string& name : placed.node->output()) {
       names[placed.scope].insert(name);
@@ -427,7 +429,7 @@ void ModelIndex::erase(const std::vector<PlacedNode>& nodes) {
   for (const auto& [scope, names_here] : names) {
     const auto& here = names_here;          // lambdas cannot capture bindings everywhere yet
     if (scope->nodes == nullptr) continue;  // went with its owner
-    remove_if(*scope->nodes, [&](const onnx::NodeProto& node) { return gone.contains(&node); });
+    remove_if(*scope->nodes, [&](const onnx::NodeProto& node) { return removed.contains(&node); });
     if (scope->graph == nullptr) continue;
     remove_if(*scope->graph->mutable_value_info(),
               [&](const onnx::ValueInfoProto& info) { return here.contains(info.name()); });

@@ -44,11 +44,11 @@ bool is_own_file(const ModelFile::Impl& impl, const fs::path& path) {
 /// Path of the external data of a model written to `path`: a file that the model in memory does not
 /// read.
 std::string data_path(const ModelFile::Impl& impl, const std::string& path) {
-  std::string wanted = path + ".data";
-  for (int i = 1; is_own_file(impl, wanted); ++i) {
-    wanted = path + "." + std::to_string(i) + ".data";
+  std::string requested = path + ".data";
+  for (int i = 1; is_own_file(impl, requested); ++i) {
+    requested = path + "." + std::to_string(i) + ".data";
   }
-  return wanted;
+  return requested;
 }
 
 /// Data files that are unused once the model at `path` has been replaced by an edited version of

@@ -67,10 +67,10 @@ std::optional<Weight> list_constant(const onnx::AttributeProto& attribute, Scala
 
 /// Removes the elements for which `gone` is true and keeps the order of the others.
 template <typename T, typename Predicate>
-void remove_if(google::protobuf::RepeatedPtrField<T>& list, Predicate gone) {
+void remove_if(google::protobuf::RepeatedPtrField<T>& list, Predicate removed) {
   int kept = 0;
   for (int i = 0; i < list.size(); ++i) {
-    if (gone(list.Get(i))) continue;
+    if (removed(list.Get(i))) continue;
     if (kept != i) list.SwapElements(kept, i);  // swaps pointers: those of others stay valid
     ++kept;
   }

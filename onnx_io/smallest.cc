@@ -62,7 +62,7 @@ uint64_t magnitude_of(DType dtype, const std::byte* element) {
 SmallestElements smallest(DType dtype, int64_t stride, int64_t count,
                           const std::optional<SmallestElements>& zeros,
                           const ForEachElementRun& for_each) {
-  // Radix selection: 16 bits of the wanted magnitude per pass, from the top.
+  // Radix selection: 16 bits of the expected magnitude per pass, from the top.
   constexpr int kDigit = 16;
   const auto visit = [&](const auto& take) {
     for_each([&](const std::byte* first, int64_t elements, int64_t index) {

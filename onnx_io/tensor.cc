@@ -47,9 +47,9 @@ std::vector<std::byte> packed(std::span<const std::byte> elements, DType dtype) 
 namespace {
 
 ModelError wrong_data_size(std::string_view tensor, std::string_view dims, std::string_view dtype,
-                           int64_t wanted_bytes, int64_t found_bytes) {
+                           int64_t expected_bytes, int64_t found_bytes) {
   return ModelError("tensor ", in_quotes(tensor), ": wrong dims: ", dims, " of ", dtype, " need ",
-                    wanted_bytes, " bytes of data, found ", found_bytes);
+                    expected_bytes, " bytes of data, found ", found_bytes);
 }
 
 using google::protobuf::RepeatedField;
@@ -103,16 +103,16 @@ int64_t checked_count(const std::string& name, const Shape& dims) {
 }
 
 /// What the dims need; empty for types of which we do not know the size.
-std::optional<int64_t> wanted_bytes(const std::string& name, const TensorProto& tensor) {
+std::optional<int64_t> expected_bytes(const std::string& name, const TensorProto& tensor) {
   const DType dtype = dtype_of_onnx(tensor.data_type());
   if (size_of(dtype) == 0) return std::nullopt;
   return file_bytes(dtype, checked_count(name, dims_of(tensor)));
 }
 
-ModelError wrong_size(const TensorProto& tensor, const std::string& name, int64_t wanted,
+ModelError wrong_size(const TensorProto& tensor, const std::string& name, int64_t expected,
                       int64_t found) {
   return wrong_data_size(name, to_string(dims_of(tensor)),
-                         name_of(dtype_of_onnx(tensor.data_type())), wanted, found);
+                         name_of(dtype_of_onnx(tensor.data_type())), expected, found);
 }
 
 }  // namespace
@@ -174,13 +174,13 @@ bool is_external(const TensorProto& tensor) {
 }
 
 ExternalData::Range external_range(const TensorProto& tensor, ExternalData& files) {
-  const std::optional<int64_t> wanted = wanted_bytes(tensor.name(), tensor);
+  const std::optional<int64_t> expected = expected_bytes(tensor.name(), tensor);
   const int64_t length = number_entry(tensor, "length", -1);
-  if (wanted && length >= 0 && length != *wanted) {
-    throw wrong_size(tensor, tensor.name(), *wanted, length);
+  if (expected && length >= 0 && length != *expected) {
+    throw wrong_size(tensor, tensor.name(), *expected, length);
   }
   return files.locate(tensor.name(), entry(tensor, "location").value_or(""),
-                      number_entry(tensor, "offset", 0), wanted.value_or(length));
+                      number_entry(tensor, "offset", 0), expected.value_or(length));
 }
 
 Weight view_of(const TensorProto& tensor, const std::string& name, ExternalData& files) {
@@ -195,11 +195,11 @@ Weight view_of(const TensorProto& tensor, const std::string& name, ExternalData&
     return weight;
   }
   const Numbers numbers = numbers_of(tensor);
-  const int64_t wanted = file_bytes(weight.dtype, checked_count(name, weight.dims));
+  const int64_t expected = file_bytes(weight.dtype, checked_count(name, weight.dims));
   const int64_t found = numbers.stride == 0 ? 0 : numbers.bytes / numbers.stride * size;
   const bool whole = numbers.stride == 0 || numbers.bytes % numbers.stride == 0;
-  if (found != wanted || !whole) {
-    throw wrong_size(tensor, name, wanted, whole ? found : numbers.bytes);
+  if (found != expected || !whole) {
+    throw wrong_size(tensor, name, expected, whole ? found : numbers.bytes);
   }
   weight.data = numbers.data;
   weight.stride = numbers.stride;

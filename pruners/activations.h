@@ -33,7 +33,7 @@ struct Activation {
 class ActivationSums {
  public:
   ActivationSums(const Graph& graph, const Facts& facts, const Coupling& coupling,
-                 const std::vector<Site>& sites, std::set<Measure> wanted);
+                 const std::vector<Site>& sites, std::set<Measure> requested);
 
   /// Observes a computed value of the network.
   void see(ValueId value, const Activation& x);
@@ -61,7 +61,7 @@ class ActivationSums {
   void add(const View& view, const Activation& x);
   void add_rank(const View& view, const Activation& x);
 
-  const std::set<Measure> wanted_;
+  const std::set<Measure> requested_;
   std::map<ValueId, std::vector<View>> views_;
   std::map<ValueId, std::vector<View>> maps_;
   PerGroup<Sums> sums_;  ///< per group

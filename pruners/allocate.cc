@@ -12,8 +12,8 @@
 
 namespace parsimony {
 
-int GroupLimits::removed(int wanted) const {
-  const int64_t kept = size - std::min(std::max(wanted, least), most);
+int GroupLimits::removed(int requested) const {
+  const int64_t kept = size - std::min(std::max(requested, least), most);
   const int64_t rounded = (kept + round_to - 1) / round_to * round_to;
   return size - static_cast<int>(std::min<int64_t>(size, rounded));
 }
@@ -145,7 +145,7 @@ class Spender {
     std::vector<int> counts = choose_(*pool.request, pool.candidates);
     if (counts.size() != pool.candidates.size()) {
       throw ConfigError("the allocator gave ", counts.size(), " counts for ",
-                        pool.candidates.size(), " candidates; one for each is wanted");
+                        pool.candidates.size(), " candidates; one for each is expected");
     }
     for (size_t i = 0; i < counts.size(); ++i) {
       counts[i] = pool.candidates[i].limits.removed(counts[i]);

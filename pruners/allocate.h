@@ -21,10 +21,10 @@ struct GroupLimits {
   int most = 0;      ///< channels that may be removed; less than size
   int round_to = 1;  ///< the number kept is a multiple of this, or everything
 
-  /// How many channels are removed if `wanted` are asked for; monotonic in `wanted`. Where bounds
-  /// contradict each other the more conservative one wins: round_to (which rounds up the number
-  /// kept), then max_ratio and keep_at_least, then min_ratio.
-  int removed(int wanted) const;
+  /// How many channels are removed if `expected` are asked for; monotonic in `expected`. Where
+  /// bounds contradict each other the more conservative one wins: round_to (which rounds up the
+  /// number kept), then max_ratio and keep_at_least, then min_ratio.
+  int removed(int expected) const;
   /// The largest allowed number of removed channels below `count`; `count` if there is none.
   int fewer(int count) const;
 };

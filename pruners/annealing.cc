@@ -65,11 +65,11 @@ std::vector<double> Annealing::candidate() const {
     const size_t from = index(draw, groups_.size());
     const size_t to = index(draw, groups_.size());
     if (from == to) continue;
-    const double wanted = uniform(draw) * options_.stride * std::max(cooled, 0.1);
+    const double requested = uniform(draw) * options_.stride * std::max(cooled, 0.1);
     const double room = std::min(shares[from] * groups_[from].weight,
                                  (groups_[to].most - shares[to]) * groups_[to].weight);
     const double moved =
-        std::min(room, wanted * std::min(groups_[from].weight, groups_[to].weight));
+        std::min(room, requested * std::min(groups_[from].weight, groups_[to].weight));
     if (!(moved > 0)) continue;
     shares[from] -= moved / groups_[from].weight;
     shares[to] += moved / groups_[to].weight;

@@ -11,21 +11,21 @@ namespace {
 
 constexpr uint32_t kSteps = 1U << 30;  // resolution of the uniform ratio
 
-/// Removed counts where candidates are asked for wanted[i].
-std::vector<int> within_limits(std::span<const Candidate> candidates, std::vector<int> wanted) {
+/// Removed counts where candidates are asked for requested[i].
+std::vector<int> within_limits(std::span<const Candidate> candidates, std::vector<int> requested) {
   for (size_t i = 0; i < candidates.size(); ++i) {
-    wanted[i] = candidates[i].limits.removed(wanted[i]);
+    requested[i] = candidates[i].limits.removed(requested[i]);
   }
-  return wanted;
+  return requested;
 }
 
 std::vector<int> uniform(std::span<const Candidate> candidates, double ratio) {
-  std::vector<int> wanted;
-  wanted.reserve(candidates.size());
+  std::vector<int> requested;
+  requested.reserve(candidates.size());
   for (const Candidate& candidate : candidates) {
-    wanted.push_back(static_cast<int>(floor_of(ratio, candidate.limits.size)));
+    requested.push_back(static_cast<int>(floor_of(ratio, candidate.limits.size)));
   }
-  return within_limits(candidates, std::move(wanted));
+  return within_limits(candidates, std::move(requested));
 }
 
 struct Ranked {
@@ -67,12 +67,12 @@ std::vector<Ranking> rankings(Scope scope, std::span<const Candidate> candidates
 template <typename LengthOf>
 std::vector<int> prefixes(std::span<const Candidate> candidates, const std::vector<Ranking>& ranked,
                           const LengthOf& length_of) {
-  std::vector<int> wanted(candidates.size());
+  std::vector<int> requested(candidates.size());
   for (const Ranking& ranking : ranked) {
     const size_t length = length_of(ranking.size());
-    for (size_t i = 0; i < length; ++i) ++wanted[ranking[i].candidate];
+    for (size_t i = 0; i < length; ++i) ++requested[ranking[i].candidate];
   }
-  return within_limits(candidates, std::move(wanted));
+  return within_limits(candidates, std::move(requested));
 }
 
 /// Channels count 1 each, or as much as they have weights.
@@ -81,37 +81,37 @@ int64_t unit_of(const Request& request, const Candidate& candidate) {
 }
 
 /// Share of the channels, or weights, that is removed.
-double share_gone(const Request& request, std::span<const Candidate> candidates,
-                  const std::vector<int>& removed) {
-  double gone = 0;
+double share_removed(const Request& request, std::span<const Candidate> candidates,
+                     const std::vector<int>& removed) {
+  double removed = 0;
   double total = 0;
   for (size_t i = 0; i < candidates.size(); ++i) {
     const auto unit = static_cast<double>(unit_of(request, candidates[i]));
-    gone += unit * removed[i];
+    removed += unit * removed[i];
     total += unit * candidates[i].limits.size;
   }
-  return total > 0 ? gone / total : 0;
+  return total > 0 ? removed / total : 0;
 }
 
 /// Removes the lowest of one ranking up to the ratio; false if the limits do not allow that many.
 bool take_lowest(const Request& request, std::span<const Candidate> candidates,
                  const Ranking& ranked, std::vector<int>& removed) {
   int64_t total = 0;
-  std::map<int, int> wanted;  // per candidate of the ranking
+  std::map<int, int> requested;  // per candidate of the ranking
   for (const Ranked& channel : ranked) {
-    wanted[channel.candidate] = 0;
+    requested[channel.candidate] = 0;
     total += unit_of(request, candidates[channel.candidate]);
   }
   const int64_t target = floor_of(request.ratio, total);
   int64_t sum = 0;
-  for (const auto& [c, none] : wanted) {
+  for (const auto& [c, none] : requested) {
     const Candidate& candidate = candidates[c];
     removed[c] = candidate.limits.removed(0);
     sum += removed[c] * unit_of(request, candidate);
   }
   for (size_t i = 0; i < ranked.size() && sum < target; ++i) {
     const size_t c = ranked[i].candidate;
-    const int now = candidates[c].limits.removed(++wanted[ranked[i].candidate]);
+    const int now = candidates[c].limits.removed(++requested[ranked[i].candidate]);
     sum += (now - removed[c]) * unit_of(request, candidates[c]);
     removed[c] = now;
   }
@@ -224,9 +224,9 @@ std::vector<double> normalised(const Scores& scores) {
 Counts choose_counts(const Request& request, std::span<const Candidate> candidates) {
   Counts counts;
   if (request.threshold) {
-    std::vector<int> wanted;
-    for (const Candidate& candidate : candidates) wanted.push_back(candidate.below);
-    counts.removed = within_limits(candidates, std::move(wanted));
+    std::vector<int> requested;
+    for (const Candidate& candidate : candidates) requested.push_back(candidate.below);
+    counts.removed = within_limits(candidates, std::move(requested));
   } else if (request.scope == Scope::kLocal) {
     counts.removed = uniform(candidates, request.ratio);
   } else {
@@ -235,7 +235,7 @@ Counts choose_counts(const Request& request, std::span<const Candidate> candidat
       if (!take_lowest(request, candidates, ranked, counts.removed)) counts.feasible = false;
     }
   }
-  counts.reached = share_gone(request, candidates, counts.removed);
+  counts.reached = share_removed(request, candidates, counts.removed);
   return counts;
 }
 

@@ -22,8 +22,8 @@ bool is_matrix(const Weight& weight) {
 }  // namespace
 
 Layers::Layers(const Graph& graph)
-    : graph_(graph), made_of_weights_(made_of_weights(graph)), is_layer_(graph.nodes.size()) {
-  const auto is_made = [&](ValueId v) { return v == kNone || made_of_weights_[v]; };
+    : graph_(graph), weights_only_(depends_on_weights_only(graph)), is_layer_(graph.nodes.size()) {
+  const auto is_made = [&](ValueId v) { return v == kNone || weights_only_[v]; };
   for (const NodeId n : graph.nodes.ids()) {
     const auto& outputs = graph.nodes[n].outputs;
     const bool folds = std::ranges::all_of(outputs, is_made);
@@ -38,7 +38,7 @@ std::vector<ValueId> Layers::weights(NodeId layer) const {
   std::vector<ValueId> found;
   std::set<ValueId> seen;
   for (size_t i = 0; i < open.size() && seen.size() < kMaxNodes; ++i) {
-    if (open[i] == kNone || !made_of_weights_[open[i]]) continue;
+    if (open[i] == kNone || !weights_only_[open[i]]) continue;
     if (!seen.insert(open[i]).second) continue;
     const Value& value = graph_.value(open[i]);
     if (value.weight != kNone) {
@@ -62,7 +62,7 @@ std::vector<NodeId> Layers::using_weight_of(NodeId reader) const {
       continue;
     }
     for (ValueId output : graph_.node(open[i]).outputs) {
-      if (output == kNone || !made_of_weights_[output]) continue;
+      if (output == kNone || !weights_only_[output]) continue;
       for (const Use& use : graph_.value(output).uses) open.push_back(use.node);
     }
   }
@@ -146,9 +146,9 @@ std::vector<Site> sites_of(const Graph& graph, const Coupling& coupling) {
   return sites;
 }
 
-std::vector<MatrixInput> matrix_inputs(const Graph& graph, const std::set<std::string>& wanted) {
-  if (wanted.empty()) return {};
-  const IdVector<ValueId, bool> made = made_of_weights(graph);
+std::vector<MatrixInput> matrix_inputs(const Graph& graph, const std::set<std::string>& expected) {
+  if (expected.empty()) return {};
+  const IdVector<ValueId, bool> made = depends_on_weights_only(graph);
   const Layers layers(graph);
   std::vector<MatrixInput> inputs;
   const auto add = [&](NodeId id, ValueId matrix) {
@@ -169,7 +169,7 @@ std::vector<MatrixInput> matrix_inputs(const Graph& graph, const std::set<std::s
   for (const NodeId node : graph.nodes.ids()) {
     if (!layers.contains(node)) continue;
     for (const ValueId matrix : layers.weights(node)) {
-      if (wanted.contains(graph.weight(graph.value(matrix).weight).name)) add(node, matrix);
+      if (expected.contains(graph.weight(graph.value(matrix).weight).name)) add(node, matrix);
     }
   }
   return inputs;

@@ -32,7 +32,7 @@ class Layers {
 
  private:
   const Graph& graph_;
-  IdVector<ValueId, bool> made_of_weights_;
+  IdVector<ValueId, bool> weights_only_;
   IdVector<NodeId, bool> is_layer_;
 };
 
@@ -61,7 +61,7 @@ struct MatrixInput {
 
 /// Of the matrices with these names of Conv, ConvTranspose, Gemm, MatMul and the input matrices of
 /// GRU, LSTM and RNN. Matrices of other layers, and stacked matrices, have none.
-std::vector<MatrixInput> matrix_inputs(const Graph& graph, const std::set<std::string>& wanted);
+std::vector<MatrixInput> matrix_inputs(const Graph& graph, const std::set<std::string>& requested);
 
 /// The first dimension of the value that has channels of the group; kNone if there is none.
 int dim_of_group(const Coupling& coupling, ValueId value, GroupId group);

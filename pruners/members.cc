@@ -42,8 +42,8 @@ int64_t inner_size(const Node& node, const IntegerOperand& integers, const Shape
   const int vector = integers.scale >= 0 ? integers.scale : integers.zero_point;
   const auto axis = axis_along(node, integers.operand, vector, dims.size());
   if (!axis) return 0;
-  const auto behind = dims.begin() + *axis + 1;
-  return std::accumulate(behind, dims.end(), int64_t{1}, std::multiplies<>());
+  const auto after = dims.begin() + *axis + 1;
+  return std::accumulate(after, dims.end(), int64_t{1}, std::multiplies<>());
 }
 
 /// The numbers of a constant; `absent` where there is no such operand.
@@ -162,7 +162,7 @@ bool scales_others(const Graph& graph, const Member& member) {
   return false;
 }
 
-bool is_wanted(const Graph& graph, const Member& member, Which which) {
+bool is_expected(const Graph& graph, const Member& member, Which which) {
   const Weight& weight = graph.weight(graph.value(member.value).weight);
   const bool matrix = weight.dims.size() >= 2 && !scales_others(graph, member);
   if (!has_magnitude(weight.dtype)) return false;
@@ -171,12 +171,13 @@ bool is_wanted(const Graph& graph, const Member& member, Which which) {
   return member.role != Role::kWith && !is_running_statistic(graph, member);
 }
 
-template <typename Wanted>
-std::vector<const Member*> select(const Group& group, Wanted wanted) {
+template <typename Expected>
+std::vector<const Member*> select(const Group& group, Expected expected) {
   std::vector<const Member*> result;
   std::set<std::pair<ValueId, int>> seen;
   for (const Member& member : group.members) {
-    if (wanted(member) && seen.emplace(member.value, member.axis).second) result.push_back(&member);
+    if (expected(member) && seen.emplace(member.value, member.axis).second)
+      result.push_back(&member);
   }
   return result;
 }
@@ -202,7 +203,7 @@ std::vector<double> values_of(const Graph& graph, const Member& member, const We
 }  // namespace
 
 std::vector<const Member*> members_of(const Graph& graph, const Group& group, Which which) {
-  const auto found = select(group, [&](const Member& m) { return is_wanted(graph, m, which); });
+  const auto found = select(group, [&](const Member& m) { return is_expected(graph, m, which); });
   if (!found.empty() || which != Which::kProducing) return found;
   return select(group, [&](const Member& member) {
     return has_magnitude(graph.weight(graph.value(member.value).weight).dtype);

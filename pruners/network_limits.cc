@@ -104,8 +104,8 @@ std::vector<std::string> NetworkLimits::missed(const AxisMasks& masks) const {
   for (const Most& most : limits_) {
     const double left = quantities_(most.limit.budget, masks);
     if (left <= most.amount) continue;
-    const double gone = most.dense > 0 ? 1 - left / most.dense : 0;
-    missed.push_back(shortfall(most.limit, gone, left));
+    const double removed = most.dense > 0 ? 1 - left / most.dense : 0;
+    missed.push_back(shortfall(most.limit, removed, left));
   }
   return missed;
 }
@@ -143,7 +143,7 @@ void check_shares(const Settings& settings, const Coupling& coupling, Quantities
   }
 }
 
-std::string shortfall(const Limit& limit, double share_gone, double left) {
+std::string shortfall(const Limit& limit, double share_removed, double left) {
   char text[200];
   const char* const unit = words_of(limit.budget).unit;
   if (limit.amount) {
@@ -151,7 +151,7 @@ std::string shortfall(const Limit& limit, double share_gone, double left) {
                   *limit.amount, unit, left);
   } else {
     std::snprintf(text, sizeof text, "asked to remove %g%% of the %s: no more than %.1f%% can go",
-                  limit.ratio * 100, unit, share_gone * 100);
+                  limit.ratio * 100, unit, share_removed * 100);
   }
   return text;
 }

@@ -73,7 +73,7 @@ void check_share(const Limit& limit, double dense);
 
 /// "asked for at most 1000 MACs: no fewer than 1200 can be reached". @param share_gone  of what is
 /// limited, used if the limit is a ratio
-std::string shortfall(const Limit& limit, double share_gone, double left);
+std::string shortfall(const Limit& limit, double share_removed, double left);
 
 /// "asked for at most 1500 bytes of the file: 1561 remain"; empty if the limit holds.
 std::string above_limit(const Limit& limit, int64_t dense, int64_t left);

@@ -52,7 +52,7 @@ struct Statistics {
 /// Which statistics to collect.
 struct Needs {
   std::set<Measure> channels = {};
-  std::set<std::string> inputs = {};    ///< weight matrices whose InputMoments are wanted
+  std::set<std::string> inputs = {};    ///< weight matrices whose InputMoments are requested
   std::set<std::string> criteria = {};  ///< that need them
 
   bool empty() const { return channels.empty() && inputs.empty(); }

@@ -25,9 +25,9 @@ std::string decimal(double number) {
 }
 
 /// Decides for the groups of one network.
-class Follower {
+class TiedWidths {
  public:
-  Follower(const Graph& graph, const Layers& layers, const Settings& settings)
+  TiedWidths(const Graph& graph, const Layers& layers, const Settings& settings)
       : graph_(graph), layers_(layers), settings_(settings) {
     for (const Request& request : settings.requests) {
       by_channel_.push_back(find_criterion(request.criterion).score != nullptr);
@@ -153,7 +153,7 @@ bool reads_channels(const Graph& graph, NodeId layer) {
 
 Followed follow(const Graph& graph, const Layers& layers, const Coupling& coupling,
                 const Settings& settings) {
-  const Follower follower(graph, layers, settings);
+  const TiedWidths follower(graph, layers, settings);
   Followed result;
   for (const GroupId g : coupling.groups.ids()) {
     std::string reason;

@@ -135,53 +135,53 @@ std::string to_text(const BenchReport& report) {
   return text + machine_text(report);
 }
 
-void describe(JsonWriter& way, const BenchInput& input) {
-  way("name", input.name)("type", name_of(input.dtype))("shape", input.shape);
+void describe(JsonWriter& json, const BenchInput& input) {
+  json("name", input.name)("type", name_of(input.dtype))("shape", input.shape);
 }
 
-void describe(JsonWriter& way, const BenchModel& model) {
-  way("path", model.path)("sha256", model.sha256)("bytes", model.bytes)("inputs", model.inputs);
+void describe(JsonWriter& json, const BenchModel& model) {
+  json("path", model.path)("sha256", model.sha256)("bytes", model.bytes)("inputs", model.inputs);
 }
 
-void describe(JsonWriter& way, const BenchEngine& engine) {
-  way("name", engine.name)("version", engine.version)("path", engine.path);
+void describe(JsonWriter& json, const BenchEngine& engine) {
+  json("name", engine.name)("version", engine.version)("path", engine.path);
 }
 
-void describe(JsonWriter& way, const machine::Ratio& ratio) {
+void describe(JsonWriter& json, const machine::Ratio& ratio) {
   const bool known = std::isfinite(ratio.high);
-  way("median", ratio.median)("low", known ? Json(ratio.low) : Json())("high", ratio.high);
-  way("turns", ratio.pairs)("differs", ratio.differs());
+  json("median", ratio.median)("low", known ? Json(ratio.low) : Json())("high", ratio.high);
+  json("turns", ratio.pairs)("differs", ratio.differs());
 }
 
-void describe(JsonWriter& way, const machine::Blas& blas) {
-  way("library", blas.library)("version", blas.version);
-  way("kernel", blas.kernel)("threading", blas.threading);
+void describe(JsonWriter& json, const machine::Blas& blas) {
+  json("library", blas.library)("version", blas.version);
+  json("kernel", blas.kernel)("threading", blas.threading);
 }
 
-void describe(JsonWriter& way, const machine::MachineReport& facts) {
-  way("processor", facts.processor.model);
-  way("vectors", machine::name_of(vectors_of(facts.processor)));
-  way("cores", facts.cores.usable())("load", facts.cores.load)("blas", facts.blas);
+void describe(JsonWriter& json, const machine::MachineReport& facts) {
+  json("processor", facts.processor.model);
+  json("vectors", machine::name_of(vectors_of(facts.processor)));
+  json("cores", facts.cores.usable())("load", facts.cores.load)("blas", facts.blas);
 }
 
 Json row_json(const BenchReport& report, const BenchRow& row) {
-  JsonWriter way;
-  way("model", row.model)("engine", report.engines[row.engine].name)("batch", row.batch);
-  way("refused", row.refused.empty() ? Json() : Json(row.refused));
-  if (!row.refused.empty()) return way.taken();
-  way("warm_up", row.warm_up)("runs", row.time.runs)("median_seconds", row.time.median);
-  way("lower_quartile_seconds", row.time.low)("upper_quartile_seconds", row.time.high);
-  way("samples_per_second", row.throughput())("speedup", row.speedup);
-  if (row.peak_bytes) way("peak_bytes", *row.peak_bytes);
-  return way.taken();
+  JsonWriter json;
+  json("model", row.model)("engine", report.engines[row.engine].name)("batch", row.batch);
+  json("refused", row.refused.empty() ? Json() : Json(row.refused));
+  if (!row.refused.empty()) return json.taken();
+  json("warm_up", row.warm_up)("runs", row.time.runs)("median_seconds", row.time.median);
+  json("lower_quartile_seconds", row.time.low)("upper_quartile_seconds", row.time.high);
+  json("samples_per_second", row.throughput())("speedup", row.speedup);
+  if (row.peak_bytes) json("peak_bytes", *row.peak_bytes);
+  return json.taken();
 }
 
-void describe(JsonWriter& way, const BenchReport& report) {
-  way("command", report.command)("threads", report.threads)("seed", report.seed);
-  way("machine", report.facts)("engines", report.engines)("models", report.models);
+void describe(JsonWriter& json, const BenchReport& report) {
+  json("command", report.command)("threads", report.threads)("seed", report.seed);
+  json("machine", report.facts)("engines", report.engines)("models", report.models);
   Json rows = Json::array();
   for (const BenchRow& row : report.rows) rows.push_back(row_json(report, row));
-  way("rows", rows)("notes", report.notes);
+  json("rows", rows)("notes", report.notes);
 }
 
 std::string to_json(const BenchReport& report) { return document_of("parsimony_bench", report); }

@@ -50,11 +50,11 @@ ScaleRow row_of(const Graph& graph, const Coupling& coupling, const CutScale& cu
   return row;
 }
 
-void describe(JsonWriter& way, const ScaleRow& row) {
-  way("node", row.node)(row.attribute ? "attribute" : "tensor", row.what)("value", row.value);
-  way("encodes", row.encodes)("size", row.size)("groups", row.groups);
+void describe(JsonWriter& json, const ScaleRow& row) {
+  json("node", row.node)(row.attribute ? "attribute" : "tensor", row.what)("value", row.value);
+  json("encodes", row.encodes)("size", row.size)("groups", row.groups);
   if (!row.cut) return;
-  way("kept", row.cut->kept)("would_be", row.cut->would_be)("patched", row.cut->patched);
+  json("kept", row.cut->kept)("would_be", row.cut->would_be)("patched", row.cut->patched);
 }
 
 std::string scales_text(const std::vector<ScaleRow>& rows) {
@@ -252,25 +252,25 @@ std::string to_text(const Explanation& explanation, bool all) {
   return text + table.text() + (scales.empty() ? "" : "\n" + scales);
 }
 
-void describe(JsonWriter& way, const MemberRow& member) {
-  way("tensor", member.tensor)("axis", member.axis)("role", member.role)("size", member.size);
-  way("indices", member.indices)("node", member.node);
+void describe(JsonWriter& json, const MemberRow& member) {
+  json("tensor", member.tensor)("axis", member.axis)("role", member.role)("size", member.size);
+  json("indices", member.indices)("node", member.node);
 }
 
-void describe(JsonWriter& way, const GroupRow& group) {
-  way("id", group.id)("size", group.size)("granularity", group.granularity)("mixes", group.mixes);
-  if (group.mixes) way("mixes_at", group.mixes_at);
-  way("members", group.members)("ties", group.ties);
+void describe(JsonWriter& json, const GroupRow& group) {
+  json("id", group.id)("size", group.size)("granularity", group.granularity)("mixes", group.mixes);
+  if (group.mixes) json("mixes_at", group.mixes_at);
+  json("members", group.members)("ties", group.ties);
 }
 
-void describe(JsonWriter& way, const ObstacleRow& row) {
-  way("tensor", row.tensor)("axis", row.axis)("size", row.size)("pinned", row.pinned);
-  way("node", row.node.empty() ? Json() : Json(row.node))("reason", row.reason);
+void describe(JsonWriter& json, const ObstacleRow& row) {
+  json("tensor", row.tensor)("axis", row.axis)("size", row.size)("pinned", row.pinned);
+  json("node", row.node.empty() ? Json() : Json(row.node))("reason", row.reason);
 }
 
-void describe(JsonWriter& way, const Explanation& explanation) {
-  way("groups", explanation.groups)("kept_whole", explanation.unpruned_dims);
-  way("scales", explanation.scales);
+void describe(JsonWriter& json, const Explanation& explanation) {
+  json("groups", explanation.groups)("kept_whole", explanation.unpruned_dims);
+  json("scales", explanation.scales);
 }
 
 std::string to_json(const Explanation& explanation) {

@@ -130,7 +130,7 @@ ReportFigures read_figures(std::string_view json, std::string_view place) {
   const JsonReader root = document.root();
   if (root.is_object() && root.has("parsimony_report")) return of_prune(root);
   if (root.is_object() && root.has("parsimony_sweep")) return of_sweep(root);
-  throw ModelError(place, ": wanted the JSON report of prune (--report), or of a sweep");
+  throw ModelError(place, ": expected the JSON report of prune (--report), or of a sweep");
 }
 
 std::vector<std::string> what_is_worse(const ReportFigures& report, const ReportFigures& baseline,

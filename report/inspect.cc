@@ -219,20 +219,20 @@ std::string memory_text(const Inspection& inspection) {
          "; memory in which each has its place takes " + with_thousands(inspection.arena) + ".\n";
 }
 
-void describe(JsonWriter& way, const std::pair<std::string, Shape>& weight) {
-  way("name", weight.first)("shape", weight.second);
+void describe(JsonWriter& json, const std::pair<std::string, Shape>& weight) {
+  json("name", weight.first)("shape", weight.second);
 }
 
-void describe(JsonWriter& way, const NodeRow& row) {
-  way("node", row.node)("op", row.op)("weights", row.weights)("outputs", row.outputs);
-  way("params", row.params)("macs", row.macs)("memory", row.memory);
-  way("groups_in", row.groups_in)("groups_out", row.groups_out);
-  way("shape_arithmetic", row.shape_arithmetic);
+void describe(JsonWriter& json, const NodeRow& row) {
+  json("node", row.node)("op", row.op)("weights", row.weights)("outputs", row.outputs);
+  json("params", row.params)("macs", row.macs)("memory", row.memory);
+  json("groups_in", row.groups_in)("groups_out", row.groups_out);
+  json("shape_arithmetic", row.shape_arithmetic);
 }
 
-void describe(JsonWriter& way, const Inspection& inspection) {
-  way("inputs", inspection.inputs)("nodes", inspection.nodes);
-  way.inner("totals", [&](JsonWriter& inner) {
+void describe(JsonWriter& json, const Inspection& inspection) {
+  json("inputs", inspection.inputs)("nodes", inspection.nodes);
+  json.inner("totals", [&](JsonWriter& inner) {
     inner("params", inspection.params)("macs", inspection.macs);
     inner("peak_memory", inspection.peak_memory)("arena", inspection.arena);
     inner("uncounted", inspection.uncounted)("groups", inspection.groups);

@@ -23,8 +23,8 @@ inline std::string dumped(const Json& document) {
 
 /// Writes an object member by member. A struct is an object of what its `describe` names:
 ///
-///     void describe(JsonWriter& way, const MemberRow& row) {
-///       way("tensor", row.tensor)("axis", row.axis);
+///     void describe(JsonWriter& json, const MemberRow& row) {
+///       json("tensor", row.tensor)("axis", row.axis);
 ///     }
 class JsonWriter {
  public:
@@ -44,9 +44,9 @@ class JsonWriter {
   /// A number that older versions did not write.
   void or_zero(const char* key, double value) { object_[key] = value; }
   void inner(const char* key, const auto& members) {
-    JsonWriter way;
-    members(way);
-    object_[key] = way.taken();
+    JsonWriter json;
+    members(json);
+    object_[key] = json.taken();
   }
   Json taken() { return std::move(object_); }
 
@@ -63,10 +63,10 @@ class JsonWriter {
  private:
   template <typename Value>
   static Json of(const Value& value) {
-    if constexpr (requires(JsonWriter way) { describe(way, value); }) {
-      JsonWriter way;
-      describe(way, value);
-      return way.taken();
+    if constexpr (requires(JsonWriter json) { describe(json, value); }) {
+      JsonWriter json;
+      describe(json, value);
+      return json.taken();
     } else {
       return value;
     }
@@ -89,10 +89,10 @@ class JsonWriter {
 /// {"parsimony_report": 1, …}: the kind, its version, and the members of the report.
 template <typename Report>
 std::string document_of(const char* kind, const Report& report) {
-  JsonWriter way;
-  way(kind, 1);
-  describe(way, report);
-  return dumped(way.taken());
+  JsonWriter json;
+  json(kind, 1);
+  describe(json, report);
+  return dumped(json.taken());
 }
 
 }  // namespace parsimony

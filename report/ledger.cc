@@ -25,86 +25,86 @@ constexpr int64_t kVersion = 1;
 
 // The fields of a line are described once, for writing and reading.
 
-void describe(auto& way, Is<LedgerPoint::Pair> auto& pair) {
-  way("before", pair.before)("after", pair.after);
+void describe(auto& json, Is<LedgerPoint::Pair> auto& pair) {
+  json("before", pair.before)("after", pair.after);
 }
 
-void describe(auto& way, Is<LedgerPoint::Score> auto& score) {
-  way("correct", score.correct)("total", score.total);
-  way.maybe("perplexity", score.perplexity);
-  way.require(score.correct <= score.total, "more are correct than there are");
+void describe(auto& json, Is<LedgerPoint::Score> auto& score) {
+  json("correct", score.correct)("total", score.total);
+  json.maybe("perplexity", score.perplexity);
+  json.require(score.correct <= score.total, "more are correct than there are");
 }
 
-void describe(auto& way, Is<LedgerPoint::Epoch> auto& epoch) {
-  way("seconds", epoch.seconds);
-  way.finite_or("loss", epoch.loss, std::numeric_limits<double>::quiet_NaN());
-  describe(way, epoch.score);
+void describe(auto& json, Is<LedgerPoint::Epoch> auto& epoch) {
+  json("seconds", epoch.seconds);
+  json.finite_or("loss", epoch.loss, std::numeric_limits<double>::quiet_NaN());
+  describe(json, epoch.score);
 }
 
-void describe(auto& way, Is<LedgerPoint::Evidence> auto& proof) {
-  way("ran", proof.ran);
+void describe(auto& json, Is<LedgerPoint::Evidence> auto& proof) {
+  json("ran", proof.ran);
   if (!proof.ran) {
-    way("reason", proof.reason);
+    json("reason", proof.reason);
     return;
   }
-  way.finite_or("difference", proof.difference, std::numeric_limits<double>::infinity());
-  way("tolerance", proof.tolerance)("against", proof.against);
+  json.finite_or("difference", proof.difference, std::numeric_limits<double>::infinity());
+  json("tolerance", proof.tolerance)("against", proof.against);
 }
 
-void describe(auto& way, Is<LedgerPoint::Metric> auto& metric) {
-  way("name", metric.name)("lower_is_better", metric.lower_is_better);
-  way.finite_or("value", metric.value, std::numeric_limits<double>::quiet_NaN());
-  way("failure", metric.failure);
-  way.some("output", metric.output);
-  way.some("picture", metric.picture);
+void describe(auto& json, Is<LedgerPoint::Metric> auto& metric) {
+  json("name", metric.name)("lower_is_better", metric.lower_is_better);
+  json.finite_or("value", metric.value, std::numeric_limits<double>::quiet_NaN());
+  json("failure", metric.failure);
+  json.some("output", metric.output);
+  json.some("picture", metric.picture);
 }
 
-void describe(auto& way, Is<LedgerPoint::Latency> auto& latency) {
-  way("before", latency.before)("after", latency.after)("batch", latency.batch);
+void describe(auto& json, Is<LedgerPoint::Latency> auto& latency) {
+  json("before", latency.before)("after", latency.after)("batch", latency.batch);
 }
 
-void describe(auto& way, Is<LedgerPoint::Model> auto& model) {
-  way("name", model.name)("sha256", model.sha256);
+void describe(auto& json, Is<LedgerPoint::Model> auto& model) {
+  json("name", model.name)("sha256", model.sha256);
 }
 
-void describe(auto& way, Is<LedgerPoint::Data> auto& data) {
-  way("name", data.name)("fingerprint", data.fingerprint)("train", data.train)("test", data.test);
+void describe(auto& json, Is<LedgerPoint::Data> auto& data) {
+  json("name", data.name)("fingerprint", data.fingerprint)("train", data.train)("test", data.test);
 }
 
-void describe(auto& way, Is<LedgerPoint::Machine> auto& machine) {
-  way("processor", machine.processor)("cores", machine.cores);
-  way("threads", machine.threads)("blas", machine.blas);
+void describe(auto& json, Is<LedgerPoint::Machine> auto& machine) {
+  json("processor", machine.processor)("cores", machine.cores);
+  json("threads", machine.threads)("blas", machine.blas);
 }
 
-void describe(auto& way, Is<LedgerPoint::Ranks> auto& ranks) {
-  way("step_bytes", ranks.step_bytes)("samples_per_second", ranks.samples_per_second);
-  way.require(!ranks.samples_per_second.empty(), "there are no ranks");
+void describe(auto& json, Is<LedgerPoint::Ranks> auto& ranks) {
+  json("step_bytes", ranks.step_bytes)("samples_per_second", ranks.samples_per_second);
+  json.require(!ranks.samples_per_second.empty(), "there are no ranks");
 }
 
-void describe(auto& way, Is<LedgerPoint> auto& point) {
-  way.name("key", point.key);
-  way.inner("point", [&](auto& inner) {
+void describe(auto& json, Is<LedgerPoint> auto& point) {
+  json.name("key", point.key);
+  json.inner("point", [&](auto& inner) {
     inner("criterion", point.criterion);
     inner.share("sparsity", point.sparsity);
     inner("seed", point.seed);
   });
-  way("model", point.model)("data", point.data);
-  way.json("config", point.config);
-  way("params", point.params)("macs", point.macs)("bytes", point.bytes);
-  way("latency_ms", point.latency_ms);
-  way.inner("seconds", [&](auto& inner) {
+  json("model", point.model)("data", point.data);
+  json.json("config", point.config);
+  json("params", point.params)("macs", point.macs)("bytes", point.bytes);
+  json("latency_ms", point.latency_ms);
+  json.inner("seconds", [&](auto& inner) {
     inner("warm_up", point.warm_up)("prune", point.prune_seconds);
     inner("train", point.train)("evaluate", point.evaluate_seconds);
   });
-  way.maybe("ranks", point.ranks);
-  way.inner("accuracy", [&](auto& inner) {
+  json.maybe("ranks", point.ranks);
+  json.inner("accuracy", [&](auto& inner) {
     inner("before", point.before)("pruned", point.pruned)("after", point.after);
   });
-  way("epochs", point.epochs)("layers", point.layers)("kept_whole", point.unpruned_dims);
-  way("proof", point.proof);
-  way.some("metrics", point.metrics);
-  way("machine", point.machine);
-  way("version", point.version)("command", point.command);
+  json("epochs", point.epochs)("layers", point.layers)("kept_whole", point.unpruned_dims);
+  json("proof", point.proof);
+  json.some("metrics", point.metrics);
+  json("machine", point.machine);
+  json("version", point.version)("command", point.command);
 }
 
 namespace {
@@ -139,11 +139,11 @@ class Reading {
     value = found.is_null() ? instead : found.number();
   }
   void inner(const char* key, const auto& members) {
-    Reading way(at_.at(key));
-    members(way);
+    Reading json(at_.at(key));
+    members(json);
   }
   void json(const char* key, std::string& text) {
-    if (!at_.at(key).is_object()) at_.at(key).wanted("an object");
+    if (!at_.at(key).is_object()) at_.at(key).expected("an object");
     text = at_.at(key).json();
   }
   void require(bool holds, const char* why_not) {
@@ -163,8 +163,8 @@ class Reading {
   }
   template <typename Struct>
   static void read(const JsonReader& at, Struct& to) {
-    Reading way(at);
-    describe(way, to);
+    Reading json(at);
+    describe(json, to);
   }
 
   JsonReader at_;
@@ -208,10 +208,10 @@ bool LedgerPoint::agrees_with(const LedgerPoint& other) const {
 }
 
 std::string to_json_line(const LedgerPoint& point) {
-  JsonWriter way;
-  way("parsimony_ledger", kVersion);
-  describe(way, point);
-  return way.taken().dump(-1, ' ', false, Json::error_handler_t::replace);
+  JsonWriter json;
+  json("parsimony_ledger", kVersion);
+  describe(json, point);
+  return json.taken().dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 LedgerPoint read_ledger_point(std::string_view line, std::string_view place) {
@@ -222,8 +222,8 @@ LedgerPoint read_ledger_point(std::string_view line, std::string_view place) {
                            ", but this Parsimony reads version ", kVersion);
   }
   LedgerPoint point;
-  Reading way(document.root());
-  describe(way, point);
+  Reading json(document.root());
+  describe(json, point);
   return point;
 }
 

@@ -18,26 +18,26 @@ namespace parsimony {
 template <typename T, typename U>
 concept Is = std::same_as<std::remove_const_t<T>, U>;
 
-void describe(auto& way, Is<LedgerPoint::Phases> auto& phases) {
+void describe(auto& json, Is<LedgerPoint::Phases> auto& phases) {
   for (const TrainingPhase& phase : kTrainingPhases) {
-    way.or_zero(phase.name, phases.*phase.seconds);
+    json.or_zero(phase.name, phases.*phase.seconds);
   }
 }
 
-void describe(auto& way, Is<LedgerPoint::Layer> auto& layer) {
-  way("name", layer.name)("op", layer.op)("before", layer.before)("after", layer.after);
+void describe(auto& json, Is<LedgerPoint::Layer> auto& layer) {
+  json("name", layer.name)("op", layer.op)("before", layer.before)("after", layer.after);
 }
 
-void describe(auto& way, Is<UnprunedDim> auto& whole) {
-  way("axis", whole.axis)("reason", whole.reason);
+void describe(auto& json, Is<UnprunedDim> auto& whole) {
+  json("axis", whole.axis)("reason", whole.reason);
 }
 
-inline void describe(JsonWriter& way, const InputRow& input) {
-  way("name", input.name)("shape", input.shape)("assumed", input.assumed);
+inline void describe(JsonWriter& json, const InputRow& input) {
+  json("name", input.name)("shape", input.shape)("assumed", input.assumed);
 }
 
-void describe(JsonWriter& way, const DepthReport& report);
-void describe(JsonWriter& way, const ScaleRow& row);
+void describe(JsonWriter& json, const DepthReport& report);
+void describe(JsonWriter& json, const ScaleRow& row);
 
 /// A table; empty if there are none.
 std::string scales_text(const std::vector<ScaleRow>& rows);

@@ -63,17 +63,17 @@ std::string unpruned_table(const PruneReport& report) {
 std::string constants_text(const ConstantsReport& constants, bool all) {
   using enum Table::Align;
   int64_t zeros = 0;
-  int64_t gone = 0;
+  int64_t removed = 0;
   Table table({"masked tensor", "zeros", "removed", "left as zeros"},
               {kLeft, kRight, kRight, kRight});
   for (const MaskOutcome& mask : constants.masks) {
     zeros += mask.zeros;
-    gone += mask.gone;
-    table.add({printable(mask.tensor), with_thousands(mask.zeros), with_thousands(mask.gone),
-               with_thousands(mask.zeros - mask.gone)});
+    removed += mask.removed;
+    table.add({printable(mask.tensor), with_thousands(mask.zeros), with_thousands(mask.removed),
+               with_thousands(mask.zeros - mask.removed)});
   }
-  std::string text = counted(zeros, "element") + " masked: " + with_thousands(gone) +
-                     " removed with their channels, " + with_thousands(zeros - gone) +
+  std::string text = counted(zeros, "element") + " masked: " + with_thousands(removed) +
+                     " removed with their channels, " + with_thousands(zeros - removed) +
                      " left as zeros.\n";
   const auto updates = static_cast<int64_t>(constants.updates.size());
   text += "Constants: " + counted(constants.absorbers, "absorbing channel") + ", " +
@@ -141,7 +141,7 @@ std::string rounding_text(const RoundingRow& row, int64_t macs) {
 
 std::string latency_text(const LatencyRow& row) {
   const std::string by_layers = milliseconds(row.predicted) + " ms by the times of its layers";
-  std::string text = "Asked for " + milliseconds(row.wanted) + " ms: ";
+  std::string text = "Asked for " + milliseconds(row.requested) + " ms: ";
   if (row.networks == 0) {
     text += by_layers + "; the network as a whole was not measured.\n";
   } else {
@@ -189,152 +189,152 @@ int64_t zeroed(const PruneReport& report) {
   return sum;
 }
 
-void describe(JsonWriter& way, const ReportedFile& file) {
-  way("path", file.path);
-  if (!file.sha256.empty()) way("sha256", file.sha256);
-  way("bytes", file.bytes);
+void describe(JsonWriter& json, const ReportedFile& file) {
+  json("path", file.path);
+  if (!file.sha256.empty()) json("sha256", file.sha256);
+  json("bytes", file.bytes);
 }
 
-void describe(JsonWriter& way, const GroupOutcome& group) {
-  way("id", group.id)("size", group.size)("kept", group.kept)("mixes", group.mixes);
-  way("granularity", group.granularity)("layers", group.layers);
+void describe(JsonWriter& json, const GroupOutcome& group) {
+  json("id", group.id)("size", group.size)("kept", group.kept)("mixes", group.mixes);
+  json("granularity", group.granularity)("layers", group.layers);
 }
 
-void describe(JsonWriter& way, const MaskOutcome& mask) {
-  way("tensor", mask.tensor)("zeros", mask.zeros);
-  way("removed", mask.gone)("zeroed", mask.zeros - mask.gone);
+void describe(JsonWriter& json, const MaskOutcome& mask) {
+  json("tensor", mask.tensor)("zeros", mask.zeros);
+  json("removed", mask.removed)("zeroed", mask.zeros - mask.removed);
 }
 
-void describe(JsonWriter& way, const TensorUpdate& update) {
-  way("tensor", update.tensor)("reason", update.reason);
+void describe(JsonWriter& json, const TensorUpdate& update) {
+  json("tensor", update.tensor)("reason", update.reason);
 }
 
-void describe(JsonWriter& way, const ConstantsReport& constants) {
-  way("carriers", constants.absorbers)("folds", constants.updates)("masks", constants.masks);
+void describe(JsonWriter& json, const ConstantsReport& constants) {
+  json("carriers", constants.absorbers)("folds", constants.updates)("masks", constants.masks);
 }
 
-void describe(JsonWriter& way, const ElementOutcome& outcome) {
-  way("tensor", outcome.tensor)("criterion", outcome.criterion);
-  way("elements", outcome.elements)("zeroed", outcome.zeroed);
+void describe(JsonWriter& json, const ElementOutcome& outcome) {
+  json("tensor", outcome.tensor)("criterion", outcome.criterion);
+  json("elements", outcome.elements)("zeroed", outcome.zeroed);
   if (outcome.pattern.empty()) return;
-  way.inner("pattern", [&](JsonWriter& inner) {
+  json.inner("pattern", [&](JsonWriter& inner) {
     inner("is", outcome.pattern)("axis", outcome.axis)("holds", outcome.pattern_holds);
   });
 }
 
-void describe(JsonWriter& way, const OutputDifference& one) {
-  way("name", one.name)("difference", one.difference)("tolerance", one.tolerance);
+void describe(JsonWriter& json, const OutputDifference& one) {
+  json("name", one.name)("difference", one.difference)("tolerance", one.tolerance);
 }
 
-void describe(JsonWriter& way, const Proof& proof) {
-  way("ran", proof.ran());
+void describe(JsonWriter& json, const Proof& proof) {
+  json("ran", proof.ran());
   if (!proof.ran()) {
-    way("reason", proof.not_run);
+    json("reason", proof.not_run);
     return;
   }
-  way("holds", proof.holds())("inputs", proof.inputs)("steps", proof.steps);
-  way("seed", proof.seed)("mixes", proof.mixes);
-  if (!proof.engine.empty()) way("engine", proof.engine);
-  way("outputs", proof.outputs)("choices", proof.choices)("notes", proof.notes);
+  json("holds", proof.holds())("inputs", proof.inputs)("steps", proof.steps);
+  json("seed", proof.seed)("mixes", proof.mixes);
+  if (!proof.engine.empty()) json("engine", proof.engine);
+  json("outputs", proof.outputs)("choices", proof.choices)("notes", proof.notes);
 }
 
-void describe(JsonWriter& way, const LatencyRow& row) {
-  way("engine", row.engine)("threads", row.threads)("wanted_seconds", row.wanted);
-  way("dense_seconds", row.dense)("dense_by_tables_seconds", row.tables);
-  way("predicted_seconds", row.predicted)("measured_seconds", row.measured);
-  way("networks", row.networks)("pieces", row.subgraphs)("measured_now", row.fresh);
-  way("oldest", row.oldest);
-  if (!row.command.empty()) way("measured_by", row.command)("noise", row.noise);
-  if (!row.other_machine.empty()) way("tables_of", row.other_machine);
-  if (row.table_error > 0) way("table_error", row.table_error);
+void describe(JsonWriter& json, const LatencyRow& row) {
+  json("engine", row.engine)("threads", row.threads)("requested_seconds", row.requested);
+  json("dense_seconds", row.dense)("dense_by_tables_seconds", row.tables);
+  json("predicted_seconds", row.predicted)("measured_seconds", row.measured);
+  json("networks", row.networks)("pieces", row.subgraphs)("measured_now", row.fresh);
+  json("oldest", row.oldest);
+  if (!row.command.empty()) json("measured_by", row.command)("noise", row.noise);
+  if (!row.other_machine.empty()) json("tables_of", row.other_machine);
+  if (row.table_error > 0) json("table_error", row.table_error);
 }
 
-void describe(JsonWriter& way, const RoundingRow& row) {
-  way("target", row.target)("score", row.score)("score_without", row.score_without);
-  way("macs_without", row.macs_without);
-  if (row.time) way("time", *row.time);
+void describe(JsonWriter& json, const RoundingRow& row) {
+  json("target", row.target)("score", row.score)("score_without", row.score_without);
+  json("macs_without", row.macs_without);
+  if (row.time) json("time", *row.time);
 }
 
-void describe(JsonWriter& way, const RecoveryState& state) {
-  way("output_error", state.error)("test_error", state.test_error)("accuracy", state.accuracy);
-  if (state.loss) way("loss", *state.loss);
+void describe(JsonWriter& json, const RecoveryState& state) {
+  json("output_error", state.error)("test_error", state.test_error)("accuracy", state.accuracy);
+  if (state.loss) json("loss", *state.loss);
 }
 
-void describe(JsonWriter& way, const LayerRecovery& fit) {
-  way("layer", fit.layer)("error_before", fit.before)("error_after", fit.after);
-  way("ridge", fit.ridge)("kept", fit.kept);
+void describe(JsonWriter& json, const LayerRecovery& fit) {
+  json("layer", fit.layer)("error_before", fit.before)("error_after", fit.after);
+  json("ridge", fit.ridge)("kept", fit.kept);
 }
 
-void describe(JsonWriter& way, const RecoveryStep& step) {
-  describe(way, step.after);
-  way("method", name_of(step.method))("layers", step.layers)("seconds", step.seconds);
-  if (!step.fits.empty()) way("fits", step.fits);
+void describe(JsonWriter& json, const RecoveryStep& step) {
+  describe(json, step.after);
+  json("method", name_of(step.method))("layers", step.layers)("seconds", step.seconds);
+  if (!step.fits.empty()) json("fits", step.fits);
 }
 
-void describe(JsonWriter& way, const RecoveryReport& report) {
-  way("samples", report.samples)("test_samples", report.test_samples);
-  way("dense_accuracy", report.dense_accuracy);
-  if (report.dense_loss) way("dense_loss", *report.dense_loss);
-  way("before", report.before);
-  way("steps", report.steps)("notes", report.notes);
+void describe(JsonWriter& json, const RecoveryReport& report) {
+  json("samples", report.samples)("test_samples", report.test_samples);
+  json("dense_accuracy", report.dense_accuracy);
+  if (report.dense_loss) json("dense_loss", *report.dense_loss);
+  json("before", report.before);
+  json("steps", report.steps)("notes", report.notes);
 }
 
-void describe(JsonWriter& way, const MetricTrial& trial) {
-  way("macs", trial.macs)("value", trial.value)("within", trial.within);
-  if (!trial.failure.empty()) way("failure", trial.failure);
+void describe(JsonWriter& json, const MetricTrial& trial) {
+  json("macs", trial.macs)("value", trial.value)("within", trial.within);
+  if (!trial.failure.empty()) json("failure", trial.failure);
 }
 
-void describe(JsonWriter& way, const MetricRow& row) {
-  way("command", row.command)("lower_is_better", row.lower_is_better);
-  way("before", row.before)("after", row.after);
-  way("output_before", row.output_before)("output_after", row.output_after);
-  if (row.bound) way("bound", *row.bound)("trials", row.trials);
+void describe(JsonWriter& json, const MetricRow& row) {
+  json("command", row.command)("lower_is_better", row.lower_is_better);
+  json("before", row.before)("after", row.after);
+  json("output_before", row.output_before)("output_after", row.output_after);
+  if (row.bound) json("bound", *row.bound)("trials", row.trials);
 }
 
-void describe(JsonWriter& way, const CheckpointTensorRow& row) {
-  way("tensor", row.tensor);
-  if (!row.weight.empty()) way("weight", row.weight);
-  way("matched", row.matched.empty() ? "no weight of the network" : row.matched);
-  way("before", row.before)("after", row.after);
-  if (!row.why_left.empty()) way("left", row.why_left);
+void describe(JsonWriter& json, const CheckpointTensorRow& row) {
+  json("tensor", row.tensor);
+  if (!row.weight.empty()) json("weight", row.weight);
+  json("matched", row.matched.empty() ? "no weight of the network" : row.matched);
+  json("before", row.before)("after", row.after);
+  if (!row.why_left.empty()) json("left", row.why_left);
 }
 
-void describe(JsonWriter& way, const CheckpointReport& report) {
-  way("path", report.path)("result", report.result)("copies", report.copies);
-  way("cut", report.cut)("states", report.states)("left", report.left);
-  way("tensors", report.tensors);
+void describe(JsonWriter& json, const CheckpointReport& report) {
+  json("path", report.path)("result", report.result)("copies", report.copies);
+  json("cut", report.cut)("states", report.states)("left", report.left);
+  json("tensors", report.tensors);
 }
 
-void describe(JsonWriter& way, const PruneReport& report) {
-  way("command", report.command)("source", report.source)("result", report.result);
-  way("inputs", report.inputs);
-  way.inner("params", [&](JsonWriter& inner) {
+void describe(JsonWriter& json, const PruneReport& report) {
+  json("command", report.command)("source", report.source)("result", report.result);
+  json("inputs", report.inputs);
+  json.inner("params", [&](JsonWriter& inner) {
     inner("before", report.before.params)("after", report.after.params);
   });
-  way.inner("macs", [&](JsonWriter& inner) {
+  json.inner("macs", [&](JsonWriter& inner) {
     inner("before", report.before.macs)("after", report.after.macs);
     inner("uncounted", report.uncounted);
   });
   if (report.memory) {
-    way.inner("peak_memory", [&](JsonWriter& inner) {
+    json.inner("peak_memory", [&](JsonWriter& inner) {
       inner("before", report.memory->before)("after", report.memory->after);
     });
   }
-  way("zeroed", zeroed(report))("elements", report.elements)("groups", report.groups);
-  way("scales", report.scales)("kept_whole", report.unpruned_dims)("proof", report.proof);
-  way("notes", report.notes);
+  json("zeroed", zeroed(report))("elements", report.elements)("groups", report.groups);
+  json("scales", report.scales)("kept_whole", report.unpruned_dims)("proof", report.proof);
+  json("notes", report.notes);
   Json timings = Json::object();
   for (const auto& [stage, seconds] : report.timings) {
     timings[stage] = timings.value(stage, 0.0) + seconds;
   }
-  way("timings", timings);
-  if (report.latency) way("latency", *report.latency);
-  if (report.rounding) way("rounding", *report.rounding);
-  if (!report.metrics.empty()) way("metrics", report.metrics);
-  if (report.depth) way("depth", *report.depth);
-  if (report.constants) way("constants", *report.constants);
-  if (report.recovery) way("recovery", *report.recovery);
-  if (report.checkpoint) way("checkpoint", *report.checkpoint);
+  json("timings", timings);
+  if (report.latency) json("latency", *report.latency);
+  if (report.rounding) json("rounding", *report.rounding);
+  if (!report.metrics.empty()) json("metrics", report.metrics);
+  if (report.depth) json("depth", *report.depth);
+  if (report.constants) json("constants", *report.constants);
+  if (report.recovery) json("recovery", *report.recovery);
+  if (report.checkpoint) json("checkpoint", *report.checkpoint);
 }
 
 std::string to_json(const RecoveryReport& report) {
@@ -357,7 +357,7 @@ std::string metrics_text(const std::vector<MetricRow>& metrics) {
   std::string text = table.text();
   for (const MetricRow& row : metrics) {
     if (!row.bound) continue;
-    Table trials({"MACs asked for", "metric", formatted("wanted %.6g", *row.bound)},
+    Table trials({"MACs asked for", "metric", formatted("expected %.6g", *row.bound)},
                  {kRight, kRight, kLeft});
     for (const MetricTrial& trial : row.trials) {
       trials.add({formatted("%.1f%%", 100 * trial.macs),
@@ -380,7 +380,7 @@ std::string to_text(const PruneReport& report, bool all) {
   add("parameters", report.before.params, report.after.params);
   add("MACs", report.before.macs, report.after.macs);
   add("file, bytes", report.source.bytes, report.result.bytes);
-  if (report.memory && (report.memory->wanted || all)) {
+  if (report.memory && (report.memory->requested || all)) {
     add("activations, bytes", report.memory->before, report.memory->after);
   }
   if (report.latency) {
@@ -482,7 +482,7 @@ LatencyRow row_of(const LatencyOutcome& outcome, const LatencyProfiler& profiler
   LatencyRow row;
   row.engine = profiler.engine();
   row.threads = profiler.threads();
-  row.wanted = outcome.wanted;
+  row.requested = outcome.requested;
   row.dense = outcome.dense;
   row.tables = outcome.tables;
   row.predicted = outcome.predicted;

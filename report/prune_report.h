@@ -40,7 +40,7 @@ struct ReportedFile {
 struct LatencyRow {
   std::string engine;  ///< "libtorch 1.13.1"
   int threads = 1;
-  double wanted = 0;
+  double requested = 0;
   double dense = 0;          ///< the dense network, measured
   double tables = 0;         ///< the dense network, according to the tables
   double predicted = 0;      ///< the small one
@@ -87,7 +87,7 @@ struct MetricRow {
 struct MemoryRow {
   int64_t before = 0;
   int64_t after = 0;
-  bool wanted = false;  ///< there was a budget of it
+  bool requested = false;  ///< there was a budget of it
 };
 
 /// What became of a tensor of a checkpoint that was cut with the network.

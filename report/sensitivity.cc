@@ -69,12 +69,12 @@ std::string to_text(const SensitivityReport& report) {
   return text;
 }
 
-void describe(JsonWriter& way, const SensitivityReport& report) {
-  way("command", report.command)("model", report.model)("criterion", report.criterion);
-  way("measure", report.measure)("data", report.data)("samples", report.samples);
-  if (report.accuracy >= 0) way("accuracy", report.accuracy);
+void describe(JsonWriter& json, const SensitivityReport& report) {
+  json("command", report.command)("model", report.model)("criterion", report.criterion);
+  json("measure", report.measure)("data", report.data)("samples", report.samples);
+  if (report.accuracy >= 0) json("accuracy", report.accuracy);
   if (report.ratio > 0) {
-    way.inner("proposal", [&](JsonWriter& inner) {
+    json.inner("proposal", [&](JsonWriter& inner) {
       inner("ratio", report.ratio)("reached", report.reached)("level", report.level);
     });
   }
@@ -86,7 +86,7 @@ void describe(JsonWriter& way, const SensitivityReport& report) {
     if (report.ratio > 0) group("proposed", row.proposed);
     groups.push_back(group.taken());
   }
-  way("groups", groups);
+  json("groups", groups);
 }
 
 std::string to_json(const SensitivityReport& report) {

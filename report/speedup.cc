@@ -155,19 +155,19 @@ std::string candidate_table(const DepthReport& report) {
 
 }  // namespace
 
-void describe(JsonWriter& way, const BlockOutcome& block) {
-  way("add", block.add)("label", block.label)("influence", block.influence);
-  way("params", block.cost.params)("macs", block.cost.macs)("nodes", block.nodes);
-  way("excluded", block.excluded)("removed", block.removed);
+void describe(JsonWriter& json, const BlockOutcome& block) {
+  json("add", block.add)("label", block.label)("influence", block.influence);
+  json("params", block.cost.params)("macs", block.cost.macs)("nodes", block.nodes);
+  json("excluded", block.excluded)("removed", block.removed);
 }
 
-void describe(JsonWriter& way, const DepthCandidate& candidate) {
-  way("removed", candidate.removed)("params", candidate.cost.params)("macs", candidate.cost.macs);
-  way("output_error", candidate.error)("met", candidate.met);
+void describe(JsonWriter& json, const DepthCandidate& candidate) {
+  json("removed", candidate.removed)("params", candidate.cost.params)("macs", candidate.cost.macs);
+  json("output_error", candidate.error)("met", candidate.met);
 }
 
-void describe(JsonWriter& way, const DepthReport& report) {
-  way("blocks", report.blocks)("candidates", report.candidates);
+void describe(JsonWriter& json, const DepthReport& report) {
+  json("blocks", report.blocks)("candidates", report.candidates);
 }
 
 std::string to_text(const DepthReport& report, bool all) {

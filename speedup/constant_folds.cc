@@ -222,15 +222,15 @@ class Folder {
 
   void add(const Sum& sum) {
     const auto dim_class = coupling_.channels(sum.site.dim_class);
-    std::vector<double> gone(sum.constants.size(), 0);
+    std::vector<double> removed(sum.constants.size(), 0);
     bool any = false;
-    for (size_t j = 0; j < gone.size(); ++j) {
+    for (size_t j = 0; j < removed.size(); ++j) {
       if (channels_.keeps(dim_class[j])) continue;
-      gone[j] = sum.constants[j];
-      any = any || gone[j] != 0;
+      removed[j] = sum.constants[j];
+      any = any || removed[j] != 0;
     }
     if (!any) return;
-    sum.site.bias != kNone ? into_bias(sum.site, gone) : into_absorber(sum, gone);
+    sum.site.bias != kNone ? into_bias(sum.site, removed) : into_absorber(sum, removed);
   }
 
   const std::map<WeightId, Elements>& changed() const { return elements_; }
@@ -355,7 +355,7 @@ std::vector<MaskOutcome> ConstantFolding::outcomes(const Plan& plan) const {
     const std::vector<std::byte> left =
         sliced_bytes(std::as_bytes(std::span(mask.keep)).data(), mask.dims, 1, cuts[mask.tensor]);
     MaskOutcome outcome{mask.tensor, std::ranges::count(mask.keep, 0), 0};
-    outcome.gone = outcome.zeros - std::ranges::count(left, std::byte{0});
+    outcome.removed = outcome.zeros - std::ranges::count(left, std::byte{0});
     result.push_back(std::move(outcome));
   }
   return result;

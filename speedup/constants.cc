@@ -62,7 +62,7 @@ class Decision {
     });
   }
 
-  void give_up(size_t e) {
+  void abandon(size_t e) {
     const ReductionSite& site = sites_[e];
     each_candidate(site, SliceValue::kConstant, [&](size_t /*j*/, ChannelId channel) {
       block(channel, "the constant is not known, for nothing was run, at " + label(site));
@@ -245,7 +245,7 @@ ConstantFolding::ConstantFolding(const Graph& graph, const Facts& facts, const P
     for (size_t i = 0; i < unknown.size(); ++i)
       decision.learn(unknown[i], std::move(slice_values[i]));
   } else {
-    for (const size_t e : unknown) decision.give_up(e);
+    for (const size_t e : unknown) decision.abandon(e);
   }
   state_ = std::make_unique<State>(
       State{graph, coupling, std::move(masks), decision.channels(), decision.sums(), 0, {}});

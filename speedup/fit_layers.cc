@@ -160,7 +160,7 @@ class FitLayerFinder {
     layer.weight = weight;
     layer.out_axis = transposed ? 1 - form->out_axis : form->out_axis;
     layer.answer = node.outputs[0];
-    layer.answer_axis = conv ? 1 : -1;
+    layer.output_axis = conv ? 1 : -1;
     const int64_t channels = matrix.dims[static_cast<size_t>(layer.out_axis)];
     const bool grouped = turned && form->groups > 1;
     const int64_t out = grouped ? channels * form->groups : channels;
@@ -192,7 +192,7 @@ class FitLayerFinder {
     layer.out_axis = static_cast<int>(graph_.weight(layer.weight).dims.size()) - 2;
     const auto present = [](ValueId v) { return v != kNone; };
     layer.answer = *std::ranges::find_if(node.outputs, present);
-    layer.answer_axis = -1;
+    layer.output_axis = -1;
     layer.channels = layer.state;
     layer.channels_axis = static_cast<int>(graph_.weight(layer.state).dims.size()) - 1;
     return {layer};
@@ -228,7 +228,7 @@ class FitLayerFinder {
         reader = only_reader(layer.answer);
       }
     }
-    if (reader != kNone && layer.answer_axis == 1 && is_norm(graph_.node(reader)) &&
+    if (reader != kNone && layer.output_axis == 1 && is_norm(graph_.node(reader)) &&
         graph_.node(reader).inputs[0] == layer.answer) {
       layer.norm = reader;
       layer.answer = graph_.node(reader).outputs[0];
@@ -308,11 +308,11 @@ IdVector<ValueId, NodeId> producers_of(const Graph& graph) {
   return producers;
 }
 
-std::vector<NodeId> nodes_for(const Graph& graph, const std::vector<ValueId>& wanted,
+std::vector<NodeId> nodes_for(const Graph& graph, const std::vector<ValueId>& expected,
                               const IdVector<NodeId, bool>& done,
                               const IdVector<ValueId, bool>& known) {
   IdVector<ValueId, bool> open(graph.values.size(), false);
-  for (const ValueId v : wanted) open[v] = true;
+  for (const ValueId v : expected) open[v] = true;
   std::vector<NodeId> found;
   for (const NodeId n : graph.nodes.reversed_ids()) {
     const Node& node = graph.nodes[n];
@@ -328,11 +328,11 @@ std::vector<NodeId> nodes_for(const Graph& graph, const std::vector<ValueId>& wa
   return found;
 }
 
-Graph part_for(const Graph& graph, const std::vector<ValueId>& wanted) {
+Graph part_for(const Graph& graph, const std::vector<ValueId>& expected) {
   Graph part = graph;
   part.nodes.clear();
-  for (const NodeId n : nodes_for(graph, wanted)) part.nodes.push_back(graph.nodes[n]);
-  part.outputs = wanted;
+  for (const NodeId n : nodes_for(graph, expected)) part.nodes.push_back(graph.nodes[n]);
+  part.outputs = expected;
   return part;
 }
 

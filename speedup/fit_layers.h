@@ -28,7 +28,7 @@ struct FitLayer {
   double shift_sign = 1;      ///< -1 for a running mean: it is subtracted
   NodeId norm = kNone;        ///< a BatchNormalization directly after the layer
   ValueId answer = kNone;     ///< the value to reproduce from the dense network
-  int answer_axis = 1;        ///< of the channels in `answer`
+  int output_axis = 1;        ///< of the channels in `answer`
   WeightId channels = kNone;  ///< a weight of the layer that has the answer's channels
   int channels_axis = 0;      ///< along this axis
   bool rectified = false;     ///< only Relu nodes read `answer`
@@ -74,13 +74,13 @@ void for_each_read(const Graph& graph, const Node& node, const Visit& visit) {
 /// The node that computes each value. A graph that was edited does not keep Value::producer.
 IdVector<ValueId, NodeId> producers_of(const Graph& graph);
 
-/// Nodes that compute `wanted`, in order. Those that are `done` and values that are `known` need
+/// Nodes that compute `requested`, in order. Those that are `done` and values that are `known` need
 /// nothing; empty: there are none.
-std::vector<NodeId> nodes_for(const Graph& graph, const std::vector<ValueId>& wanted,
+std::vector<NodeId> nodes_for(const Graph& graph, const std::vector<ValueId>& requested,
                               const IdVector<NodeId, bool>& done = {},
                               const IdVector<ValueId, bool>& known = {});
 
-/// The subgraph that computes `wanted`, which become its outputs. Values keep their ids.
-Graph part_for(const Graph& graph, const std::vector<ValueId>& wanted);
+/// The subgraph that computes `requested`, which become its outputs. Values keep their ids.
+Graph part_for(const Graph& graph, const std::vector<ValueId>& requested);
 
 }  // namespace parsimony

@@ -12,7 +12,7 @@ namespace {
 
 constexpr auto kRidges = std::to_array({1e-4, 1e-3, 1e-2, 1e-1, 1.0});
 constexpr double kUsualRidge = 1e-3;
-// Of float32: what is lacking beside what is wanted, where a layer gives just that.
+// Of float32: what is lacking beside what is target, where a layer gives just that.
 constexpr double kRounding = 1e-6;
 
 std::vector<Eigen::MatrixXd> solutions(const std::vector<SplitSums>& systems, double ridge) {
@@ -28,7 +28,7 @@ double error_of(const std::vector<SplitSums>& systems, const std::vector<Eigen::
 }
 
 bool lacks_nothing(const SplitSums& sums) {
-  return sums.seen.cross.isZero(0) && sums.held.cross.isZero(0);
+  return sums.seen.cross.isZero(0) && sums.held_out.cross.isZero(0);
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ Eigen::MatrixXd least_squares(const LeastSquaresSums& sums, double ridge) {
   if (sums.second.cols() != in || sums.cross.cols() != in) {
     throw ModelError("least squares: the second moments are [", sums.second.rows(), ", ",
                      sums.second.cols(), "], the cross moments have ", sums.cross.cols(),
-                     " columns; wanted [in, in] and in columns");
+                     " columns; expected [in, in] and in columns");
   }
   if (!sums.second.allFinite() || !sums.cross.allFinite()) {
     throw ModelError(
@@ -60,22 +60,23 @@ Eigen::MatrixXd least_squares(const LeastSquaresSums& sums, double ridge) {
 }
 
 double held_out_error(const SplitSums& sums, const Eigen::MatrixXd& map) {
-  if (sums.held.cross.size() == 0) return 0;
-  return (map * sums.held.second - 2 * sums.held.cross).cwiseProduct(map).sum() + sums.lacking;
+  if (sums.held_out.cross.size() == 0) return 0;
+  return (map * sums.held_out.second - 2 * sums.held_out.cross).cwiseProduct(map).sum() +
+         sums.residual;
 }
 
-JudgedFit judged_fit(std::vector<SplitSums> systems, std::optional<double> ridge) {
-  JudgedFit fit;
+ValidatedFit validated_fit(std::vector<SplitSums> systems, std::optional<double> ridge) {
+  ValidatedFit fit;
   if (std::ranges::all_of(systems, lacks_nothing)) return fit;
   for (SplitSums& sums : systems) {
-    if (sums.seen.cross.size() == 0) sums.seen = std::exchange(sums.held, {});
-    fit.judged = fit.judged || sums.held.cross.size() > 0;
-    fit.before += sums.lacking;
-    fit.wanted += sums.wanted;
+    if (sums.seen.cross.size() == 0) sums.seen = std::exchange(sums.held_out, {});
+    fit.validated = fit.validated || sums.held_out.cross.size() > 0;
+    fit.before += sums.residual;
+    fit.target += sums.target;
   }
-  if (fit.judged && fit.before <= kRounding * kRounding * fit.wanted) return fit;
+  if (fit.validated && fit.before <= kRounding * kRounding * fit.target) return fit;
   std::vector<double> candidates(kRidges.begin(), kRidges.end());
-  if (ridge || !fit.judged) candidates = {ridge.value_or(kUsualRidge)};
+  if (ridge || !fit.validated) candidates = {ridge.value_or(kUsualRidge)};
   for (const double candidate : candidates) {
     std::vector<Eigen::MatrixXd> maps = solutions(systems, candidate);
     const double error = error_of(systems, maps);
@@ -85,11 +86,11 @@ JudgedFit judged_fit(std::vector<SplitSums> systems, std::optional<double> ridge
     fit.after = error;
   }
   for (SplitSums& sums : systems) {
-    if (sums.held.cross.size() == 0) continue;
-    sums.seen.second += sums.held.second;
-    sums.seen.cross += sums.held.cross;
+    if (sums.held_out.cross.size() == 0) continue;
+    sums.seen.second += sums.held_out.second;
+    sums.seen.cross += sums.held_out.cross;
   }
-  fit.all = fit.judged ? solutions(systems, fit.ridge) : fit.seen;
+  fit.all = fit.validated ? solutions(systems, fit.ridge) : fit.seen;
   return fit;
 }
 

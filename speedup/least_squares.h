@@ -30,30 +30,30 @@ Eigen::MatrixXd least_squares(const LeastSquaresSums& sums, double ridge);
 /// The sums of a fit, split by sample: what it sees, and what is held out to judge it.
 struct SplitSums {
   LeastSquaresSums seen;
-  LeastSquaresSums held;  ///< empty: nothing was held out
-  double lacking = 0;     ///< Σ ‖y‖² of what was held out
-  double wanted = 0;      ///< Σ ‖t‖² of it, where y is what a layer's answer lacks of t
+  LeastSquaresSums held_out;  ///< empty: nothing was held out
+  double residual = 0;        ///< Σ ‖y‖² of what was held out
+  double target = 0;          ///< Σ ‖t‖² of it, where y is what a layer's answer lacks of t
 };
 
 /// Σ ‖y − W x‖² over what was held out: tr(W G Wᵀ) − 2 tr(W Cᵀ) + Σ ‖y‖².
 double held_out_error(const SplitSums& sums, const Eigen::MatrixXd& map);
 
 /// The systems of one layer, such as its groups, with the ridge that serves all of them best.
-struct JudgedFit {
+struct ValidatedFit {
   std::vector<Eigen::MatrixXd> seen;  ///< by system, from what was seen; empty: nothing lacks
   std::vector<Eigen::MatrixXd> all;   ///< the same with what was held out
   double ridge = 0;
-  bool judged = false;  ///< was anything held out?
-  double before = 0;    ///< its error without the fit
-  double after = 0;     ///< with `seen`
-  double wanted = 0;    ///< Σ ‖t‖² of it
+  bool validated = false;  ///< was anything held out?
+  double before = 0;       ///< its error without the fit
+  double after = 0;        ///< with `seen`
+  double target = 0;       ///< Σ ‖t‖² of it
 
-  bool helps() const { return !seen.empty() && (!judged || after < before); }
+  bool helps() const { return !seen.empty() && (!validated || after < before); }
 };
 
 /// Of ridges ten times apart, from 0.0001 to 1, the one with the smallest error on what was held
 /// out; 0.001 if nothing was. No fit where what was held out lacks nothing but rounding.
 /// @param ridge  takes this one
-JudgedFit judged_fit(std::vector<SplitSums> systems, std::optional<double> ridge);
+ValidatedFit validated_fit(std::vector<SplitSums> systems, std::optional<double> ridge);
 
 }  // namespace parsimony

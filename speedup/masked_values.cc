@@ -74,9 +74,9 @@ class MaskedRows {
     const std::vector<Stretch> stretches = kept_of_row();
     int64_t row_bytes = 0;
     for (const Stretch& stretch : stretches) row_bytes += stretch.count * size_;
-    const int64_t wanted = std::ssize(kept) * row_bytes;
-    if (std::ssize(mask_.values) != wanted) {
-      throw errors::wrong_bytes(mask_.tensor, wanted, std::ssize(mask_.values));
+    const int64_t requested = std::ssize(kept) * row_bytes;
+    if (std::ssize(mask_.values) != requested) {
+      throw errors::wrong_bytes(mask_.tensor, requested, std::ssize(mask_.values));
     }
     for (size_t r = 0; r < rows_.size(); ++r) {
       const auto row = std::ranges::lower_bound(kept, rows_[r]);
@@ -105,20 +105,20 @@ class MaskedRows {
 
   void zero_slice(const PlanSlice& slice) {
     const Shape& dims = tensor_.dims;
-    const std::vector<Stretch> gone = removed_by(slice);
+    const std::vector<Stretch> removed = removed_by(slice);
     const int64_t length = slice.axis == 0 ? std::ssize(rows_) : slice.size;
     int64_t inner = 1;
     for (size_t d = dims.size() - 1; std::cmp_greater(d, slice.axis); --d) inner *= dims[d];
     const int64_t period = length * inner;
-    if (is_plain() && period * size_ < kShort * std::ssize(gone)) {
+    if (is_plain() && period * size_ < kShort * std::ssize(removed)) {
       std::vector<std::byte> stays(period * size_, std::byte{0xff});
-      for (const Stretch& here : gone) {
+      for (const Stretch& here : removed) {
         std::memset(stays.data() + here.first * inner * size_, 0, here.count * inner * size_);
       }
       for (int64_t first = 0; first < count_; first += period) clear_where_zero(stays, first);
     } else {
       for (int64_t first = 0; first < count_; first += period) {
-        for (const Stretch& here : gone) zero(first + here.first * inner, here.count * inner);
+        for (const Stretch& here : removed) zero(first + here.first * inner, here.count * inner);
       }
     }
   }
@@ -135,14 +135,15 @@ class MaskedRows {
   std::vector<Stretch> removed_by(const PlanSlice& slice) const {
     std::vector<uint8_t> stays(slice.size, 0);
     for (const int64_t k : slice.keep) stays[k] = 1;
-    std::vector<Stretch> gone;
+    std::vector<Stretch> removed;
     const int64_t length = slice.axis == 0 ? std::ssize(rows_) : slice.size;
     for (int64_t i = 0; i < length; ++i) {
       if (stays[slice.axis == 0 ? rows_[i] : i] != 0) continue;
-      if (gone.empty() || gone.back().first + gone.back().count != i) gone.push_back({i, 0});
-      ++gone.back().count;
+      if (removed.empty() || removed.back().first + removed.back().count != i)
+        removed.push_back({i, 0});
+      ++removed.back().count;
     }
-    return gone;
+    return removed;
   }
 
   void zero(int64_t first, int64_t count) {

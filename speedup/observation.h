@@ -34,8 +34,8 @@ using Observe = std::function<std::vector<std::vector<IndexContent>>(
 /// What happened to a tensor's masked elements.
 struct MaskOutcome {
   std::string tensor;
-  int64_t zeros = 0;  ///< masked elements
-  int64_t gone = 0;   ///< those removed with their channels; the others stay zero
+  int64_t zeros = 0;    ///< masked elements
+  int64_t removed = 0;  ///< those removed with their channels; the others stay zero
 };
 
 }  // namespace parsimony

@@ -46,9 +46,9 @@ bool Plan::empty() const {
 namespace {
 
 ConfigError values_differ(std::string_view file, std::string_view tensor, std::string_view found,
-                          std::string_view wanted) {
+                          std::string_view expected) {
   return ConfigError(file, ": tensor ", in_quotes(tensor), ": found ", found,
-                     ", the plan beside it wants ", wanted, "; is it from another run?");
+                     ", the plan beside it wants ", expected, "; is it from another run?");
 }
 
 std::string mask_name(const PlanMask& mask) { return mask.tensor + ":mask"; }

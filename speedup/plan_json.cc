@@ -42,11 +42,11 @@ std::vector<int64_t> read_keep(JsonReader at, int64_t size) {
     const int64_t index = entry.integer(0, size - 1);
     if (!keep.empty() && index <= keep.back()) {
       entry.fail("found " + std::to_string(index) + " after " + std::to_string(keep.back()) +
-                 ", wanted ascending indices");
+                 ", expected ascending indices");
     }
     keep.push_back(index);
   }
-  if (keep.empty()) at.fail("found none, wanted at least one index");
+  if (keep.empty()) at.fail("found none, expected at least one index");
   return keep;
 }
 
@@ -59,7 +59,7 @@ Role read_role(JsonReader at) {
   for (const Role role : {Role::kOut, Role::kIn, Role::kWith}) {
     if (at.text() == name_of(role)) return role;
   }
-  at.wanted("\"out\", \"in\" or \"with\"");
+  at.expected("\"out\", \"in\" or \"with\"");
 }
 
 PlanSlice read_slice(JsonReader at) {
@@ -159,7 +159,7 @@ HostTensor read_tensor(JsonReader at) {
     }
   };
   if (!fits()) {
-    values.fail("found " + std::to_string(tensor.count()) + " values, wanted as many as " +
+    values.fail("found " + std::to_string(tensor.count()) + " values, expected as many as " +
                 to_string(tensor.dims) + " has");
   }
   return tensor;
@@ -174,7 +174,7 @@ PlanInteger read_integer(JsonReader at) {
   entry.from = read_tensor(at.at("from"));
   entry.to = read_tensor(at.at("to"));
   if (entry.input < 0 && entry.to.floating() && entry.to.count() != 1) {
-    at.at("to").wanted("integers, or one number: it is an attribute");
+    at.at("to").expected("integers, or one number: it is an attribute");
   }
   return entry;
 }
@@ -190,7 +190,7 @@ PlanScale read_scale(JsonReader at) {
   entry.change.from = read_tensor(at.at("from"));
   entry.change.to = read_tensor(at.at("to"));
   const HostTensor& to = entry.change.to;
-  if (!to.floating() || to.count() != 1) at.at("to").wanted("one floating point number");
+  if (!to.floating() || to.count() != 1) at.at("to").expected("one floating point number");
   return entry;
 }
 
@@ -209,7 +209,7 @@ std::string read_fingerprint(JsonReader at) {
   const std::string digest = at.text();
   const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
   if (digest.size() != 64 || !std::ranges::all_of(digest, is_hex)) {
-    at.wanted("64 lower-case hexadecimal digits");
+    at.expected("64 lower-case hexadecimal digits");
   }
   return digest;
 }
@@ -242,7 +242,7 @@ PlanMask read_mask(JsonReader at) {
 
 Constants read_constants(JsonReader at) {
   const std::string name = at.text();
-  if (name != "drop" && name != "exact") at.wanted("\"drop\" or \"exact\"");
+  if (name != "drop" && name != "exact") at.expected("\"drop\" or \"exact\"");
   return name == "exact" ? Constants::kExact : Constants::kDrop;
 }
 
@@ -267,10 +267,10 @@ Plan Plan::from_json(std::string_view text, std::string_view file_name) {
   const JsonDocument document(text, file_name);
   const JsonReader top = document.root();
   if (!top.is_object() || !top.has("parsimony_plan")) {
-    top.fail("wanted an object with \"parsimony_plan\": is this a plan?");
+    top.fail("expected an object with \"parsimony_plan\": is this a plan?");
   }
   if (top.at("parsimony_plan").small(0) != 1) {
-    top.at("parsimony_plan").wanted("1: the plan comes from another version");
+    top.at("parsimony_plan").expected("1: the plan comes from another version");
   }
   top.only({"parsimony_plan", "source", "blocks", "groups", "interface", "states", "integers",
             "scales", "copies", "zeros", "folds", "constants", "masks", "kept_whole"});

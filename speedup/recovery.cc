@@ -47,7 +47,7 @@ RecoveryMethod parse_recovery(std::string_view text, std::string_view place) {
     if (kind.name == text) return kind.method;
   }
   const std::vector<std::string> names = recovery_names();
-  throw ConfigError(place, ": unknown recovery ", in_quotes(text), "; wanted ",
+  throw ConfigError(place, ": unknown recovery ", in_quotes(text), "; expected ",
                     listed(names, names.size()), ".", did_you_mean(text, names));
 }
 

@@ -91,9 +91,9 @@ class Walk {
 
   std::vector<ScaleAxis> run(ValueId data, ValueId product) {
     std::vector<ValueId> before = {data};
-    std::vector<ValueId> behind = {product};
-    for (size_t i = 0; i < kMostSteps && (i < before.size() || i < behind.size()); ++i) {
-      if (i < behind.size()) step_forward(behind[i], behind);
+    std::vector<ValueId> after = {product};
+    for (size_t i = 0; i < kMostSteps && (i < before.size() || i < after.size()); ++i) {
+      if (i < after.size()) step_forward(after[i], after);
       if (i < before.size()) step_back(before[i], before);
     }
     std::ranges::stable_sort(found_, {}, &ScaleAxis::weighted);

@@ -143,10 +143,10 @@ def check(command):
         for optimizer in ("sgd", "adamw"):
             arguments = ["--model", model, *shapes, "--epochs", "2", "--lr", "0.001", "--optimizer", optimizer]
             arguments += ["--flip", "1", "--crop", "2"]
-            wanted, _ = run(command, [*arguments, "--device", "cpu"])
+            expected, _ = run(command, [*arguments, "--device", "cpu"])
             for precision, most in (("fp32", 0.01), ("fp16", 0.05)):
                 found, _ = run(command, [*arguments, "--device", "cuda", "--precision", precision])
-                for a, b in zip(wanted["epochs"], found["epochs"]):
+                for a, b in zip(expected["epochs"], found["epochs"]):
                     if not abs(a["loss"] - b["loss"]) <= most * a["loss"]:
                         raise SystemExit(f"accelerator.py: {model}, {optimizer}, {precision}: losses {a} and {b}")
 

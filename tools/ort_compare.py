@@ -24,7 +24,7 @@ def positive(kind):
     def read(text):
         value = kind(text)
         if not value > 0:
-            raise argparse.ArgumentTypeError(f'"{text}": wanted a number above 0')
+            raise argparse.ArgumentTypeError(f'"{text}": expected a number above 0')
         return value
 
     return read
@@ -74,7 +74,7 @@ def main(parser, asked):
 
     if asked.run:
         if not asked.files:
-            parser.error("--run: wanted at least one model")
+            parser.error("--run: expected at least one model")
         jobs = [Run({"model": model}, smoke, (model, specs_of(model), options)) for model in asked.files]
         return judge(jobs, asked.json, report.smoke_text)
     if asked.batch is not None:
@@ -83,7 +83,7 @@ def main(parser, asked):
         jobs = [comparison_of(asked.batch, row, specs_of, options) for row in rows]
         return judge(jobs, asked.json, report.row_text)
     if len(asked.files) != 3:
-        parser.error("wanted ORIGINAL.onnx SMALL.onnx PLAN.json")
+        parser.error("expected ORIGINAL.onnx SMALL.onnx PLAN.json")
     job = Job(*asked.files, specs_of(asked.files[0]))
     return judge([Run({}, compare, (job, options))], asked.json, report.comparison_text)
 
@@ -98,7 +98,7 @@ class Run:
 def comparison_of(path, row, specs_of, options):
     files, specs, distribution = (cells := row.split("\t"))[:3], cells[3:4], cells[4:5]
     if len(files) < 3:
-        raise faults.UsageFault(f'{path}: wanted ORIGINAL, SMALL and PLAN between tabs, found "{row}"')
+        raise faults.UsageFault(f'{path}: expected ORIGINAL, SMALL and PLAN between tabs, found "{row}"')
     if distribution:
         options = dataclasses.replace(options, distribution=distribution[0])
     job = Job(*files, specs_of(files[0], " ".join(specs).split()))

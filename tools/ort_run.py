@@ -19,7 +19,7 @@ from oracle.runtime import run_all
 
 def main():
     if len(sys.argv) != 3:
-        raise faults.UsageFault("wanted a model and a folder")
+        raise faults.UsageFault("expected a model and a folder")
     model, folder = sys.argv[1], pathlib.Path(sys.argv[2])
     feeds = {}
     for i, line in enumerate((folder / "inputs.txt").read_text().splitlines()):

@@ -31,7 +31,7 @@ def parsed():
     parser.add_argument("-o", "--output", metavar="TOKENS.safetensors", required=True)
     asked = parser.parse_args()
     if asked.length < 1:
-        parser.error(f"--length {asked.length}: wanted a number above 0")
+        parser.error(f"--length {asked.length}: expected a number above 0")
     return asked
 
 
@@ -41,7 +41,7 @@ def main():
     ids = tokens_of(asked.tokenizer, asked.text)
     windows = (len(ids) - asked.labels) // length
     if windows < 1:
-        raise SystemExit(f"tokens: {asked.text}: {len(ids)} tokens, wanted at least {length + asked.labels}")
+        raise SystemExit(f"tokens: {asked.text}: {len(ids)} tokens, expected at least {length + asked.labels}")
     shape = (windows, length)
     arrays = {asked.ids: ids[: windows * length].reshape(shape)}
     if asked.mask:

@@ -68,8 +68,8 @@ at::Tensor cut_in_place(const std::string& name, const at::Tensor& tensor,
 
 at::Tensor with_zeros(const std::string& name, const at::Tensor& tensor, int64_t count) {
   if (count < 0 || count > tensor.numel()) {
-    throw ModelError("tensor ", in_quotes(name), ": wanted 0 to ", tensor.numel(), " zeros, found ",
-                     count);
+    throw ModelError("tensor ", in_quotes(name), ": expected 0 to ", tensor.numel(),
+                     " zeros, found ", count);
   }
   const at::Tensor values = tensor.detach();
   const at::Tensor magnitude =

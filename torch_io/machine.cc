@@ -101,18 +101,18 @@ void check_threads(int count) {
 
 int cores_to_use() { return cores > 0 ? cores.load() : at::get_num_threads(); }
 
-int use_cores(std::optional<int> wanted) {
-  if (wanted) check_threads(*wanted);
-  cores = wanted ? *wanted : machine::these_cores().usable();
+int use_cores(std::optional<int> requested) {
+  if (requested) check_threads(*requested);
+  cores = requested ? *requested : machine::these_cores().usable();
   set_threads(1);
   return cores;
 }
 
-int choose_threads(std::optional<int> wanted) {
-  if (wanted) {
-    check_threads(*wanted);
-    set_threads(*wanted);
-    return *wanted;
+int choose_threads(std::optional<int> requested) {
+  if (requested) {
+    check_threads(*requested);
+    set_threads(*requested);
+    return *requested;
   }
   static const int measured = [] {
     const int most = machine::these_cores().usable();

@@ -21,20 +21,20 @@ std::vector<machine::ThreadTime> time_threads(int most);
 int best_of(const std::vector<machine::ThreadTime>& times);
 
 /// For what is written: every operator runs on one thread, since kernels of oneDNN, BLAS and ATen
-/// sum in another order for another number. Up to `wanted` cores, all by default, are for work that
-/// can be done side by side.
-/// @returns their number. @throws ConfigError if `wanted` is not positive
-int use_cores(std::optional<int> wanted = {});
+/// sum in another order for another number. Up to `requested` cores, all by default, are for work
+/// that can be done side by side.
+/// @returns their number. @throws ConfigError if `requested` is not positive
+int use_cores(std::optional<int> requested = {});
 
 /// The cores that may be busy with this process's networks. Before use_cores: ATen's number of
 /// threads.
 int cores_to_use();
 
 /// For what is timed: sets the number of threads that ATen and OpenMP use in this thread, and
-/// avoids oversubscription by an OpenBLAS with its own threads. Without `wanted` it is measured on
-/// the first call in a process; at most the number of cores.
-/// @returns the number set. @throws ConfigError if `wanted` is not positive
-int choose_threads(std::optional<int> wanted = {});
+/// avoids oversubscription by an OpenBLAS with its own threads. Without `requested` it is measured
+/// on the first call in a process; at most the number of cores.
+/// @returns the number set. @throws ConfigError if `requested` is not positive
+int choose_threads(std::optional<int> requested = {});
 
 /// A small network for 32×32 images: two convolutions 3×3 with ReLU and pooling, two linear layers.
 struct StepSize {

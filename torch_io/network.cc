@@ -122,7 +122,7 @@ std::vector<TensorList> TorchNetwork::run(const std::vector<TensorList>& inputs,
     std::vector<List> tensors;
     for (const TensorList& one : inputs) tensors.push_back(to_tensors(one));
     std::optional<OtherKernels> other;
-    if (options.otherwise) other.emplace();
+    if (options.alternate_kernels) other.emplace();
     std::vector<List> outputs;
     if (options.choices == nullptr) {
       outputs = each(tensors);

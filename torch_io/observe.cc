@@ -80,12 +80,12 @@ std::vector<std::vector<IndexContent>> observe(const Graph& graph, const Probe& 
                                                const std::vector<Dimension>& dimensions) {
   GraphModule module(graph);
   module->mask(zeros_of(masks));
-  std::unordered_map<ValueId, std::vector<size_t>> wanted;
-  for (size_t i = 0; i < dimensions.size(); ++i) wanted[dimensions[i].value].push_back(i);
+  std::unordered_map<ValueId, std::vector<size_t>> requested;
+  for (size_t i = 0; i < dimensions.size(); ++i) requested[dimensions[i].value].push_back(i);
   std::vector<Range> ranges;
   module->observe([&](const Node&, ValueId value, const at::Tensor& tensor) {
-    const auto it = wanted.find(value);
-    if (it == wanted.end()) return;
+    const auto it = requested.find(value);
+    if (it == requested.end()) return;
     for (const size_t i : it->second) ranges[i].add(tensor, dimensions[i].dim);
   });
   run(module, graph, probe, [&] { ranges.assign(dimensions.size(), {}); });

@@ -48,7 +48,7 @@ class LiveModule final : public EditableModel {
   bool owns(const std::string& tensor) const override { return !is_synthetic(script_, tensor); }
 
   /// Numbers in the user's forward cannot be edited, but may be computed from shapes.
-  void settle() override {
+  void finalize() override {
     editor_->commit();
     if (editor_->forward_constants().empty()) return;
     try {

@@ -49,7 +49,7 @@ bool shows_elements_twice(const at::Tensor& tensor) {
   return false;
 }
 
-at::ScalarType held_as(DType type) {
+at::ScalarType stored_as(DType type) {
   if (is_small_float(type)) return at::kFloat;
   switch (type) {
     case DType::kInt2:
@@ -100,13 +100,13 @@ std::byte* copy_elements(const Weight& weight, std::byte* out) {
 }
 
 at::Tensor to_tensor(const Weight& weight) {
-  at::Tensor tensor = at::empty(weight.dims, held_as(weight.dtype));
+  at::Tensor tensor = at::empty(weight.dims, stored_as(weight.dtype));
   copy_elements(weight, static_cast<std::byte*>(tensor.data_ptr()));
   return tensor;
 }
 
 at::Tensor to_floats(const Weight& weight) {
-  const at::ScalarType type = held_as(weight.dtype);
+  const at::ScalarType type = stored_as(weight.dtype);
   const bool half = type == at::kHalf || type == at::kBFloat16;
   if (!half || weight.stride != size_of(weight.dtype)) return to_tensor(weight);
   // Only read: libtorch has no view of constant bytes.
@@ -118,7 +118,7 @@ at::Tensor to_floats(const Weight& weight) {
 at::Tensor to_tensor(const HostTensor& constant) {
   const at::Tensor wide = constant.floating() ? at::tensor(constant.floats, at::kDouble)
                                               : at::tensor(constant.ints, at::kLong);
-  return wide.to(held_as(constant.dtype)).reshape(constant.dims);
+  return wide.to(stored_as(constant.dtype)).reshape(constant.dims);
 }
 
 Weight view_of(const std::string& name, const at::Tensor& tensor) {

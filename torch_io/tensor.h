@@ -16,19 +16,19 @@ DType dtype_of(at::ScalarType type);
 at::ScalarType scalar_type_of(DType type);
 /// The type of tensors that hold such elements: one that has all their values where libtorch lacks
 /// the type itself. @throws UnsupportedError for strings and 64 bits without a sign
-at::ScalarType held_as(DType type);
+at::ScalarType stored_as(DType type);
 
 /// Does the tensor contain elements several times, like a result of `expand`? It cannot be written
 /// to.
 bool shows_elements_twice(const at::Tensor& tensor);
 
-/// Copies the weight's elements contiguously to `out`, as `held_as`. @returns the end of the copy
+/// Copies the weight's elements contiguously to `out`, as `stored_as`. @returns the end of the copy
 std::byte* copy_elements(const Weight& weight, std::byte* out);
-/// A copy on the CPU, contiguous, `held_as` the weight's type.
+/// A copy on the CPU, contiguous, `stored_as` the weight's type.
 at::Tensor to_tensor(const Weight& weight);
 /// The same, with float16 converted to float32.
 at::Tensor to_floats(const Weight& weight);
-/// A tensor that is `held_as` the constant's type.
+/// A tensor that is `stored_as` the constant's type.
 at::Tensor to_tensor(const HostTensor& constant);
 
 /// A view; the tensor must be dense, contiguous and on the CPU, and outlive it.

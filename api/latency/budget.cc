@@ -28,7 +28,7 @@ const Request* latency_request(const Settings& settings) {
   return it == all.end() ? nullptr : &*it;
 }
 
-/// The target for the tables that makes the network take the wanted time.
+/// The target for the tables that makes the network take the requested time.
 class Aim {
  public:
   explicit Aim(double seconds) : seconds_(seconds) {}
@@ -197,7 +197,9 @@ class LatencySpender {
   }
 
   /// The budget in seconds: the given milliseconds, or a share of the dense network's time.
-  double wanted() const { return amount_ ? *amount_ * kMilli : wanted_share_ * dense_seconds(); }
+  double requested() const {
+    return amount_ ? *amount_ * kMilli : requested_share_ * dense_seconds();
+  }
 
   /// The dense network's time, as a minimum since noise can only add to it.
   double dense_seconds() const { return *std::ranges::min_element(dense_seconds_); }
@@ -207,13 +209,13 @@ class LatencySpender {
     outcome_.tables = by_tables;
     Trial dense{.choice = {}, .masks = AxisMasks::all_kept(task_.coupling), .predicted = 1};
     measure(network, dense);
-    wanted_share_ = 1 - latency_request(task_.settings)->ratio;
+    requested_share_ = 1 - latency_request(task_.settings)->ratio;
     amount_ = latency_request(task_.settings)->amount;
     if (amount_ && !task_.settings.force) {
       check_share({.budget = Budget::kLatency, .amount = amount_}, dense_seconds() / kMilli);
     }
-    outcome_.wanted = wanted();
-    Aim aim(std::min(most_seconds_, kAim * outcome_.wanted / dense_seconds() * by_tables));
+    outcome_.requested = requested();
+    Aim aim(std::min(most_seconds_, kAim * outcome_.requested / dense_seconds() * by_tables));
     const double precise = options_.tolerance / 4;
     const int rounds = options_.rounds > 0             ? options_.rounds
                        : options_.command.line.empty() ? kRounds
@@ -269,7 +271,7 @@ class LatencySpender {
 
   /// By which share of the budget the trial takes longer; below 0: shorter.
   double miss(const Trial& trial) const {
-    return estimate(trial).share * dense_seconds() / wanted() - 1;
+    return estimate(trial).share * dense_seconds() / requested() - 1;
   }
 
   /// Within budget and tolerance the one that retains most, otherwise the closest, where being too
@@ -292,7 +294,7 @@ class LatencySpender {
     allocation_.masks = trial.masks;
     masks_of(trial.choice);  // updates the kept channels
     allocation_.given_back += given_back_;
-    outcome_.wanted = wanted();
+    outcome_.requested = requested();
     outcome_.dense = dense_seconds();
     outcome_.predicted = trial.predicted * outcome_.dense;
     const Estimate found = estimate(trial);
@@ -303,7 +305,7 @@ class LatencySpender {
     char text[160];
     std::snprintf(text, sizeof text,
                   "asked for %.3g ms: the closest that was found takes %.3g ms, of %.3g ms before",
-                  outcome_.wanted / kMilli, outcome_.measured / kMilli, outcome_.dense / kMilli);
+                  outcome_.requested / kMilli, outcome_.measured / kMilli, outcome_.dense / kMilli);
     allocation_.conflicts.push_back({kNone, text});
   }
 
@@ -312,7 +314,7 @@ class LatencySpender {
   LatencyTables& tables_;
   Allocation& allocation_;
   std::optional<double> amount_;  ///< milliseconds
-  double wanted_share_ = 1;       ///< of the dense network's time, where there is no amount
+  double requested_share_ = 1;    ///< of the dense network's time, where there is no amount
   std::vector<WidthCandidate> candidates_;
   PerGroup<std::vector<double>> ranks_;
   PerGroup<int> dense_;  ///< channels at first

@@ -79,10 +79,10 @@ class SubgraphMeasure {
   std::vector<int> widths_along(size_t axis) {
     std::vector<int> widths;
     std::vector<double> seconds;
-    const auto measure = [&](const std::vector<int>& wanted) {
+    const auto measure = [&](const std::vector<int>& expected) {
       std::vector<std::vector<int>> points;
       std::vector<int> reached;
-      for (const int width : wanted) {
+      for (const int width : expected) {
         const int possible = reachable(axis, width);
         if (contains(widths, possible)) continue;
         if (contains(reached, possible)) continue;

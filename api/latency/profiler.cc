@@ -129,7 +129,7 @@ std::unique_ptr<Network> EngineMeter::make_ready(const Graph& graph,
                                                  bool with_batch) const {
   std::unique_ptr<Network> network = engine_.open(graph);
   for (const int64_t below : runtime::kIntegerRanges) {
-    runtime::FeedOptions feed;
+    runtime::RandomInputOptions feed;
     feed.specs = specs;
     feed.below = below;
     if (with_batch && options_.batch != 1) feed.batch = options_.batch;
@@ -225,14 +225,14 @@ class TableMeter final : public LatencyMeter {
 }  // namespace
 
 LatencyProfiler::LatencyProfiler(const PruneRequest& request) {
-  const LatencySettings& wanted = request.latency;
-  named_ = !wanted.table.empty();
-  command_ = wanted.command.line;
+  const LatencySettings& expected = request.latency;
+  named_ = !expected.table.empty();
+  command_ = expected.command.line;
   std::optional<LatencyFile> found;
-  if (named_ && fs::exists(wanted.table)) {
-    found = parse_latency_file(read_file(wanted.table), wanted.table);
+  if (named_ && fs::exists(expected.table)) {
+    found = parse_latency_file(read_file(expected.table), expected.table);
   }
-  path_ = wanted.table;
+  path_ = expected.table;
   file_.machine = machine::this_processor().model;
   if (named_ && !command_.empty()) {
     file_.machine = command_;
@@ -250,7 +250,7 @@ LatencyProfiler::LatencyProfiler(const PruneRequest& request) {
     file_.tables = std::move(found->tables);
   }
   if (!command_.empty()) {
-    meter_ = std::make_unique<CommandMeter>(wanted.command, layers_.get());
+    meter_ = std::make_unique<CommandMeter>(expected.command, layers_.get());
   }
   known_ = file_.tables.size();
 }

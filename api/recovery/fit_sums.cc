@@ -54,8 +54,8 @@ void FitSums::next_round() {
   any_ = false;
   for (SplitSums& sums : sums_) {
     sums.seen.cross.setZero();
-    sums.held.cross.setZero();
-    sums.lacking = 0;
+    sums.held_out.cross.setZero();
+    sums.residual = 0;
   }
 }
 
@@ -78,7 +78,7 @@ void FitSums::add(const TensorList& results, size_t& next, bool held_out) {
   const TensorBytes& sizes = results[next++];
   const TensorBytes& lack = results[next++];
   const TensorBytes* squares = held_out ? &results[next++] : nullptr;
-  const TensorBytes* wanted = held_out ? &results[next++] : nullptr;
+  const TensorBytes* target = held_out ? &results[next++] : nullptr;
   const TensorBytes* cross = weights_ ? &results[next++] : nullptr;
   const bool reads = weights_ && !complete_;
   const TensorBytes* second = reads ? &results[next++] : nullptr;
@@ -89,10 +89,10 @@ void FitSums::add(const TensorList& results, size_t& next, bool held_out) {
   for (size_t i = 0; i < sums_.size(); ++i) {
     const auto g = static_cast<int64_t>(i);
     if (held_out) {
-      sums_[i].lacking += vector_in(*squares, g).sum();
-      if (!complete_) sums_[i].wanted += vector_in(*wanted, g).sum();
+      sums_[i].residual += vector_in(*squares, g).sum();
+      if (!complete_) sums_[i].target += vector_in(*target, g).sum();
     }
-    LeastSquaresSums& sums = held_out ? sums_[i].held : sums_[i].seen;
+    LeastSquaresSums& sums = held_out ? sums_[i].held_out : sums_[i].seen;
     if (sums.cross.size() == 0) {
       sums.cross.setZero(lack.dims[1], all);
       sums.second.setZero(all, all);
@@ -114,12 +114,12 @@ std::vector<SplitSums> FitSums::sums(const Together& together) {
   if (!any_) return {};
   if (together.sum) {
     for (SplitSums& sums : sums_) {
-      for (LeastSquaresSums* share : {&sums.seen, &sums.held}) {
+      for (LeastSquaresSums* share : {&sums.seen, &sums.held_out}) {
         sum_over(together, share->cross);
         if (!complete_) sum_over(together, share->second);
       }
-      together.sum({&sums.lacking, 1});
-      if (!complete_) together.sum({&sums.wanted, 1});
+      together.sum({&sums.residual, 1});
+      if (!complete_) together.sum({&sums.target, 1});
     }
   }
   return sums_;
@@ -131,33 +131,33 @@ LayerSums::LayerSums(Engine& engine, LayerFit fit)
       rows_{fit_.node, fit_.weight.dims, 0, fit_.steps},
       sums_(groups_of_layer(fit_.node), fit_.weights, fit_.shift) {}
 
-void LayerSums::add(const EngineValue& input, const EngineValue& wanted, const EngineValue& found,
+void LayerSums::add(const EngineValue& input, const EngineValue& target, const EngineValue& found,
                     BatchUse use) {
-  Shape kept = wanted->dims();
-  const int64_t axis = fit_.layer.answer_axis + (fit_.layer.answer_axis < 0 ? std::ssize(kept) : 0);
+  Shape kept = target->dims();
+  const int64_t axis = fit_.layer.output_axis + (fit_.layer.output_axis < 0 ? std::ssize(kept) : 0);
   if (!fit_.kept.empty()) kept[axis] = std::ssize(fit_.kept);
   if (kept != found->dims() || kept[axis] == 0) return;
-  Part& part = part_for({use, sums_.reads_rows(), sample_dims(input)}, input, wanted, found, axis);
-  EngineValues inputs = {wanted, found};
+  Part& part = part_for({use, sums_.reads_rows(), sample_dims(input)}, input, target, found, axis);
+  EngineValues inputs = {target, found};
   if (fit_.weights) inputs.push_back(input);
   size_t first = 0;
   sums_.add(on_host(part.run(inputs)), first, use.held_out);
 }
 
-Part& LayerSums::part_for(const Kind& kind, const EngineValue& input, const EngineValue& wanted,
+Part& LayerSums::part_for(const Kind& kind, const EngineValue& input, const EngineValue& target,
                           const EngineValue& found, int64_t axis) {
   const auto [place, is_new] = known_.try_emplace(kind);
   Summing& summing = place->second;
   if (!is_new) return *summing.part;
   GraphBuilder& graph = summing.builder;
-  const ValueId target = input_in_floats(graph, wanted->dtype());
+  const ValueId target = input_in_floats(graph, target->dtype());
   const ValueId own = input_in_floats(graph, found->dtype());
   const ValueId kept = channels_of(graph, target, axis, fit_.kept);
   const Shape dims = found->dims();
   const auto in_rows = [&](ValueId answer) {
-    return answer_rows_of(graph, rows_, answer, dims.size(), axis, dims[axis]);
+    return output_rows_of(graph, rows_, answer, dims.size(), axis, dims[axis]);
   };
-  const ValueId lack = in_rows(lacking(graph, kept, own, kind.use.rectified));
+  const ValueId lack = in_rows(residual(graph, kept, own, kind.use.rectified));
   const ValueId x =
       fit_.weights ? rows_of(graph, rows_, input_in_floats(graph, input->dtype()), input->dims())
                    : kNone;

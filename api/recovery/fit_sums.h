@@ -78,9 +78,9 @@ class LayerSums {
 
   void next_round() { sums_.next_round(); }
   /// @param input   of the layer
-  /// @param wanted  the dense network's answer
+  /// @param target  the dense network's answer
   /// @param found   the small network's
-  void add(const EngineValue& input, const EngineValue& wanted, const EngineValue& found,
+  void add(const EngineValue& input, const EngineValue& target, const EngineValue& found,
            BatchUse use);
   std::vector<SplitSums> sums(const Together& together) { return sums_.sums(together); }
 
@@ -98,7 +98,7 @@ class LayerSums {
     std::unique_ptr<Part> part;
   };
 
-  Part& part_for(const Kind& kind, const EngineValue& input, const EngineValue& wanted,
+  Part& part_for(const Kind& kind, const EngineValue& input, const EngineValue& target,
                  const EngineValue& found, int64_t axis);
 
   Engine& engine_;

@@ -20,7 +20,7 @@ struct ValueBatch {
 };
 
 /// The next batch; empty after the last.
-using ValueFeed = std::function<std::optional<ValueBatch>()>;
+using ValueSource = std::function<std::optional<ValueBatch>()>;
 
 /// Opened when it first runs and the types of its inputs are known.
 class Part {

@@ -40,12 +40,12 @@ class Recovering {
   }
 
   Recovered result() {
-    for (const RecoveryMethod method : settings_.steps) carry_out(method);
+    for (const RecoveryMethod method : settings_.steps) apply_step(method);
     return {small_.updates(), std::move(report_)};
   }
 
  private:
-  void carry_out(RecoveryMethod method) {
+  void apply_step(RecoveryMethod method) {
     const double begin = machine::steady_seconds();
     RefitLog log;
     RecoveryStep step;
@@ -139,8 +139,8 @@ class Recovering {
     RecoveryState state{.error = error_on(RecoverySource::Samples::kAll),
                         .accuracy = source_.accuracy_of(small_.graph()),
                         .loss = source_.loss_of(small_)};
-    if (!state.accuracy && source_.has_held())
-      state.test_error = error_on(RecoverySource::Samples::kHeld);
+    if (!state.accuracy && source_.has_held_out())
+      state.test_error = error_on(RecoverySource::Samples::kHeldOut);
     if (!say_) return state;
     std::string text = what + formatted(": output error %.4f", state.error);
     if (state.test_error) text += formatted(", on test data %.4f", *state.test_error);
@@ -180,16 +180,16 @@ class CalibrationSource final : public RecoverySource {
 
   Engine& engine() override { return engine_; }
   int64_t samples() const override { return samples_.count(); }
-  int64_t test_samples() const override { return tests() > 0 ? tests() : samples_.held(); }
-  bool has_held() const override { return samples_.held() > 0; }
+  int64_t test_samples() const override { return tests() > 0 ? tests() : samples_.held_out(); }
+  bool has_held_out() const override { return samples_.held_out() > 0; }
   int64_t batch() const override { return samples_.batch(batch_); }
   int64_t fit_batch() const override {
     return samples_.batch(parsimony::fit_batch(samples_.count(), batch_));
   }
 
-  ValueFeed feed(Samples which, int64_t batch, const SmallNetwork* small) override {
+  ValueSource feed(Samples which, int64_t batch, const SmallNetwork* small) override {
     std::vector<std::pair<int64_t, int64_t>> runs;
-    samples_.for_each(which == Samples::kHeld, batch,
+    samples_.for_each(which == Samples::kHeldOut, batch,
                       [&](int64_t first, int64_t count) { runs.emplace_back(first, count); });
     return [this, runs, small, next = size_t{0}]() mutable -> std::optional<ValueBatch> {
       if (next == runs.size()) return {};
@@ -214,12 +214,13 @@ class CalibrationSource final : public RecoverySource {
       fits = std::ranges::any_of(outputs.front(),
                                  [](const TensorBytes& x) { return is_floating(x.dtype); });
       if (!fits) return;
-      const Answers answers = answers_of(outputs, outputs, "", data.labels(first, count));
-      fits = answers.dims.size() == axes &&
-             (axes > 2 ? answers.dims.front() : answers.dims.back()) >= classes;
+      const Predictions predictions =
+          predictions_of(outputs, outputs, "", data.labels(first, count));
+      fits = predictions.dims.size() == axes &&
+             (axes > 2 ? predictions.dims.front() : predictions.dims.back()) >= classes;
       const int64_t labels =
-          std::ssize(answers.labels) - std::ranges::count(answers.labels, kNoLabel);
-      right += find_output_metric("accuracy")->value(answers) * static_cast<double>(labels);
+          std::ssize(predictions.labels) - std::ranges::count(predictions.labels, kNoLabel);
+      right += find_output_metric("accuracy")->value(predictions) * static_cast<double>(labels);
       all += labels;
     });
     return fits && all > 0 ? std::optional(right / static_cast<double>(all)) : std::nullopt;
@@ -229,7 +230,7 @@ class CalibrationSource final : public RecoverySource {
   int64_t tests() const { return samples_.data().test_samples(); }
 
   Engine& engine_;
-  const Feed cut_;
+  const InputSlicer cut_;
   const bool accuracy_;
   const CalibrationSamples samples_;
   int64_t batch_ = 1;
@@ -242,12 +243,12 @@ Recovered recover(RecoverySource& source, const Graph& dense, const Graph& origi
   return Recovering(source, dense, original, plan, settings, say).result();
 }
 
-double output_error(Engine& engine, Part& dense, const SmallNetwork& small, const ValueFeed& feed,
-                    const ValueFeed& small_feed) {
+double output_error(Engine& engine, Part& dense, const SmallNetwork& small, const ValueSource& feed,
+                    const ValueSource& small_feed) {
   Part small_part(engine, small.graph());
   Plan ends;
   ends.ends = small.ends();
-  const Feed cut(small.graph(), ends);
+  const InputSlicer cut(small.graph(), ends);
   OutputError error;
   while (true) {
     const std::vector<ValueBatch> group = next_group(feed, engine.at_once());
@@ -255,9 +256,9 @@ double output_error(Engine& engine, Part& dense, const SmallNetwork& small, cons
     if (group.empty()) return error.relative();
     std::vector<OutputError> errors(group.size());
     engine.side_by_side(std::ssize(group), [&](int64_t b) {
-      const TensorList wanted = cut.small_outputs(on_host(dense.run(group[b].inputs)));
+      const TensorList target = cut.small_outputs(on_host(dense.run(group[b].inputs)));
       const TensorList found = on_host(small_part.run(others[b].inputs));
-      for (size_t o = 0; o < wanted.size(); ++o) errors[b].add(found[o], wanted[o]);
+      for (size_t o = 0; o < target.size(); ++o) errors[b].add(found[o], target[o]);
     });
     for (const OutputError& of_batch : errors) error.add(of_batch);
   }

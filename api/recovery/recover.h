@@ -20,9 +20,9 @@ namespace parsimony {
 class RecoverySource {
  public:
   enum class Samples : uint8_t {
-    kOwn,  ///< calibrate, of several processes those of this one
-    kAll,  ///< calibrate
-    kHeld  ///< are not seen by recovery
+    kOwn,     ///< calibrate, of several processes those of this one
+    kAll,     ///< calibrate
+    kHeldOut  ///< are not seen by recovery
   };
 
   virtual ~RecoverySource() = default;
@@ -30,9 +30,9 @@ class RecoverySource {
   virtual Engine& engine() = 0;
   virtual int64_t samples() const = 0;       ///< that calibrate
   virtual int64_t test_samples() const = 0;  ///< of test errors and accuracies
-  virtual bool has_held() const = 0;
+  virtual bool has_held_out() const = 0;
   /// @param small  takes them in place of the dense network; null: that
-  virtual ValueFeed feed(Samples which, int64_t batch, const SmallNetwork* small) = 0;
+  virtual ValueSource feed(Samples which, int64_t batch, const SmallNetwork* small) = 0;
 
   virtual int64_t batch() const = 0;      ///< samples per run
   virtual int64_t fit_batch() const = 0;  ///< where the batches of a fit should be several
@@ -63,8 +63,8 @@ Recovered recover(RecoverySource& source, const Graph& dense, const Graph& origi
 /// ‖small − dense‖ / ‖dense‖ (Frobenius) over all floating-point outputs, at the indices that both
 /// have, and all batches; 0 if both are zero. @param dense  on the engine
 /// @param feed, small_feed  the same batches, as each network takes them
-double output_error(Engine& engine, Part& dense, const SmallNetwork& small, const ValueFeed& feed,
-                    const ValueFeed& small_feed);
+double output_error(Engine& engine, Part& dense, const SmallNetwork& small, const ValueSource& feed,
+                    const ValueSource& small_feed);
 
 /// In closed form, from calibration data; other methods change nothing.
 /// @throws ConfigError, IoError for the data; ModelError if they do not fit; UnsupportedError for

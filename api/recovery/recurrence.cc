@@ -233,13 +233,13 @@ void RecurrentFit::add(const EngineValue& x, const EngineValues& dense, bool hel
   if (fits_weights_) state_.add(results, next, held_out);
 }
 
-JudgedFit RecurrentFit::finish(std::optional<double> ridge, const Together& together,
-                               const std::string& reason) {
+ValidatedFit RecurrentFit::finish(std::optional<double> ridge, const Together& together,
+                                  const std::string& reason) {
   std::vector<SplitSums> systems;
   for (FitSums* sums : {&both_, &input_, &state_}) {
     for (SplitSums& one : sums->sums(together)) systems.push_back(std::move(one));
   }
-  JudgedFit fit = judged_fit(std::move(systems), fits_weights_ ? ridge : std::optional(0.0));
+  ValidatedFit fit = validated_fit(std::move(systems), fits_weights_ ? ridge : std::optional(0.0));
   if (fit.helps()) change(fit.all, reason);
   return fit;
 }

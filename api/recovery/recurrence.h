@@ -29,8 +29,8 @@ class RecurrentFit {
   /// @param dense  as of recurrent_reads()
   void add(const EngineValue& x, const EngineValues& dense, bool held_out);
   /// Changes the weights if that helps.
-  JudgedFit finish(std::optional<double> ridge, const Together& together,
-                   const std::string& reason);
+  ValidatedFit finish(std::optional<double> ridge, const Together& together,
+                      const std::string& reason);
 
  private:
   /// [directions, gates · units, n], by rows.

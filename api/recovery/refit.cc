@@ -66,16 +66,16 @@ std::vector<bool> held_out_of(int64_t batches) {
   return held_out;
 }
 
-std::optional<double> relative(double squares, double wanted) {
-  if (wanted <= 0) return {};
-  return std::sqrt(std::max(0.0, squares) / wanted);
+std::optional<double> relative(double squares, double target) {
+  if (target <= 0) return {};
+  return std::sqrt(std::max(0.0, squares) / target);
 }
 
 /// What the fit of a layer takes, by batch.
 struct FitData {
   EngineValues inputs;
   /// Values of the dense network: the answer; of a recurrent layer those of recurrent_reads().
-  std::vector<EngineValues> wanted;
+  std::vector<EngineValues> target;
   std::vector<bool> held_out;  ///< batches that only judge the fit
   Ints steps;                  ///< see LayerFit
 };
@@ -147,16 +147,16 @@ class Refit {
                                   kept_channels(small_, layer), data.steps, options_.weights,
                                   layer.shift != kNone});
     std::optional<double> ridge = options_.weights ? options_.ridge : std::optional(0.0);
-    JudgedFit best;
+    ValidatedFit best;
     Values before;
     for (int round = 0; round < rounds; ++round) {
       sums.next_round();
-      const EngineValues found = walks_[1].behind(layer.weight, layer.answer);
+      const EngineValues found = walks_[1].after(layer.weight, layer.answer);
       for (size_t b = 0; b < data.inputs.size(); ++b) {
-        sums.add(data.inputs[b], data.wanted.front()[b], found[b],
+        sums.add(data.inputs[b], data.target.front()[b], found[b],
                  {.rectified = round > 0, .held_out = data.held_out[b]});
       }
-      JudgedFit fit = judged_fit(sums.sums(data_.together), ridge);
+      ValidatedFit fit = validated_fit(sums.sums(data_.together), ridge);
       if (round == 0) record(layer, fit);
       if (!fit.helps()) break;
       best = std::move(fit);
@@ -179,22 +179,22 @@ class Refit {
     RecurrentFit fitting(data_.engine, dense_, small_, layer, options_.weights);
     for (size_t b = 0; b < data.inputs.size(); ++b) {
       EngineValues of_dense;
-      for (const EngineValues& batches : data.wanted) of_dense.push_back(batches[b]);
+      for (const EngineValues& batches : data.target) of_dense.push_back(batches[b]);
       fitting.add(data.inputs[b], of_dense, data.held_out[b]);
     }
-    const JudgedFit fit = fitting.finish(options_.ridge, data_.together, reason());
+    const ValidatedFit fit = fitting.finish(options_.ridge, data_.together, reason());
     record(layer, fit);
     return fit.helps();
   }
 
-  void record(const FitLayer& layer, const JudgedFit& fit) {
+  void record(const FitLayer& layer, const ValidatedFit& fit) {
     if (options_.log == nullptr || fit.seen.empty()) return;
     LayerRecovery result{.layer = label_of(small_.graph(), small_.graph().node(layer.node)),
                          .ridge = fit.ridge,
                          .kept = !fit.helps()};
-    if (fit.judged) {
-      result.before = relative(fit.before, fit.wanted);
-      result.after = relative(fit.after, fit.wanted);
+    if (fit.validated) {
+      result.before = relative(fit.before, fit.target);
+      result.after = relative(fit.after, fit.target);
     }
     options_.log->fits.push_back(std::move(result));
   }
@@ -223,16 +223,16 @@ class Refit {
     while (true) {
       FitData data;
       data.inputs = walks_[1].compute(layer.input);
-      for (const ValueId v : dense_reads(layer)) data.wanted.push_back(walks_[0].compute(v));
+      for (const ValueId v : dense_reads(layer)) data.target.push_back(walks_[0].compute(v));
       walks_.shrink();
       data.inputs.resize(static_cast<size_t>(walks_.count()));
       data.held_out = held_out_of(walks_.count());
-      for (EngineValues& batches : data.wanted) batches.resize(data.inputs.size());
-      const Shape dims = data.wanted.front().front()->dims();
+      for (EngineValues& batches : data.target) batches.resize(data.inputs.size());
+      const Shape dims = data.target.front().front()->dims();
       const auto rank = std::ssize(dims);
-      const int64_t axis = layer.answer_axis < 0 ? layer.answer_axis + rank : layer.answer_axis;
+      const int64_t axis = layer.output_axis < 0 ? layer.output_axis + rank : layer.output_axis;
       const int64_t each = std::max<int64_t>(1, element_count(dims) / dims[axis]);
-      const size_t axes = layer.answer_axis == 1 ? dims.size() - 2 : 0;
+      const size_t axes = layer.output_axis == 1 ? dims.size() - 2 : 0;
       data.steps = steps_of(small_.graph().node(layer.node), axes,
                             std::max<int64_t>(1, each * walks_.count() / enough));
       if (!walks_.grow_to(std::max((enough + each - 1) / each, fewest))) return data;

@@ -25,7 +25,7 @@ struct RefitLog {
 
 struct RefitOptions {
   bool weights = true;               ///< matrix and shift; otherwise only the shift
-  std::optional<double> ridge = {};  ///< see judged_fit()
+  std::optional<double> ridge = {};  ///< see validated_fit()
   int rounds = 3;                    ///< for layers before a Relu; others need one
   int64_t batch = 64;                ///< samples per run; see fit_batch()
   int64_t most_bytes = kMostActivations;
@@ -42,7 +42,7 @@ int64_t fit_batch(int64_t samples, int64_t most);
 struct RefitData {
   Engine& engine;
   /// The batches of both networks, the same ones from the first on; begins anew for every call.
-  std::function<ValueFeed(bool small)> feed;
+  std::function<ValueSource(bool small)> feed;
   Together together = {};
 };
 
@@ -58,7 +58,7 @@ struct RefitData {
 /// Memory does not grow with the number of samples.
 ///
 /// One batch in five is held out: by the error on these the ridge is chosen, and a layer whose fit
-/// makes that error larger keeps its weights (see judged_fit). What is assigned is fitted, with
+/// makes that error larger keeps its weights (see validated_fit). What is assigned is fitted, with
 /// that ridge, to all batches.
 ///
 /// Without `weights` only Δ₁ is fitted: the mean residual, mostly that of the removed channels, is

@@ -105,8 +105,8 @@ ValueId element_of(GraphBuilder& graph, ValueId x, const std::vector<Window>& wi
   for (size_t i = windows.size(); i-- > 0; place /= windows[i].kernel) {
     const Window& window = windows[i];
     begin[i] = place % window.kernel * window.dilation;
-    const int64_t behind = window.extent() - 1 - begin[i];
-    end[i] = behind == 0 ? std::numeric_limits<int64_t>::max() : -behind;
+    const int64_t after = window.extent() - 1 - begin[i];
+    end[i] = after == 0 ? std::numeric_limits<int64_t>::max() : -after;
     steps[i] = window.stride;
   }
   return strided(graph, x, begin, end, steps);
@@ -218,7 +218,7 @@ ValueId input_rows_of(GraphBuilder& graph, const RowsOf& rows, ValueId x, const 
   return by_group(graph, x, groups, rows.weight[0] / groups);
 }
 
-ValueId answer_rows_of(GraphBuilder& graph, const RowsOf& rows, ValueId answer, size_t rank,
+ValueId output_rows_of(GraphBuilder& graph, const RowsOf& rows, ValueId answer, size_t rank,
                        int64_t axis, int64_t channels) {
   const int64_t groups = groups_of_layer(rows.layer);
   const Ints begin(rows.steps.size(), 0);
@@ -243,10 +243,10 @@ ValueId channels_of(GraphBuilder& graph, ValueId answer, int64_t axis,
   return graph.emit("Gather", {answer, graph.integers(kept)}, {{"axis", axis}});
 }
 
-ValueId lacking(GraphBuilder& graph, ValueId wanted, ValueId found, bool rectified) {
-  const ValueId lack = graph.emit("Sub", {wanted, found});
+ValueId residual(GraphBuilder& graph, ValueId target, ValueId found, bool rectified) {
+  const ValueId lack = graph.emit("Sub", {target, found});
   if (!rectified) return lack;
-  const ValueId active = graph.emit("Greater", {wanted, graph.number(0, DType::kFloat32)});
+  const ValueId active = graph.emit("Greater", {target, graph.number(0, DType::kFloat32)});
   const ValueId above = graph.emit("Neg", {graph.emit("Relu", {found})});
   return graph.emit("Where", {active, lack, above});
 }

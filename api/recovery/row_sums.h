@@ -38,16 +38,16 @@ ValueId input_rows_of(GraphBuilder& graph, const RowsOf& rows, ValueId x, const 
 
 /// A layer's answer in the same order: [groups, rows, out / groups].
 /// @param channels  that the answer has along `axis`, which may count from the end
-ValueId answer_rows_of(GraphBuilder& graph, const RowsOf& rows, ValueId answer, size_t rank,
+ValueId output_rows_of(GraphBuilder& graph, const RowsOf& rows, ValueId answer, size_t rank,
                        int64_t axis, int64_t channels);
 
 /// These of an answer's channels; all if there are none.
 ValueId channels_of(GraphBuilder& graph, ValueId answer, int64_t axis,
                     const std::vector<int64_t>& kept);
 
-/// What a layer's answer lacks of the one that is wanted. @param rectified  where Relu zeroes the
-/// wanted answer, any negative value is as good
-ValueId lacking(GraphBuilder& graph, ValueId wanted, ValueId found, bool rectified);
+/// What a layer's answer lacks of the one that is target. @param rectified  where Relu zeroes the
+/// target answer, any negative value is as good
+ValueId residual(GraphBuilder& graph, ValueId target, ValueId found, bool rectified);
 
 /// Σ a bᵀ over the rows of [groups, rows, n] and [groups, rows, m]: [groups, n, m].
 ValueId products(GraphBuilder& graph, ValueId a, ValueId b);

@@ -20,7 +20,7 @@ EngineValues run_part(Part& opened, const Graph& part,
 
 }  // namespace
 
-std::vector<ValueBatch> next_group(const ValueFeed& feed, int64_t most) {
+std::vector<ValueBatch> next_group(const ValueSource& feed, int64_t most) {
   std::vector<ValueBatch> group;
   while (std::ssize(group) < most) {
     std::optional<ValueBatch> batch = feed();
@@ -31,10 +31,10 @@ std::vector<ValueBatch> next_group(const ValueFeed& feed, int64_t most) {
   return group;
 }
 
-Walk::Walk(Engine& engine, const Graph& graph, std::vector<ValueId> wanted)
+Walk::Walk(Engine& engine, const Graph& graph, std::vector<ValueId> target)
     : engine_(&engine),
       graph_(&graph),
-      wanted_(std::move(wanted)),
+      target_(std::move(target)),
       computed_(graph.nodes.size(), false),
       kept_(graph.values.size(), false) {
   for (const ValueId v : graph.inputs) kept_[v] = true;
@@ -65,15 +65,15 @@ Graph Walk::part_of(const std::vector<NodeId>& nodes, std::vector<ValueId> outpu
   return part;
 }
 
-/// Keeps what nodes that are left read, what is wanted, and `extra`.
+/// Keeps what nodes that are left read, what is target, and `extra`.
 void Walk::run(const std::vector<NodeId>& nodes, const std::vector<ValueId>& extra) {
   for (const NodeId n : nodes) computed_[n] = true;
-  const IdVector<ValueId, bool> read = read_by(needed_for(wanted_));
+  const IdVector<ValueId, bool> read = read_by(needed_for(target_));
   std::vector<ValueId> keep;
   for (const NodeId n : nodes) {
     if (graph_->nodes[n].body != kNone) continue;
     for (const ValueId v : graph_->nodes[n].outputs) {
-      if (v != kNone && (read[v] || contains(wanted_, v) || contains(extra, v))) keep.push_back(v);
+      if (v != kNone && (read[v] || contains(target_, v) || contains(extra, v))) keep.push_back(v);
     }
   }
   if (keep.empty()) return;
@@ -94,7 +94,7 @@ EngineValues Walk::compute(ValueId value) {
   return found;
 }
 
-EngineValues Walk::behind(WeightId weight, ValueId value) {
+EngineValues Walk::after(WeightId weight, ValueId value) {
   IdVector<ValueId, bool> depends(graph_->values.size(), false);
   std::vector<NodeId> before;
   std::vector<NodeId> after;
@@ -123,16 +123,16 @@ EngineValues Walk::behind(WeightId weight, ValueId value) {
 }
 
 void Walk::finish(ValueId value) {
-  wanted_.erase(std::ranges::find(wanted_, value));
-  const IdVector<ValueId, bool> read = read_by(needed_for(wanted_));
+  target_.erase(std::ranges::find(target_, value));
+  const IdVector<ValueId, bool> read = read_by(needed_for(target_));
   for (const ValueId v : kept_.ids()) {
-    if (!kept_[v] || read[v] || contains(wanted_, v)) continue;
+    if (!kept_[v] || read[v] || contains(target_, v)) continue;
     kept_[v] = false;
     for (Values& batch : batches_) batch[v].reset();
   }
 }
 
-int64_t Walk::add(const ValueFeed& feed, int64_t count) {
+int64_t Walk::add(const ValueSource& feed, int64_t count) {
   std::vector<ValueId> outputs;
   for (const ValueId v : kept_.ids()) {
     if (kept_[v]) outputs.push_back(v);
@@ -186,7 +186,7 @@ bool Walks::grow_to(int64_t count) {
   }
   if (count <= before || (limit_ && before >= *limit_)) return false;
   for (size_t w = 0; w < walks_.size(); ++w) {
-    const ValueFeed feed = feed_of_(w);
+    const ValueSource feed = feed_of_(w);
     for (int64_t i = 0; i < before; ++i) feed();
     const int64_t added = walks_[w].add(feed, count - before);
     if (added < count - before) limit_ = before + added;

@@ -13,18 +13,18 @@
 namespace parsimony {
 
 /// Up to `most` batches; fewer at the end of the data, and one where the next depends on it.
-std::vector<ValueBatch> next_group(const ValueFeed& feed, int64_t most);
+std::vector<ValueBatch> next_group(const ValueSource& feed, int64_t most);
 
 /// Computes values in the order in which they are needed, each node once per batch, and keeps only
 /// what later values need. Weights may change in between: what is computed stays as it is.
 class Walk {
  public:
-  /// @param wanted  all values that will be asked for, as often as they will be: see finish().
+  /// @param target  all values that will be asked for, as often as they will be: see finish().
   /// `engine` and `graph` must outlive it.
-  Walk(Engine& engine, const Graph& graph, std::vector<ValueId> wanted);
+  Walk(Engine& engine, const Graph& graph, std::vector<ValueId> target);
 
   /// Up to `count` more batches, which are brought as far as the others. @returns how many
-  int64_t add(const ValueFeed& feed, int64_t count);
+  int64_t add(const ValueSource& feed, int64_t count);
   /// Forgets all batches but the first ones.
   void truncate(int64_t batches);
   int64_t batches() const { return static_cast<int64_t>(batches_.size()); }
@@ -34,7 +34,7 @@ class Walk {
   /// A value in every batch.
   EngineValues compute(ValueId value);
   /// The same for a value that depends on a weight; what is made of that stays uncomputed.
-  EngineValues behind(WeightId weight, ValueId value);
+  EngineValues after(WeightId weight, ValueId value);
   /// The value is needed once less.
   void finish(ValueId value);
 
@@ -49,7 +49,7 @@ class Walk {
 
   Engine* engine_;
   const Graph* graph_;
-  std::vector<ValueId> wanted_;
+  std::vector<ValueId> target_;
   IdVector<NodeId, bool> computed_;
   IdVector<ValueId, bool> kept_;  ///< there is a tensor in every batch
   std::vector<Values> batches_;
@@ -62,7 +62,7 @@ constexpr int64_t kMostActivations = int64_t{768} << 20;
 class Walks {
  public:
   /// The batches of a walk from the first one on.
-  using FeedOf = std::function<ValueFeed(size_t walk)>;
+  using FeedOf = std::function<ValueSource(size_t walk)>;
 
   Walks(std::vector<Walk> walks, FeedOf feed_of, int64_t most_bytes = kMostActivations)
       : walks_(std::move(walks)), feed_of_(std::move(feed_of)), most_bytes_(most_bytes) {}

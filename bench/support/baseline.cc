@@ -89,7 +89,7 @@ Baseline parse_baseline(const std::string& text, const std::string& file) {
     const auto json = nlohmann::json::parse(text);
     const int version = json.at("parsimony_baseline").get<int>();
     if (version != kVersion) {
-      throw std::runtime_error("version " + std::to_string(version) + ", wanted " +
+      throw std::runtime_error("version " + std::to_string(version) + ", expected " +
                                std::to_string(kVersion));
     }
     Baseline baseline{json.at("processor").get<std::string>(), json.at("runs").get<int>(), {}};

@@ -165,8 +165,8 @@ class Decoder {
   std::string repeated(const std::string& x, const std::string& name) {
     const int64_t times = sizes_.heads / sizes_.key_heads;
     b_.node("Unsqueeze", {x, b_.integers(name + "_axes", {2})}, name + "/Unsqueeze_output_0");
-    const Builder::Dims wanted = {1, sizes_.key_heads, times, sizes_.positions, head_};
-    b_.node("Expand", {name + "/Unsqueeze_output_0", b_.integers(name + "_dims", wanted)},
+    const Builder::Dims requested = {1, sizes_.key_heads, times, sizes_.positions, head_};
+    b_.node("Expand", {name + "/Unsqueeze_output_0", b_.integers(name + "_dims", requested)},
             name + "/Expand_output_0");
     return reshape(name + "/Expand_output_0", {-1, sizes_.heads, sizes_.positions, head_},
                    name + "/Reshape_output_0");

@@ -85,8 +85,10 @@ constexpr auto kBuiltIn = std::to_array<BuiltIn>({{"cnn", cnn, 4},
                                                   {"vgg16_bn", vgg16_bn, 32},
                                                   {"vit_tiny", vit_tiny, 4}});
 
-ConfigError wrong_inputs(std::string_view model, std::string_view found, std::string_view wanted) {
-  return ConfigError("model \"", model, "\" does not take samples of ", found, "; wanted ", wanted);
+ConfigError wrong_inputs(std::string_view model, std::string_view found,
+                         std::string_view expected) {
+  return ConfigError("model \"", model, "\" does not take samples of ", found, "; expected ",
+                     expected);
 }
 
 /// What the samples are to the network. @throws as built_in does

@@ -37,9 +37,9 @@ std::vector<training::FedBack> states_of(const CalibrationData& job, const Graph
   std::vector<training::FedBack> states;
   if (job.states.empty()) return states;
   const Facts facts = infer_with_choice(graph, job.inputs).facts;
-  InterfaceOptions wanted;
-  wanted.states = job.states;
-  const Interface interface = resolve(wanted, graph, facts);
+  InterfaceOptions requested;
+  requested.states = job.states;
+  const Interface interface = resolve(requested, graph, facts);
   for (const StatePair& pair : interface.states) {
     const auto input = std::ranges::find(graph.inputs, pair.input);
     states.push_back({static_cast<size_t>(input - graph.inputs.begin()), pair.output,
@@ -74,10 +74,10 @@ training::Calibration calibration_from(const SharedSource& data, const Calibrati
   std::erase_if(states, [&](const training::FedBack& state) { return data->has(state.input); });
   if (!states.empty()) {
     result.batches = fed_back(graph, states, std::move(result.batches));
-    if (result.held) result.held = fed_back(graph, states, std::move(result.held));
+    if (result.held_out) result.held_out = fed_back(graph, states, std::move(result.held_out));
   }
   result.batches = training::on_device(std::move(result.batches), device);
-  result.held = training::on_device(std::move(result.held), device);
+  result.held_out = training::on_device(std::move(result.held_out), device);
   return result;
 }
 
@@ -127,8 +127,9 @@ ErrorData calibration_samples(const CalibrationData& job, const Graph& graph, bo
   here.device = "cpu";
   const training::Calibration data = calibration_of(here, graph);
   const training::Batches test =
-      data.labelled ? training::test_batches_of(data.labelled) : data.held;
-  const training::Feed feed = (unseen && test ? test : data.batches)(fixed > 0 ? fixed : kBatch);
+      data.labelled ? training::test_batches_of(data.labelled) : data.held_out;
+  const training::BatchSource feed =
+      (unseen && test ? test : data.batches)(fixed > 0 ? fixed : kBatch);
   constexpr size_t kMostBytes = 128 << 20;  // all stay in memory, with what they lead to
   ErrorData result;
   size_t bytes = 0;

@@ -79,12 +79,12 @@ class Component final : public TorchComponent, public cli::TorchCommands {
     return guarded([&] { return training::examine_ranks(place); });
   }
 
-  void use_cores(std::optional<int> wanted) override {
-    guarded([&] { torch_io::use_cores(wanted); });
+  void use_cores(std::optional<int> requested) override {
+    guarded([&] { torch_io::use_cores(requested); });
   }
 
-  int choose_threads(std::optional<int> wanted) override {
-    return guarded([&] { return torch_io::choose_threads(wanted); });
+  int choose_threads(std::optional<int> requested) override {
+    return guarded([&] { return torch_io::choose_threads(requested); });
   }
 
   std::unique_ptr<EditableFile> open_script(const std::string& path,

@@ -130,9 +130,9 @@ class Preparation {
 };
 
 /// Training in one format and precision, ready to be timed.
-class Contestant {
+class Candidate {
  public:
-  Contestant(const Preparation& prepared, bool channels_last, Precision precision)
+  Candidate(const Preparation& prepared, bool channels_last, Precision precision)
       : context_{prepared.data, prepared.device, channels_last}, watch_(nullptr) {
     TrainSettings settings = prepared.recipe.train;
     settings.precision = precision;
@@ -173,7 +173,7 @@ class Contestant {
 std::vector<cli::TrainBenchRow> bench_training(const cli::TrainBenchRequest& request) {
   const Preparation prepared(request);
   std::vector<cli::TrainBenchRow> rows;
-  std::vector<std::unique_ptr<Contestant>> contestants;
+  std::vector<std::unique_ptr<Candidate>> candidates;
   std::vector<machine::Work> works;
   std::vector<std::pair<Precision, const char*>> precisions = {{Precision::kFloat32, "fp32"},
                                                                {Precision::kBFloat16, "bf16"}};
@@ -184,8 +184,8 @@ std::vector<cli::TrainBenchRow> bench_training(const cli::TrainBenchRequest& req
       row.memory_format = last ? "channels_last" : "contiguous";
       row.precision = name;
       try {
-        Contestant& own =
-            *contestants.emplace_back(std::make_unique<Contestant>(prepared, last, precision));
+        Candidate& own =
+            *candidates.emplace_back(std::make_unique<Candidate>(prepared, last, precision));
         works.emplace_back([&own] { own.step_cached(); });
         works.emplace_back([&own] { own.step_pipeline(); });
       } catch (const c10::Error& error) {

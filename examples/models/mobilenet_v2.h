@@ -30,8 +30,8 @@ struct MobileNetV2Options {
   bool small_images = false;  ///< of about 32x32: the stem and the second stage keep the size
 
   int64_t scaled(int64_t narrow) const {
-    const auto wanted = static_cast<int64_t>(static_cast<double>(narrow) * width);
-    return std::max<int64_t>(8, (wanted + 4) / 8 * 8);
+    const auto requested = static_cast<int64_t>(static_cast<double>(narrow) * width);
+    return std::max<int64_t>(8, (requested + 4) / 8 * 8);
   }
 };
 

@@ -111,7 +111,7 @@ NodeId maker_of(const Graph& graph, ValueId value) {
 
 /// If a number is the product of a dynamic size and a literal (batch * heads), changes the literal,
 /// so that the dynamic size survives. False if it is not.
-bool patch_factor(PatchView& view, ValueId value, int64_t wanted, std::string_view name) {
+bool patch_factor(PatchView& view, ValueId value, int64_t requested, std::string_view name) {
   const NodeId id = maker_of(view.before.graph(), value);
   if (id == kNone || view.before.graph().node(id).op != "Mul") return false;
   const NodeView node = view.after.beside(id);
@@ -120,9 +120,9 @@ bool patch_factor(PatchView& view, ValueId value, int64_t wanted, std::string_vi
     const HostTensor* other = node.constant(1 - literal);
     if (factor == nullptr || other == nullptr || node.computed(node.input(literal))) continue;
     if (factor->ints.size() != 1 || other->ints.size() != 1 || other->ints[0] < 1) return false;
-    if (wanted % other->ints[0] != 0) return false;
+    if (requested % other->ints[0] != 0) return false;
     HostTensor to = *factor;
-    to.ints[0] = wanted / other->ints[0];
+    to.ints[0] = requested / other->ints[0];
     view.set_input_of(id, literal, name, *factor, to);
     return true;
   }
@@ -131,13 +131,13 @@ bool patch_factor(PatchView& view, ValueId value, int64_t wanted, std::string_vi
 
 /// Replaces the elements from `begin` on of one input of a Concat.
 void patch_source(PatchView& view, const NodeView& concat, int source, size_t begin,
-                  const HostTensor& now, const Shape& wanted,
+                  const HostTensor& now, const Shape& requested,
                   const std::vector<bool>& already_right, std::string_view name) {
   HostTensor to = now;
   bool change = false;
   for (size_t i = 0; i < now.ints.size(); ++i) {
     if (already_right[begin + i]) continue;
-    to.ints[i] = wanted[begin + i];
+    to.ints[i] = requested[begin + i];
     change = true;
   }
   if (!change) return;
@@ -160,7 +160,7 @@ ValueId passed_on(const Graph& graph, const Node& node) {
 }
 
 /// Index of the Concat that puts the value together, seen through nodes that pass it on.
-NodeId concat_behind(const Graph& graph, ValueId value) {
+NodeId source_concat(const Graph& graph, ValueId value) {
   while (value != kNone && graph.value(value).producer != kNone) {
     const NodeId id = graph.value(value).producer;
     const Node& node = graph.node(id);
@@ -174,7 +174,7 @@ NodeId concat_behind(const Graph& graph, ValueId value) {
 
 std::vector<IntegerSource> shared_sources(const NodeView& view, int input) {
   const Graph& graph = view.graph();
-  const NodeId concat = concat_behind(graph, view.input(input));
+  const NodeId concat = source_concat(graph, view.input(input));
   if (concat == kNone) return {};
   const bool shared = graph.value(view.input(input)).uses.size() > 1 ||
                       graph.value(graph.node(concat).outputs[0]).uses.size() > 1;
@@ -195,26 +195,26 @@ std::vector<IntegerSource> shared_sources(const NodeView& view, int input) {
   return result;
 }
 
-void patch_shape_operand(PatchView& view, int input, std::string_view name, const Shape& wanted,
+void patch_shape_operand(PatchView& view, int input, std::string_view name, const Shape& requested,
                          const std::vector<bool>& already_right) {
   if (std::ranges::all_of(already_right, [](bool b) { return b; })) return;
   const HostTensor* now = view.after.constant(input);
   if (now == nullptr) throw UnsupportedError("the integers of operand ", name, " are not known");
-  const NodeId concat = concat_behind(view.before.graph(), view.before.input(input));
+  const NodeId concat = source_concat(view.before.graph(), view.before.input(input));
   if (concat != kNone) {
     const NodeView sources = view.after.beside(concat);
     size_t begin = 0;
     for (int i = 0; i < sources.inputs(); ++i) {
       const HostTensor* source = sources.constant(i);
       if (source == nullptr) throw UnsupportedError("a part of operand ", name, " is not known");
-      patch_source(view, sources, i, begin, *source, wanted, already_right, name);
+      patch_source(view, sources, i, begin, *source, requested, already_right, name);
       begin += source->ints.size();
     }
     return;
   }
   HostTensor to = *now;
   for (size_t i = 0; i < to.ints.size(); ++i) {
-    if (!already_right[i]) to.ints[i] = wanted[i];
+    if (!already_right[i]) to.ints[i] = requested[i];
   }
   view.set_input(input, name, to);
 }

@@ -56,10 +56,10 @@ enum class IntegerSource : uint8_t { kLiteral, kComputed, kProduct };
 /// integers; empty for any other operand.
 std::vector<IntegerSource> shared_sources(const NodeView& view, int input);
 
-/// Makes operand `input` equal to `wanted` with as few changes as possible: -1 and 0 are kept where
-/// they are still right, and if a Concat builds the operand only the part that disagrees is
+/// Makes operand `input` equal to `requested` with as few changes as possible: -1 and 0 are kept
+/// where they are still right, and if a Concat builds the operand only the part that disagrees is
 /// replaced, so that a dynamic batch survives.
-void patch_shape_operand(PatchView& view, int input, std::string_view name, const Shape& wanted,
+void patch_shape_operand(PatchView& view, int input, std::string_view name, const Shape& requested,
                          const std::vector<bool>& already_right);
 
 }  // namespace parsimony::operators

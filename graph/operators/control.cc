@@ -41,8 +41,8 @@ struct ScanSizes {
   int states = 0;
   int sequences = 0;
   explicit ScanSizes(const NodeView& view) {
-    const int64_t wanted = view.attr("num_scan_inputs", 0);
-    sequences = static_cast<int>(std::clamp<int64_t>(wanted, 0, view.inputs()));
+    const int64_t requested = view.attr("num_scan_inputs", 0);
+    sequences = static_cast<int>(std::clamp<int64_t>(requested, 0, view.inputs()));
     states = view.inputs() - sequences;
   }
 };

@@ -223,7 +223,7 @@ std::optional<std::vector<int64_t>> integers(const NodeView& view, std::string_v
   const HostTensor* operand = view.constant(i);
   if (view.find(name) == nullptr && operand != nullptr && operand->floating()) {
     throw errors::bad_attribute(view.label(), name,
-                                "wanted integers, found " + std::string(name_of(operand->dtype)));
+                                "expected integers, found " + std::string(name_of(operand->dtype)));
   }
   return view.attr_or_input(name, i);
 }
@@ -232,7 +232,7 @@ size_t axis_of(const NodeView& view, int64_t axis, size_t rank) {
   const auto signed_rank = static_cast<int64_t>(rank);
   if (axis < -signed_rank || axis >= signed_rank) {
     throw errors::bad_attribute(view.label(), "axis",
-                                "wanted a dimension of a tensor of rank " + std::to_string(rank) +
+                                "expected a dimension of a tensor of rank " + std::to_string(rank) +
                                     ", found " + std::to_string(axis));
   }
   return axis < 0 ? axis + signed_rank : axis;

@@ -104,11 +104,11 @@ Result scatter_nd(const NodeView& view) {
                                  std::to_string(depth));
   }
   const auto inner = out.dims.begin() + static_cast<std::ptrdiff_t>(depth);
-  Shape wanted(indices.dims.begin(), indices.dims.end() - 1);
-  const int64_t tuples = element_count(wanted);
-  wanted.insert(wanted.end(), inner, out.dims.end());
-  if (updates.dims != wanted) {
-    throw errors::shape_mismatch(view.label(), "updates", to_string(wanted),
+  Shape expected(indices.dims.begin(), indices.dims.end() - 1);
+  const int64_t tuples = element_count(expected);
+  expected.insert(expected.end(), inner, out.dims.end());
+  if (updates.dims != expected) {
+    throw errors::shape_mismatch(view.label(), "updates", to_string(expected),
                                  to_string(updates.dims));
   }
   const int64_t length = element_count({inner, out.dims.end()});

@@ -167,7 +167,7 @@ std::vector<size_t> permutation_of(const NodeView& view, size_t rank) {
   }
   if (perm.size() != rank || contains(named, false)) {
     throw errors::bad_attribute(view.label(), "perm",
-                                "wanted a permutation of " + std::to_string(rank) +
+                                "expected a permutation of " + std::to_string(rank) +
                                     " dimensions, found " + to_string(perm));
   }
   return order;

@@ -48,12 +48,12 @@ Factors factor_expand(const NodeView& view) {
 }
 
 void patch_expand(PatchView& view) {
-  const Shape* wanted = view.after.out_shape(0);
+  const Shape* requested = view.after.out_shape(0);
   const Shape* x = view.after.in_shape(0);
   const HostTensor* asked = view.after.constant(1);
-  if (wanted == nullptr || x == nullptr || asked == nullptr) return;
-  const size_t more = wanted->size() - asked->ints.size();  // asked may be shorter than x
-  Shape tail(wanted->begin() + static_cast<std::ptrdiff_t>(more), wanted->end());
+  if (requested == nullptr || x == nullptr || asked == nullptr) return;
+  const size_t more = requested->size() - asked->ints.size();  // asked may be shorter than x
+  Shape tail(requested->begin() + static_cast<std::ptrdiff_t>(more), requested->end());
   std::vector<bool> right(tail.size());
   for (size_t i = 0; i < tail.size(); ++i) {
     const std::ptrdiff_t in_x =
@@ -80,12 +80,12 @@ Factors factor_constant_of_shape(const NodeView& view) {
 }
 
 void patch_constant_of_shape(PatchView& view) {
-  const Shape* wanted = view.after.out_shape(0);
+  const Shape* requested = view.after.out_shape(0);
   const HostTensor* asked = view.after.constant(0);
-  if (wanted == nullptr || asked == nullptr) return;
-  std::vector<bool> right(wanted->size());
-  for (size_t i = 0; i < right.size(); ++i) right[i] = asked->ints[i] == (*wanted)[i];
-  patch_shape_operand(view, 0, "input", *wanted, right);
+  if (requested == nullptr || asked == nullptr) return;
+  std::vector<bool> right(requested->size());
+  for (size_t i = 0; i < right.size(); ++i) right[i] = asked->ints[i] == (*requested)[i];
+  patch_shape_operand(view, 0, "input", *requested, right);
 }
 
 Shapes infer_tile(const NodeView& view) {

@@ -36,7 +36,7 @@ const Attribute* NodeView::find(std::string_view name) const { return find_attri
 
 int64_t NodeView::attr(std::string_view name, int64_t fallback) const {
   if (find(name) != nullptr && attr_if<int64_t>(node_, name) == nullptr) {
-    throw errors::bad_attribute(label(), name, "wanted an integer");
+    throw errors::bad_attribute(label(), name, "expected an integer");
   }
   return parsimony::attr(node_, name, fallback);
 }
@@ -47,7 +47,7 @@ std::string NodeView::attr(std::string_view name, std::string_view fallback) con
 
 std::vector<int64_t> NodeView::attrs(std::string_view name) const {
   if (find(name) != nullptr && attr_if<std::vector<int64_t>>(node_, name) == nullptr) {
-    throw errors::bad_attribute(label(), name, "wanted a list of integers");
+    throw errors::bad_attribute(label(), name, "expected a list of integers");
   }
   return parsimony::attrs(node_, name);
 }
@@ -105,9 +105,9 @@ void PatchView::set_attr_or_input(std::string_view name, int input,
   }
   const HostTensor* now = after.constant(input);
   if (now != nullptr && now->ints == to) return;
-  HostTensor wanted = HostTensor::vector(to);
-  if (now != nullptr) wanted.dtype = now->dtype;
-  set_input(input, name, wanted);
+  HostTensor expected = HostTensor::vector(to);
+  if (now != nullptr) expected.dtype = now->dtype;
+  set_input(input, name, expected);
 }
 
 void patch_bindings(PatchView& view) {

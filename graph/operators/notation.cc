@@ -235,8 +235,8 @@ class Parser {
     if (!accept(token)) fail("'" + std::string(token) + "'");
   }
 
-  [[noreturn]] void fail(const std::string& wanted) const {
-    throw SyntaxError(text_, at_, "wanted " + wanted);
+  [[noreturn]] void fail(const std::string& requested) const {
+    throw SyntaxError(text_, at_, "expected " + requested);
   }
 
   [[noreturn]] void refuse(const Mention& mention) const {

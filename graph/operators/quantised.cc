@@ -117,11 +117,11 @@ void check_blocks(const NodeView& view, int weights, int scales) {
   const Shape* w = view.in_shape(weights);
   const Shape* s = view.in_shape(scales);
   if (!layout.blocked || w == nullptr || s == nullptr || w->empty() || s->empty()) return;
-  const int64_t wanted = element_count({s->back(), view.attr("block_size", 0)});
+  const int64_t expected = element_count({s->back(), view.attr("block_size", 0)});
   const int64_t found = element_count({w->back(), 8 / layout.bits});
-  if (wanted == found) return;
+  if (expected == found) return;
   throw errors::shape_mismatch(view.label(), "a row of operand " + std::to_string(weights),
-                               std::to_string(wanted), std::to_string(found));
+                               std::to_string(expected), std::to_string(found));
 }
 
 }  // namespace

@@ -102,20 +102,20 @@ Shape resolve(const NodeView& view, const Shape& x, const std::vector<int64_t>& 
   return y;
 }
 
-/// The wanted shape as a literal for this node alone that keeps dynamic sizes: 0 for a size equal
-/// to the input's at the same position, -1 for one computed size. Empty if that is not sufficient,
-/// or if the old literal has no other reader.
-std::optional<Shape> own_shape(const PatchView& view, const Shape& asked, const Shape& wanted,
+/// The requested shape as a literal for this node alone that keeps dynamic sizes: 0 for a size
+/// equal to the input's at the same position, -1 for one computed size. Empty if that is not
+/// sufficient, or if the old literal has no other reader.
+std::optional<Shape> own_shape(const PatchView& view, const Shape& asked, const Shape& requested,
                                const std::vector<bool>& right) {
   const std::vector<IntegerSource> sources = shared_sources(view.before, 1);
   if (sources.size() != asked.size() || view.before.attr("allowzero", 0) != 0) return std::nullopt;
   const Shape& x = *view.after.in_shape(0);
   const Shape& old_x = known_shape(view.before, 0);
   const Shape& old_y = *view.before.out_shape(0);
-  Shape own = wanted;
+  Shape own = requested;
   for (size_t i = 0; i < own.size(); ++i) {
     if (!right[i] && sources[i] == IntegerSource::kProduct) return std::nullopt;
-    if (i < x.size() && x[i] == wanted[i] && old_x[i] == old_y[i]) {
+    if (i < x.size() && x[i] == requested[i] && old_x[i] == old_y[i]) {
       own[i] = 0;
     } else if (asked[i] == -1 || (right[i] && sources[i] != IntegerSource::kLiteral)) {
       own[i] = -1;
@@ -214,27 +214,27 @@ Factors factor_reshape(const NodeView& view) {
 
 void patch_reshape(PatchView& view) {
   const Shape* x = view.after.in_shape(0);
-  const Shape* wanted = view.after.out_shape(0);
+  const Shape* requested = view.after.out_shape(0);
   const auto asked = view.after.attr_or_input("shape", 1);
-  if (x == nullptr || wanted == nullptr || !asked) return;
-  if (asked->size() == wanted->size() && resolve(view.after, *x, *asked) == *wanted) return;
+  if (x == nullptr || requested == nullptr || !asked) return;
+  if (asked->size() == requested->size() && resolve(view.after, *x, *asked) == *requested) return;
   std::vector<bool> right(asked->size());
   for (size_t i = 0; i < asked->size(); ++i) {
     const int64_t value = (*asked)[i];
-    right[i] = value == -1 || value == (*wanted)[i] ||
-               (value == 0 && i < x->size() && (*x)[i] == (*wanted)[i]);
+    right[i] = value == -1 || value == (*requested)[i] ||
+               (value == 0 && i < x->size() && (*x)[i] == (*requested)[i]);
   }
   if (view.before.find("shape") != nullptr) {
     Shape to = *asked;
-    for (size_t i = 0; i < to.size(); ++i) to[i] = right[i] ? to[i] : (*wanted)[i];
+    for (size_t i = 0; i < to.size(); ++i) to[i] = right[i] ? to[i] : (*requested)[i];
     view.set_attribute("shape", *asked, to);
     return;
   }
-  if (const auto own = own_shape(view, *asked, *wanted, right)) {
+  if (const auto own = own_shape(view, *asked, *requested, right)) {
     view.set_input(1, "shape", HostTensor::vector(*own));
     return;
   }
-  patch_shape_operand(view, 1, "shape", *wanted, right);
+  patch_shape_operand(view, 1, "shape", *requested, right);
 }
 
 /// Without axes every 1 is squeezed, including a dimension that shrinks to 1: name the axes.

@@ -131,8 +131,8 @@ class NotationText {
 
   /// Where a character of the text stands; in a joint, behind the part in front.
   Position place_of(size_t at) const {
-    const auto behind = std::ranges::upper_bound(parts_, at, {}, &Part::offset);
-    const Part& part = *std::prev(behind);
+    const auto after = std::ranges::upper_bound(parts_, at, {}, &Part::offset);
+    const Part& part = *std::prev(after);
     return {part.place.line, part.place.column + std::min(at - part.offset, part.size)};
   }
 
@@ -185,7 +185,7 @@ class RulesReader {
       complete();
       begin(reading);
     } else if (rules_.empty()) {
-      fail(key.place, "found " + in_quotes(key.text) + ", wanted operator DOMAIN::NAME");
+      fail(key.place, "found " + in_quotes(key.text) + ", expected operator DOMAIN::NAME");
     } else {
       read_key(key, reading);
     }
@@ -206,7 +206,7 @@ class RulesReader {
     rule.op = name.text.substr(qualified ? colons + 2 : 0);
     if (qualified) rule.domain = name.text.substr(0, colons);
     if (rule.domain == "ai.onnx") rule.domain.clear();
-    if (rule.op.empty()) fail(name.place, "wanted a name such as acme::Gelu");
+    if (rule.op.empty()) fail(name.place, "expected a name such as acme::Gelu");
     const auto is_same = [&](const OperatorRule& other) {
       return &other != &rule && other.op == rule.op && other.domain == rule.domain;
     };
@@ -222,7 +222,7 @@ class RulesReader {
       fail(key.place, in_quotes(key.text) + " stands twice");
     }
     if (key.text == "line") {
-      if (reading.at_end()) fail(reading.place(), "wanted the notation: x[..s] -> y[..s]");
+      if (reading.at_end()) fail(reading.place(), "expected the notation: x[..s] -> y[..s]");
       notation_.append(reading.rest(), " | ");
     } else if (key.text == "zero") {
       schema.zero = one_of_words(reading, std::span(kZeroWords));
@@ -296,8 +296,8 @@ class RulesReader {
     }
   }
 
-  Token value(Reading& reading, const char* wanted) const {
-    if (reading.at_end()) fail(reading.place(), "wanted " + std::string(wanted));
+  Token value(Reading& reading, const char* expected) const {
+    if (reading.at_end()) fail(reading.place(), "expected " + std::string(expected));
     return reading.word();
   }
 
@@ -314,15 +314,15 @@ class RulesReader {
     for (const auto& [name, meaning] : words) {
       if (name == found) return meaning;
     }
-    fail(at,
-         (found.empty() ? "wanted " : "found " + in_quotes(found) + ", wanted ") + one_of(names));
+    fail(at, (found.empty() ? "expected " : "found " + in_quotes(found) + ", expected ") +
+                 one_of(names));
   }
 
   [[noreturn]] void unknown(const Token& word, const std::vector<std::string>& known) const {
     const std::vector<std::string_view> words(known.begin(), known.end());
     const std::string near = did_you_mean(word.text, known);
     fail(word.place, "unknown word " + in_quotes(word.text) +
-                         (near.empty() ? ", wanted " + one_of(words) : "." + near));
+                         (near.empty() ? ", expected " + one_of(words) : "." + near));
   }
 
   /// Ends the last operator: all that it says is known.

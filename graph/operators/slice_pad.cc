@@ -214,8 +214,8 @@ std::optional<Pads> pads_of(const NodeView& view, size_t rank) {
   if (!list || !axes) return std::nullopt;
   if (list->size() != 2 * axes->size()) {
     throw errors::bad_attribute(view.label(), "pads",
-                                "wanted " + std::to_string(2 * axes->size()) + " numbers, found " +
-                                    std::to_string(list->size()));
+                                "expected " + std::to_string(2 * axes->size()) +
+                                    " numbers, found " + std::to_string(list->size()));
   }
   for (const int64_t pad : *list) {
     if (pad >= -kMost && pad <= kMost) continue;

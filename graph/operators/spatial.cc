@@ -32,7 +32,7 @@ void want_length(const NodeView& view, std::string_view name, std::vector<int64_
   if (list.size() != n) {
     throw errors::bad_attribute(
         view.label(), name,
-        "wanted " + std::to_string(n) + " numbers, found " + std::to_string(list.size()));
+        "expected " + std::to_string(n) + " numbers, found " + std::to_string(list.size()));
   }
 }
 
@@ -51,7 +51,7 @@ Window read_window(const NodeView& view, std::vector<int64_t> kernel) {
     for (const int64_t number : list) {
       if (number >= least && number <= kMostPixels) continue;
       throw errors::bad_attribute(view.label(), name,
-                                  "wanted numbers from " + std::to_string(least) + " to " +
+                                  "expected numbers from " + std::to_string(least) + " to " +
                                       std::to_string(kMostPixels) + ", found " +
                                       std::to_string(number));
     }
@@ -106,11 +106,11 @@ int64_t group_of(const NodeView& view) {
 }
 
 /// Channels of the input are those of the kernel, in equal groups on both sides.
-void want_channels(const NodeView& view, int64_t found, int64_t wanted, int64_t parted) {
+void want_channels(const NodeView& view, int64_t found, int64_t expected, int64_t parted) {
   const int64_t group = group_of(view);
-  if (found != wanted) {
+  if (found != expected) {
     throw errors::shape_mismatch(view.label(), "channels of " + named_input(view),
-                                 std::to_string(wanted), std::to_string(found));
+                                 std::to_string(expected), std::to_string(found));
   }
   if (parted % group != 0) {
     throw errors::shape_mismatch(view.label(), "channels of the kernel",
@@ -148,7 +148,7 @@ Shapes infer_conv_transpose(const NodeView& view) {
   std::vector<int64_t> extra;
   want_length(view, "output_padding", extra, window.kernel.size(), 0);
   if (!fixed.empty() && fixed.size() < window.kernel.size()) {
-    throw errors::bad_attribute(view.label(), "output_shape", "wanted a number per spatial axis");
+    throw errors::bad_attribute(view.label(), "output_shape", "expected a number per spatial axis");
   }
   const bool same = view.attr("auto_pad", "NOTSET").starts_with("SAME");
   Shape y{(*x)[0], element_count({(*w)[1], group_of(view)})};
@@ -350,13 +350,13 @@ Factors factor_resize(const NodeView& view) {
 
 void patch_resize(PatchView& view) {
   const HostTensor* sizes = view.after.constant(3);
-  const Shape* wanted = view.after.out_shape(0);
-  if (sizes == nullptr || sizes->ints.empty() || wanted == nullptr || scales_of(view.before))
+  const Shape* expected = view.after.out_shape(0);
+  if (sizes == nullptr || sizes->ints.empty() || expected == nullptr || scales_of(view.before))
     return;
   Shape to(sizes->ints.size());
   std::vector<bool> right(to.size());
   for (size_t i = 0; i < to.size(); ++i) {
-    to[i] = (*wanted)[dim_of(view.before, i, wanted->size())];
+    to[i] = (*expected)[dim_of(view.before, i, expected->size())];
     right[i] = sizes->ints[i] == to[i];
   }
   patch_shape_operand(view, 3, "sizes", to, right);

@@ -81,7 +81,7 @@ Sizes::Sizes(const Graph& graph, const std::vector<InputSpec>& inputs, bool open
   } catch (const ShapeError& error) {
     throw UnsupportedError("the batch cannot be left open: ", error.what(),
                            ". Write -1 where the program writes that size down, as a trace of C++ "
-                           "code does with x.size(0), or export with the batch that is wanted");
+                           "code does with x.size(0), or export with the batch that is expected");
   }
 }
 
@@ -197,10 +197,10 @@ class Exporter {
     const NodeView view(source_, node, sizes_.facts());
     const Lower lower = find_lowering(node.domain, node.op);
     if (lower == nullptr && (node.has_subgraph || !node.domain.empty())) refuse(node);
-    Lowering lowering{.view = view, .out = out_, .inputs = {}, .wanted = {}, .results = {}};
+    Lowering lowering{.view = view, .out = out_, .inputs = {}, .requested = {}, .results = {}};
     lowering.open_batch = sizes_.open_batch();
     for (const ValueId input : node.inputs) lowering.inputs.push_back(value(input));
-    for (const ValueId output : node.outputs) lowering.wanted.push_back(read_.contains(output));
+    for (const ValueId output : node.outputs) lowering.requested.push_back(read_.contains(output));
     lowering.results.assign(node.outputs.size(), kNone);
     out_.begin(node.name.empty() ? key_of(source_, node) : node.name);
     promote(lowering);

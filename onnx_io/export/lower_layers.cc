@@ -27,24 +27,24 @@ void lower_gelu(Lowering& s) {
                             ? tanh_of_cubic(s, x)
                             : s.out.emit("Erf", {s.out.emit("Div", {x, number(std::sqrt(2.0))})});
   const ValueId gate = s.out.emit("Add", {curve, number(1)});
-  s.give(s.out.emit("Mul", {s.out.emit("Mul", {x, gate}), number(0.5)}));
+  s.set_result(s.out.emit("Mul", {s.out.emit("Mul", {x, gate}), number(0.5)}));
 }
 
 /// x tanh(softplus(x)). @source Mish of opset 18
 void lower_mish(Lowering& s) {
   const ValueId gate = s.out.emit("Tanh", {s.out.emit("Softplus", {s.in(0)})});
-  s.give(s.out.emit("Mul", {s.in(0), gate}));
+  s.set_result(s.out.emit("Mul", {s.in(0), gate}));
 }
 
 /// ONNX's Mod of floats has the dividend's sign; torch's remainder has the divisor's.
 void lower_mod(Lowering& s) {
   const bool fmod = s.view.attr("fmod", 0) != 0;
   if (fmod || !is_floating(s.dtype())) {
-    s.give(s.out.emit("Mod", {s.in(0), s.in(1)}, {{"fmod", int64_t{fmod ? 1 : 0}}}));
+    s.set_result(s.out.emit("Mod", {s.in(0), s.in(1)}, {{"fmod", int64_t{fmod ? 1 : 0}}}));
     return;
   }
   const ValueId whole = s.out.emit("Floor", {s.out.emit("Div", {s.in(0), s.in(1)})});
-  s.give(s.out.emit("Sub", {s.in(0), s.out.emit("Mul", {whole, s.in(1)})}));
+  s.set_result(s.out.emit("Sub", {s.in(0), s.out.emit("Mul", {whole, s.in(1)})}));
 }
 
 /// And, Or, Xor, Not: of booleans only; torch takes the bits of integers.
@@ -52,7 +52,7 @@ void lower_logical(Lowering& s) {
   for (const ValueId input : s.inputs) {
     s.require(s.out.dtype(input) == DType::kBool, "ONNX's is of booleans only");
   }
-  s.give(s.out.emit(s.node().op, s.inputs));
+  s.set_result(s.out.emit(s.node().op, s.inputs));
 }
 
 // GroupNormalization(x[n (g c) ..s], gamma[(g c)], beta[(g c)]):
@@ -87,7 +87,7 @@ void lower_group_normalization(Lowering& s) {
                  {{"epsilon", std::get<double>(*s.view.find("epsilon"))}});
   const ValueId together = s.out.emit("Reshape", {normal, s.out.integers(back)});
   const ValueId scaled = s.out.emit("Mul", {together, column(s, s.in(1))});
-  s.give(s.out.emit("Add", {scaled, column(s, s.in(2))}));
+  s.set_result(s.out.emit("Add", {scaled, column(s, s.in(2))}));
 }
 
 // Lstm(x[t n i], w_ih[(4 h) i], w_hh[(4 h) h], b_ih?, b_hh?, h0?, c0?) -> y[t n h], hn, cn of
@@ -162,7 +162,7 @@ void lower_recurrent(Lowering& s) {
                                     s.in(6)};
   const size_t outputs = s.node().outputs.size();
   const auto results = s.out.emit_many(std::string(kind.onnx), inputs, outputs, attributes);
-  s.give(s.out.emit("Squeeze", {results[0], s.out.integers({1})}));
+  s.set_result(s.out.emit("Squeeze", {results[0], s.out.integers({1})}));
   for (size_t i = 1; i < outputs; ++i) s.results[i] = results[i];
 }
 

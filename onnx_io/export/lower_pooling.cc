@@ -67,13 +67,13 @@ ValueId padded(Lowering& s, const Windows& w) {
 
 void lower_max_pool(Lowering& s) {
   const Windows w = windows_of(s);
-  s.require(s.wanted.size() < 2 || !s.wanted[1],
+  s.require(s.requested.size() < 2 || !s.requested[1],
             "the indices of the maxima are counted differently");
-  s.give(s.out.emit("MaxPool", {s.in(0)},
-                    {{"kernel_shape", w.kernel},
-                     {"strides", w.strides},
-                     {"dilations", w.dilations},
-                     {"pads", joined(w.begin, sum(w.end, w.beyond))}}));
+  s.set_result(s.out.emit("MaxPool", {s.in(0)},
+                          {{"kernel_shape", w.kernel},
+                           {"strides", w.strides},
+                           {"dilations", w.dilations},
+                           {"pads", joined(w.begin, sum(w.end, w.beyond))}}));
 }
 
 void lower_average_pool(Lowering& s) {
@@ -85,11 +85,11 @@ void lower_average_pool(Lowering& s) {
     w.begin = w.end = Ints(w.kernel.size(), 0);
     include = false;
   }
-  s.give(s.out.emit("AveragePool", {x},
-                    {{"kernel_shape", w.kernel},
-                     {"strides", w.strides},
-                     {"pads", joined(w.begin, sum(w.end, w.beyond))},
-                     {"count_include_pad", int64_t{include ? 1 : 0}}}));
+  s.set_result(s.out.emit("AveragePool", {x},
+                          {{"kernel_shape", w.kernel},
+                           {"strides", w.strides},
+                           {"pads", joined(w.begin, sum(w.end, w.beyond))},
+                           {"count_include_pad", int64_t{include ? 1 : 0}}}));
 }
 
 // Pooling to a given size: window i of n over a dimension of s elements begins at floor(i s / n)
@@ -128,7 +128,7 @@ WindowSizes sizes_of(const Lowering& s) {
 void windows(Lowering& s, const std::string& op, const WindowSizes& sizes) {
   std::vector<int64_t> kernel;
   for (size_t i = 0; i < sizes.to.size(); ++i) kernel.push_back(sizes.from[i] / sizes.to[i]);
-  s.give(s.out.emit(op, {s.in(0)}, {{"kernel_shape", kernel}, {"strides", kernel}}));
+  s.set_result(s.out.emit(op, {s.in(0)}, {{"kernel_shape", kernel}, {"strides", kernel}}));
 }
 
 /// [size, parts]: each column averages one window.
@@ -175,25 +175,25 @@ ValueId largest(Lowering& s, ValueId x, int64_t axis, int64_t size, int64_t part
 
 void lower_adaptive_average_pool(Lowering& s) {
   const WindowSizes sizes = sizes_of(s);
-  if (sizes.same) return s.give(s.out.emit("Identity", {s.in(0)}));
+  if (sizes.same) return s.set_result(s.out.emit("Identity", {s.in(0)}));
   if (sizes.divide) return windows(s, "AveragePool", sizes);
   ValueId x = s.in(0);
   for (size_t i = 0; i < sizes.to.size(); ++i) {
     if (sizes.to[i] != sizes.from[i]) x = averaged(s, x, i + 2, sizes.from[i], sizes.to[i]);
   }
-  s.give(x);
+  s.set_result(x);
 }
 
 void lower_adaptive_max_pool(Lowering& s) {
   const WindowSizes sizes = sizes_of(s);
-  if (sizes.same) return s.give(s.out.emit("Identity", {s.in(0)}));
+  if (sizes.same) return s.set_result(s.out.emit("Identity", {s.in(0)}));
   if (sizes.divide) return windows(s, "MaxPool", sizes);
   ValueId x = s.in(0);
   for (size_t i = 0; i < sizes.to.size(); ++i) {
     const auto axis = static_cast<int64_t>(i) + 2;
     if (sizes.to[i] != sizes.from[i]) x = largest(s, x, axis, sizes.from[i], sizes.to[i]);
   }
-  s.give(x);
+  s.set_result(x);
 }
 
 }  // namespace parsimony::onnx_io

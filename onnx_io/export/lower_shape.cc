@@ -51,12 +51,12 @@ void lower_reduce(Lowering& s) {
   if (s.node().op == "ReduceProd") widen(s);
   NodeAttributes attributes = s.node().attributes;
   if (s.in(1) != kNone) attributes.emplace_back("axes", s.known_integers(1));
-  s.give(s.out.emit(s.node().op, {s.in(0)}, std::move(attributes)));
+  s.set_result(s.out.emit(s.node().op, {s.in(0)}, std::move(attributes)));
 }
 
 void lower_reduce_sum(Lowering& s) {
   widen(s);
-  s.give(s.out.emit("ReduceSum", s.inputs, s.node().attributes));
+  s.set_result(s.out.emit("ReduceSum", s.inputs, s.node().attributes));
 }
 
 /// Some axes since opset 18, all of them before.
@@ -71,7 +71,7 @@ void lower_resize(Lowering& s) {
   } else {
     inputs[2] = all_scales(s, leading);
   }
-  s.give(s.out.emit("Resize", inputs, without(s, "axes")));
+  s.set_result(s.out.emit("Resize", inputs, without(s, "axes")));
 }
 
 /// ConstantOfShape: ONNX wants the element type beside the number.
@@ -81,7 +81,7 @@ void lower_filled(Lowering& s) {
   attributes.emplace_back("value.dtype", std::string(name_of(type)));
   const ValueId result = s.out.emit("ConstantOfShape", {s.in(0)}, std::move(attributes));
   s.out.set_dtype(result, type);
-  s.give(result);
+  s.set_result(result);
 }
 
 }  // namespace parsimony::onnx_io

@@ -51,8 +51,8 @@ struct Lowering {
   const NodeView& view;
   ExportBuilder& out;
   std::vector<ValueId> inputs;   ///< in the graph that is built; kNone where absent
-  std::vector<bool> wanted;      ///< which outputs are read
-  std::vector<ValueId> results;  ///< to be filled, one per output that is wanted
+  std::vector<bool> requested;   ///< which outputs are read
+  std::vector<ValueId> results;  ///< to be filled, one per output that is requested
   bool open_batch = false;       ///< dimension 0 of tensors is dynamic
 
   const Node& node() const { return view.node(); }
@@ -63,7 +63,7 @@ struct Lowering {
   const Shape& shape(int i = 0) const;
   /// @throws UnsupportedError, naming the node
   void require(bool holds, std::string_view why) const;
-  void give(ValueId value) { results.at(0) = value; }
+  void set_result(ValueId value) { results.at(0) = value; }
   /// A constant operand of the source.
   std::vector<int64_t> known_integers(int i) const;
 };

@@ -104,10 +104,10 @@ class MatrixPruner {
 
 void check_moments(const Weight& weight, const View& view, const Eigen::MatrixXd& second) {
   const Shape found = {second.rows(), second.cols()};
-  const Shape wanted = {view.places, view.places * view.groups()};
-  if (found != wanted) {
+  const Shape expected = {view.places, view.places * view.groups()};
+  if (found != expected) {
     throw ModelError("tensor ", in_quotes(weight.name), ": its layer's input moments are ",
-                     to_string(found), ", wanted ", to_string(wanted));
+                     to_string(found), ", expected ", to_string(expected));
   }
   if (!second.allFinite()) {
     throw ModelError("tensor ", in_quotes(weight.name),

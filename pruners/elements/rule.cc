@@ -41,7 +41,7 @@ NmPattern parse_pattern(std::string_view criterion, std::string_view text) {
   if (!numbers || numbers->first >= numbers->second) {
     throw ConfigError(
         "criterion ", in_quotes(criterion),
-        ": wanted N:M, N of every M elements stay, 1 <= N < M: \"2:4\", \"sparsegpt:2:4\"");
+        ": expected N:M, N of every M elements stay, 1 <= N < M: \"2:4\", \"sparsegpt:2:4\"");
   }
   return {numbers->first, numbers->second};
 }
@@ -68,8 +68,9 @@ std::optional<ElementRule> element_rule(std::string_view criterion) {
   if (rule.method == ElementMethod::kBlock) {
     const auto size = two_numbers(argument, 'x');
     if (!size) {
-      throw ConfigError("criterion ", in_quotes(criterion),
-                        ": wanted the size of a block, output rows x input columns: \"block:4x1\"");
+      throw ConfigError(
+          "criterion ", in_quotes(criterion),
+          ": expected the size of a block, output rows x input columns: \"block:4x1\"");
     }
     rule.block_rows = size->first;
     rule.block_columns = size->second;

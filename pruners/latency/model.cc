@@ -35,7 +35,7 @@ class Cutter {
 
   std::vector<Subgraph> run() {
     subgraph_of_.assign(graph_.nodes.size(), kNone);
-    constant_ = made_of_weights(graph_, facts_.computed);
+    constant_ = depends_on_weights_only(graph_, facts_.computed);
     for (const NodeId n : graph_.nodes.ids()) place(n);
     for (Subgraph& subgraph : subgraphs_) {
       if (subgraph.dim_classes.size() == 2 &&

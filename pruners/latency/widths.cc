@@ -131,22 +131,22 @@ class Chooser {
     for (size_t i = 0; i < candidates.size(); ++i) set(i, at_[i]);
   }
 
-  WidthChoice run(double wanted) {
+  WidthChoice run(double expected) {
     const double begin = model_.seconds(kept_);
-    for (int step = 1; step <= kBudgetSteps && begin > wanted; ++step) {
+    for (int step = 1; step <= kBudgetSteps && begin > expected; ++step) {
       const double share = static_cast<double>(step) / kBudgetSteps;
-      move(begin + share * (wanted - begin), kReach);
+      move(begin + share * (expected - begin), kReach);
     }
     double reach = kReach;
     for (int round = 0; round < kRounds; ++round) {
-      approach(wanted, reach);
+      approach(expected, reach);
       reach /= 2;
     }
-    make_feasible(wanted);
-    for (int i = 0; i < kMostExchanges && improve(wanted); ++i) {
+    make_feasible(expected);
+    for (int i = 0; i < kMostExchanges && improve(expected); ++i) {
     }
     WidthChoice choice{kept_, model_.seconds(kept_), value(), true};
-    choice.feasible = choice.seconds <= wanted;
+    choice.feasible = choice.seconds <= expected;
     return choice;
   }
 
@@ -169,7 +169,7 @@ class Chooser {
   }
 
   /// One knapsack around the widths as they are. Without a solution every group takes its cheapest.
-  void move(double wanted, double reach) {
+  void move(double expected, double reach) {
     std::vector<std::vector<KnapsackOption>> items;
     std::vector<std::vector<size_t>> level_of;
     for (size_t i = 0; i < levels_.size(); ++i) {
@@ -184,7 +184,7 @@ class Chooser {
         level_of.back().push_back(l);
       }
     }
-    const auto chosen = best_options(items, wanted - model_.seconds(kept_));
+    const auto chosen = best_options(items, expected - model_.seconds(kept_));
     for (size_t i = 0; i < items.size(); ++i) {
       const auto& options = items[i];
       const auto cheapest = std::ranges::min_element(options, {}, &KnapsackOption::cost);
@@ -196,21 +196,21 @@ class Chooser {
   }
 
   /// A knapsack at the last step; its prediction error is subtracted from the next budget.
-  void approach(double wanted, double reach) {
+  void approach(double expected, double reach) {
     const std::vector<size_t> before = at_;
     const double was_value = value();
     const double was_seconds = model_.seconds(kept_);
-    move(wanted, reach);
+    move(expected, reach);
     const double now = model_.seconds(kept_);
     const bool better =
-        was_seconds > wanted ? now < was_seconds : now <= wanted && value() >= was_value;
+        was_seconds > expected ? now < was_seconds : now <= expected && value() >= was_value;
     if (better) return;
     for (size_t i = 0; i < before.size(); ++i) set(i, before[i]);
   }
 
   /// Narrows by the cheapest loss per second until the time is kept.
-  void make_feasible(double wanted) {
-    while (model_.seconds(kept_) > wanted) {
+  void make_feasible(double expected) {
+    while (model_.seconds(kept_) > expected) {
       double best = -1;
       size_t who = 0;
       size_t where = 0;
@@ -232,8 +232,8 @@ class Chooser {
   }
 
   /// Widens a group, alone or for the narrowing of another, where that adds most.
-  bool improve(double wanted) {
-    const double slack = wanted - model_.seconds(kept_);
+  bool improve(double expected) {
+    const double slack = expected - model_.seconds(kept_);
     if (slack < 0) return false;
     double best = 1e-9;
     size_t up = levels_.size();

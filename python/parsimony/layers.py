@@ -134,8 +134,8 @@ def _recurrent(layer: Layer) -> None:
     names = [name for name, _ in module.named_parameters(recurse=False)]
     for name in names:
         tensor = layer.tensor(name)
-        wanted = projected if name.startswith("weight_hr") else gates * hidden
-        if tensor.shape[0] != wanted:
+        expected = projected if name.startswith("weight_hr") else gates * hidden
+        if tensor.shape[0] != expected:
             raise layer.refused("all its layers have one hidden_size", *names)
         if gates > 1 and not name.startswith("weight_hr"):
             if remaining_groups(layer.kept(name, 0), gates) != gates:

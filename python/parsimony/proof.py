@@ -98,14 +98,14 @@ def outputs_of(module: nn.Module, inputs: Sequence[Inputs]) -> List[List[Tensor]
 
 
 def compare(
-    reference: str, wanted: Sequence[Sequence[Tensor]], found: Sequence[Sequence[Tensor]]
+    reference: str, expected: Sequence[Sequence[Tensor]], found: Sequence[Sequence[Tensor]]
 ) -> "Comparison":
     """Compares outputs of two modules for the same inputs."""
     difference = scale = allowed = 0.0
-    for one, other in zip(wanted, found):
+    for one, other in zip(expected, found):
         if [tensor.shape for tensor in one] != [tensor.shape for tensor in other]:
             shapes = [[tuple(tensor.shape) for tensor in outputs] for outputs in (one, other)]
-            return Comparison(None, f"outputs have other shapes: {shapes[1]}, wanted {shapes[0]}")
+            return Comparison(None, f"outputs have other shapes: {shapes[1]}, expected {shapes[0]}")
         for a, b in zip(one, other):
             if a.numel() == 0:
                 continue
@@ -124,7 +124,7 @@ def compare(
             limit = _ALLOWED.get(one[0].dtype, _ALLOWED_SINGLE) * largest
             if allowed == 0 or apart / (limit or 1e-30) > difference / (allowed or 1e-30):
                 difference, scale, allowed = apart, largest, limit
-    proof = Proof(reference, difference, scale, allowed, len(wanted))
+    proof = Proof(reference, difference, scale, allowed, len(expected))
     if difference <= allowed:
         return Comparison(proof, "")
     return Comparison(

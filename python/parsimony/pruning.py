@@ -175,7 +175,7 @@ def bare(model: nn.Module) -> nn.Module:
         raise UnsupportedError("a ScriptModule cannot be cut in place: save it, and prune the file")
     if not isinstance(model, nn.Module):
         kind = type(model).__name__
-        raise ConfigError(f"wanted a module, found {kind}: load weights into their module first")
+        raise ConfigError(f"expected a module, found {kind}: load weights into their module first")
     parallel = (nn.DataParallel, nn.parallel.DistributedDataParallel)
     inner = model.module if isinstance(model, parallel) else getattr(model, "_orig_mod", model)
     return inner if inner is model else bare(inner)
@@ -290,11 +290,11 @@ class _Pruning:
         if plan.data.get("scales"):
             self.against = "small"
         try:
-            wanted = self._wanted(answer)
+            expected = self._expected(answer)
         except Refusal as refusal:
             return _Fault(str(refusal), refusal.tensors)
         self.step("cut")
-        fault, attributes = self._trial(plan, None, self._choices(answer), wanted, journal)
+        fault, attributes = self._trial(plan, None, self._choices(answer), expected, journal)
         plan.attributes = list(attributes)
         return fault
 
@@ -312,7 +312,7 @@ class _Pruning:
         plan: Plan,
         groups: Optional[Sequence[Dict[str, Any]]],
         choices: Iterable[Sequence[AttributeChange]],
-        wanted: Sequence[Sequence[Tensor]],
+        expected: Sequence[Sequence[Tensor]],
         journal: Journal,
     ) -> Tuple[Optional[_Fault], Sequence[AttributeChange]]:
         """Cuts the module, and compares it with each choice of attributes until one suits.
@@ -330,7 +330,7 @@ class _Pruning:
             mark = journal.mark()
             set_attributes(self.module, attributes, journal)
             kept = self._keep_scales(plan, journal)
-            fault = self._compared(plan, wanted)
+            fault = self._compared(plan, expected)
             if fault is None:
                 return None, [*attributes, *kept.attributes]
             for name in kept.factors:
@@ -352,7 +352,7 @@ class _Pruning:
         set_attributes(self.module, kept.attributes, journal)
         return kept
 
-    def _compared(self, plan: Plan, wanted: Sequence[Sequence[Tensor]]) -> Optional[_Fault]:
+    def _compared(self, plan: Plan, expected: Sequence[Sequence[Tensor]]) -> Optional[_Fault]:
         """Compares the outputs of the module, as it is, with those of the reference."""
         try:
             with evaluating(self.module, self.trace.training):
@@ -362,13 +362,13 @@ class _Pruning:
                     outputs_of(self.module, self.inputs[:1])
         except Exception as error:
             return _Fault(f"the module does not run with its new sizes: {error}")
-        result = compare(_REFERENCES[self.against], wanted, found)
+        result = compare(_REFERENCES[self.against], expected, found)
         if result.fault:
             return _Fault(result.fault, ran=True)
         plan.proof = result.proof
         return None
 
-    def _wanted(
+    def _expected(
         self, answer: Answer, groups: Optional[Sequence[Dict[str, Any]]] = None
     ) -> List[List[Tensor]]:
         """The outputs of the reference."""
@@ -444,12 +444,12 @@ class _Pruning:
 
         def suits(groups: Sequence[Dict[str, Any]]) -> bool:
             try:
-                wanted = self._wanted(answer, groups)
+                expected = self._expected(answer, groups)
             except Refusal:
                 return False
             journal = Journal()
             try:
-                return self._trial(answer.plan, groups, choices, wanted, journal)[0] is None
+                return self._trial(answer.plan, groups, choices, expected, journal)[0] is None
             finally:
                 journal.undo()
 

@@ -114,7 +114,7 @@ def of_scores(trace: Trace, scores: Mapping[str, Tensor]) -> Dict[str, Tensor]:
         else:
             raise ConfigError(
                 f"scores=: {name!r} has shape {tuple(weight.shape)}, its scores {tuple(values.shape)}; "
-                f"wanted one number for each of its {weight.shape[axis]} output channels"
+                f"expected one number for each of its {weight.shape[axis]} output channels"
             )
     return found
 
@@ -220,7 +220,7 @@ def calibration(data: Iterable[Any], samples: int, folder: Any) -> Optional[str]
         inputs.append(tensors[0].detach().to("cpu", kind))
         label = batch.labels if isinstance(batch.labels, Tensor) else torch.zeros(len(inputs[-1]))
         if label.shape != (len(inputs[-1]),):
-            raise ConfigError(f"data=: wanted a label per sample, found shape {tuple(label.shape)}")
+            raise ConfigError(f"data=: expected a label per sample, found shape {tuple(label.shape)}")
         labels.append(label.detach().to("cpu", torch.int64))
     x, y = torch.cat(inputs)[:samples], torch.cat(labels)[:samples]
     # The last sample stands in for a test part, so that the training part is all of them.

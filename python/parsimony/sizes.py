@@ -85,7 +85,7 @@ def attribute_choices(
     root: nn.Module, changes: Sequence[SizeChange]
 ) -> List[List[AttributeChange]]:
     """Which attributes may have to follow: the likeliest choice first, at least one."""
-    wanted: Dict[Tuple[str, str], Dict[int, int]] = {}
+    expected: Dict[Tuple[str, str], Dict[int, int]] = {}
     options: Dict[Tuple[type, int], List[str]] = {}
     for change in changes:
         for path in _around(change.module):
@@ -96,24 +96,24 @@ def attribute_choices(
             if names:
                 options[type(module), change.before] = names
                 for name in names:
-                    wanted.setdefault((path, name), {})[change.before] = change.after
+                    expected.setdefault((path, name), {})[change.before] = change.after
                 break
     many = [[tuple(names), *((name,) for name in names)] for names in options.values()]
     many = [choice[:1] if len(choice) == 2 else choice for choice in many]
     found = []
     for chosen in itertools.islice(itertools.product(*many), _MOST_CHOICES):
         follow = dict(zip(options, chosen))
-        found.append(_changes(root, wanted, follow))
+        found.append(_changes(root, expected, follow))
     return found
 
 
 def _changes(
     root: nn.Module,
-    wanted: Dict[Tuple[str, str], Dict[int, int]],
+    expected: Dict[Tuple[str, str], Dict[int, int]],
     follow: Dict[Tuple[type, int], Tuple[str, ...]],
 ) -> List[AttributeChange]:
     found = []
-    for (path, name), numbers in wanted.items():
+    for (path, name), numbers in expected.items():
         module = root.get_submodule(path)
         numbers = {
             old: new for old, new in numbers.items() if name in follow.get((type(module), old), ())

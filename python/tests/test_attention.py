@@ -90,8 +90,8 @@ def pruned(model: nn.Module, **options: Any) -> parsimony.Plan:
     assert plan.proof is not None and plan.proof.reference == "the masked original"
     inputs = images(3, 5, 6)
     with torch.no_grad():
-        wanted = masked_by_hand(original, plan)(inputs)
-        torch.testing.assert_close(model.eval()(inputs), wanted, atol=1e-6, rtol=1e-4)
+        expected = masked_by_hand(original, plan)(inputs)
+        torch.testing.assert_close(model.eval()(inputs), expected, atol=1e-6, rtol=1e-4)
     return plan
 
 
@@ -269,11 +269,11 @@ def test_recovered_values_of_torchs_own_attention_are_multiplied(
     q, k, v = (part.unflatten(-1, (2, 4)).transpose(1, 2) for part in rows.chunk(3, dim=-1))
     scores = torch.softmax(q @ k.transpose(-1, -2) / math.sqrt(8), dim=-1)
     heads = (scores @ v).transpose(1, 2).flatten(2)
-    wanted = model.last(model.attention.out_proj(heads))
-    torch.testing.assert_close(model(data), wanted, atol=1e-5, rtol=1e-4)
+    expected = model.last(model.attention.out_proj(heads))
+    torch.testing.assert_close(model(data), expected, atol=1e-5, rtol=1e-4)
     # Where the plan is replayed its values take the place of what is multiplied.
     parsimony.apply(fresh, plan)
-    torch.testing.assert_close(fresh(data), wanted, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(fresh(data), expected, atol=1e-5, rtol=1e-4)
 
 
 @needs_attend

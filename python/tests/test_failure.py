@@ -88,7 +88,7 @@ def test_texts_of_the_command() -> None:
         ({"ratio": 0.5, "scores": {"fc.weigth": torch.ones(5)}}, "no parameter 'fc.weigth'"),
         (
             {"ratio": 0.5, "scores": {"fc.weight": torch.ones(4)}},
-            "wanted one number for each of its 5",
+            "expected one number for each of its 5",
         ),
     ],
 )
@@ -138,10 +138,10 @@ def test_layers_refuse_what_their_forward_cannot_do() -> None:
 
 
 @pytest.mark.parametrize(
-    "keep, groups, wanted", [([0, 1, 4, 5], 3, 2), ([0, 4, 8], 3, 3), ([0, 1, 4], 3, None)]
+    "keep, groups, expected", [([0, 1, 4, 5], 3, 2), ([0, 4, 8], 3, 3), ([0, 1, 4], 3, None)]
 )
-def test_groups_that_remain(keep: Any, groups: int, wanted: Any) -> None:
-    assert remaining_groups(Cut(12, tuple(keep), ()), groups) == wanted
+def test_groups_that_remain(keep: Any, groups: int, expected: Any) -> None:
+    assert remaining_groups(Cut(12, tuple(keep), ()), groups) == expected
 
 
 def test_the_command_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -182,5 +182,5 @@ def test_a_path_that_is_no_plan(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("model", ["resnet18.pth", {"weight": torch.zeros(2, 3)}])
 def test_weights_are_no_module(model: Any) -> None:
-    with pytest.raises(parsimony.ConfigError, match=r"wanted a module, found (str|dict)"):
+    with pytest.raises(parsimony.ConfigError, match=r"expected a module, found (str|dict)"):
         parsimony.prune(model, torch.rand(1, 3), ratio=0.5)

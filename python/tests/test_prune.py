@@ -89,9 +89,9 @@ def test_equals_the_original_with_zeros_that_the_plan_describes() -> None:
     plan = parsimony.prune(model, images(), ratio=0.5)
     inputs = images(5, 3, 6, 6)
     with torch.no_grad():
-        wanted, dense = masked_by_hand(copy.deepcopy(original), plan)(inputs), original(inputs)
+        expected, dense = masked_by_hand(copy.deepcopy(original), plan)(inputs), original(inputs)
         found = model.eval()(inputs)
-    torch.testing.assert_close(found, wanted, atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(found, expected, atol=1e-6, rtol=1e-5)
     assert (found - dense).abs().max() > 1e-3
 
 

@@ -186,8 +186,8 @@ def test_the_first_step_is_that_of_the_masked_original(name: str) -> None:
     cuts = plan.cuts()
     assert cuts
     for parameter_name, parameter in model.named_parameters():
-        wanted = cut_tensor(tensors[parameter_name], cuts.get(parameter_name, {}))
-        torch.testing.assert_close(parameter.detach(), wanted, atol=1e-9, rtol=0)
+        expected = cut_tensor(tensors[parameter_name], cuts.get(parameter_name, {}))
+        torch.testing.assert_close(parameter.detach(), expected, atol=1e-9, rtol=0)
 
 
 @pytest.mark.parametrize("inside", [False, True])
@@ -305,9 +305,9 @@ def data(count: int = 4) -> Any:
 
 def test_scores_decide() -> None:
     model = networks.Residual()
-    wanted = torch.zeros(16)
-    wanted[[1, 4, 9]] = 1
-    parts = {"wide.weight": wanted, "depthwise.weight": wanted}
+    expected = torch.zeros(16)
+    expected[[1, 4, 9]] = 1
+    parts = {"wide.weight": expected, "depthwise.weight": expected}
     plan = parsimony.prune(
         model,
         torch.randn(1, 3, 6, 6),
@@ -321,13 +321,13 @@ def test_taylor_scores_are_those_of_autograd() -> None:
     model, batches = networks.Residual().eval(), data(2)
     trace = Trace(model, Inputs.of(torch.randn(1, 3, 6, 6)))
     found = scores.from_gradients(trace, "taylor", batches, F.cross_entropy, 100)
-    wanted = torch.zeros(16)
+    expected = torch.zeros(16)
     for inputs, labels in batches:
         model.zero_grad()
         F.cross_entropy(model(inputs), labels).backward()
         weight = model.wide.weight
-        wanted += (weight.grad * weight.detach()).sum((1, 2, 3)).abs() / 2
-    torch.testing.assert_close(found["wide.weight"].float(), wanted)
+        expected += (weight.grad * weight.detach()).sum((1, 2, 3)).abs() / 2
+    torch.testing.assert_close(found["wide.weight"].float(), expected)
     fisher = scores.from_gradients(trace, "fisher", batches[:1], F.cross_entropy, 8)
     squares = torch.zeros(16)
     for i in range(8):
@@ -451,8 +451,8 @@ def test_the_config_that_the_command_gets(monkeypatch: pytest.MonkeyPatch, tmp_p
 
     entries = [{"op_types": ["Linear"], "sparsity": 0.3}]
     (tmp_path / "c.json").write_text(json.dumps(entries))
-    wanted: Dict[str, Any] = {"config_list": entries, "criterion": "l2"}
+    expected: Dict[str, Any] = {"config_list": entries, "criterion": "l2"}
     for given in (entries, {"config_list": entries}, tmp_path / "c.json"):
-        assert config_of(given, {"criterion": "l2"}) == wanted
+        assert config_of(given, {"criterion": "l2"}) == expected
     assert config_of(None, {"budget": "macs=2e9"})["budget"] == {"macs": 2e9}
     assert config_of(None, {"ratio": 0.5, "budget": "params"})["budget"] == "params"

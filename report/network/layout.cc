@@ -123,7 +123,7 @@ double pull(const Vertex& a, const Vertex& b) {
 }
 
 /// Where a vertex wants to be: the weighted median of its neighbours.
-double wanted_x(const LayeredGraph& graph, const Vertex& vertex, const std::vector<int>& near) {
+double requested_x(const LayeredGraph& graph, const Vertex& vertex, const std::vector<int>& near) {
   if (near.empty()) return vertex.x;
   std::vector<std::pair<double, double>> at;
   double half = 0;
@@ -151,10 +151,10 @@ double firmness(const LayeredGraph& graph, const Vertex& vertex, const std::vect
   return goes_on ? 4 : 1e-3;
 }
 
-/// The places closest to the wanted ones, by least squares, that keep order and gaps: isotonic
+/// The places closest to the requested ones, by least squares, that keep order and gaps: isotonic
 /// regression by pooling adjacent violators.
-void settle(LayeredGraph& graph, const std::vector<int>& layer, const std::vector<double>& wanted,
-            const std::vector<double>& weights) {
+void settle(LayeredGraph& graph, const std::vector<int>& layer,
+            const std::vector<double>& requested, const std::vector<double>& weights) {
   struct Pool {
     double weight = 0;
     double sum = 0;
@@ -166,7 +166,7 @@ void settle(LayeredGraph& graph, const std::vector<int>& layer, const std::vecto
   for (size_t i = 0; i < layer.size(); ++i) {
     const Vertex& vertex = graph.vertices[layer[i]];
     if (i > 0) offset[i] = offset[i - 1] + gap_between(graph.vertices[layer[i - 1]], vertex);
-    pools.push_back({weights[i], weights[i] * (wanted[i] - offset[i]), 1});
+    pools.push_back({weights[i], weights[i] * (requested[i] - offset[i]), 1});
     while (pools.size() > 1 && pools[pools.size() - 2].mean() >= pools.back().mean()) {
       const Pool last = pools.back();
       pools.pop_back();
@@ -185,16 +185,16 @@ void settle(LayeredGraph& graph, const std::vector<int>& layer, const std::vecto
 
 /// By the neighbours on one side; who has none there, by those on the other.
 void sweep(LayeredGraph& graph, const std::vector<int>& layer, bool by_sources) {
-  std::vector<double> wanted;
+  std::vector<double> requested;
   std::vector<double> weights;
   for (const int v : layer) {
     const Vertex& vertex = graph.vertices[v];
     const std::vector<int>& near = by_sources ? vertex.above : vertex.below;
     const std::vector<int>& others = by_sources ? vertex.below : vertex.above;
-    wanted.push_back(wanted_x(graph, vertex, near.empty() ? others : near));
+    requested.push_back(requested_x(graph, vertex, near.empty() ? others : near));
     weights.push_back(firmness(graph, vertex, near));
   }
-  settle(graph, layer, wanted, weights);
+  settle(graph, layer, requested, weights);
 }
 
 /// Gives every vertex its x; the order stays.

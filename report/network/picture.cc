@@ -38,7 +38,7 @@ ScoreHistogram histogram_of(std::vector<double> scores, const std::vector<uint8_
     if (!std::isfinite(scores[c])) continue;
     const double at = width > 0 ? (scores[c] - result.least) / width : 0;
     const size_t bin = std::min(static_cast<size_t>(at), ScoreHistogram::kBins - 1);
-    ++(keep[c] != 0 ? result.kept : result.gone)[bin];
+    ++(keep[c] != 0 ? result.kept : result.removed)[bin];
   }
   return result;
 }
@@ -317,7 +317,7 @@ Json group_json(const PictureGroup& group) {
     const ScoreHistogram& scores = *group.scores;
     object["scores"] = {{"range", {scores.least, scores.median, scores.most}},
                         {"kept", scores.kept},
-                        {"gone", scores.gone}};
+                        {"gone", scores.removed}};
   }
   return object;
 }
@@ -325,11 +325,11 @@ Json group_json(const PictureGroup& group) {
 }  // namespace
 
 std::string to_json(const NetworkPicture& picture) {
-  JsonWriter way;
-  way("parsimony_network", 1)("model", picture.model)("inputs", picture.inputs);
-  way("uncounted", picture.uncounted)("dense", cost_json(picture.dense));
+  JsonWriter json;
+  json("parsimony_network", 1)("model", picture.model)("inputs", picture.inputs);
+  json("uncounted", picture.uncounted)("dense", cost_json(picture.dense));
   if (picture.small) {
-    way("small", cost_json(*picture.small))("asked", picture.asked)("done", picture.done);
+    json("small", cost_json(*picture.small))("asked", picture.asked)("done", picture.done);
   }
   Json boxes = Json::array();
   for (const PictureBox& box : picture.boxes) boxes.push_back(box_json(box));
@@ -347,9 +347,9 @@ std::string to_json(const NetworkPicture& picture) {
   }
   Json groups = Json::array();
   for (const PictureGroup& group : picture.groups) groups.push_back(group_json(group));
-  way("box_width", kBoxWidth)("boxes", boxes)("lines", lines)("bends", bends);
-  way("layers", layers)("groups", groups);
-  return way.taken().dump(-1, ' ', false, Json::error_handler_t::replace);
+  json("box_width", kBoxWidth)("boxes", boxes)("lines", lines)("bends", bends);
+  json("layers", layers)("groups", groups);
+  return json.taken().dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace parsimony

@@ -73,7 +73,7 @@ struct ScoreHistogram {
   double median = 0;
   double most = 0;
   std::array<int, kBins> kept = {};  ///< channels per bin of equal width
-  std::array<int, kBins> gone = {};
+  std::array<int, kBins> removed = {};
 };
 
 struct PictureGroup {

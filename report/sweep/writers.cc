@@ -108,13 +108,13 @@ std::string to_csv(const SweepReport& report) {
   return text;
 }
 
-void describe(JsonWriter& way, const Spread& spread) {
-  way("mean", spread.mean)("low", spread.low)("high", spread.high);
+void describe(JsonWriter& json, const Spread& spread) {
+  json("mean", spread.mean)("low", spread.low)("high", spread.high);
 }
 
-void describe(JsonWriter& way, const Headline& line) {
-  way("what", line.what)("before", line.before)("after", line.after);
-  way("ratio", line.ratio)("note", line.note);
+void describe(JsonWriter& json, const Headline& line) {
+  json("what", line.what)("before", line.before)("after", line.after);
+  json("ratio", line.ratio)("note", line.note);
 }
 
 namespace {
@@ -124,34 +124,34 @@ std::vector<Json> settings_json(const SweepReport& report) {
   for (const SweepSetting& setting : report.settings) {
     std::vector<uint64_t> seeds;
     for (const size_t r : setting.rows) seeds.push_back(report.rows[r].point.seed);
-    JsonWriter way;
-    way("series", setting.series)("run", setting.run)("sparsity", setting.sparsity);
-    way("seeds", seeds)("params", setting.params)("macs", setting.macs);
-    way("macs_ratio", setting.macs_ratio)("accuracy", setting.accuracy)("change", setting.change);
-    way.maybe("perplexity", setting.perplexity);
-    way.some("metrics", setting.metrics);
-    way("train_seconds", setting.seconds)("train_speedup", setting.train_speedup);
-    way("phases", setting.phases)("front", setting.front);
-    settings.push_back(way.taken());
+    JsonWriter json;
+    json("series", setting.series)("run", setting.run)("sparsity", setting.sparsity);
+    json("seeds", seeds)("params", setting.params)("macs", setting.macs);
+    json("macs_ratio", setting.macs_ratio)("accuracy", setting.accuracy)("change", setting.change);
+    json.maybe("perplexity", setting.perplexity);
+    json.some("metrics", setting.metrics);
+    json("train_seconds", setting.seconds)("train_speedup", setting.train_speedup);
+    json("phases", setting.phases)("front", setting.front);
+    settings.push_back(json.taken());
   }
   return settings;
 }
 
 Json selected_json(const SweepReport& report) {
   const SweepRow& row = report.rows[report.selected];
-  JsonWriter way;
-  way("key", row.point.key)("series", row.series)("sparsity", row.point.sparsity);
-  way("name", report.selected_name)("because", report.selected_because);
-  return way.taken();
+  JsonWriter json;
+  json("key", row.point.key)("series", row.series)("sparsity", row.point.sparsity);
+  json("name", report.selected_name)("because", report.selected_because);
+  return json.taken();
 }
 
 Json compared_json(const SweepReport& report, const SweepRow& row) {
-  JsonWriter way;
-  way("with", row.dense ? "dense" : row.point.sparsity > 0 ? "before" : "itself");
-  way("key", row.dense ? Json(report.rows[*row.dense].point.key) : Json());
-  way("correct", row.reference.correct)("total", row.reference.total);
-  way("change", row.change)("train_speedup", row.train_speedup);
-  return way.taken();
+  JsonWriter json;
+  json("with", row.dense ? "dense" : row.point.sparsity > 0 ? "before" : "itself");
+  json("key", row.dense ? Json(report.rows[*row.dense].point.key) : Json());
+  json("correct", row.reference.correct)("total", row.reference.total);
+  json("change", row.change)("train_speedup", row.train_speedup);
+  return json.taken();
 }
 
 }  // namespace
@@ -163,26 +163,26 @@ std::string to_json(const SweepReport& report) {
     point["series"] = row.series;
     point["compared"] = compared_json(report, row);
   }
-  JsonWriter way;
-  way("parsimony_sweep", 1)("title", report.title)("notes", report.notes);
-  way("selected", selected_json(report))("headline", report.headline);
-  way.some("metrics", report.metrics);
-  way("settings", settings_json(report))("points", points);
-  return dumped(way.taken());
+  JsonWriter json;
+  json("parsimony_sweep", 1)("title", report.title)("notes", report.notes);
+  json("selected", selected_json(report))("headline", report.headline);
+  json.some("metrics", report.metrics);
+  json("settings", settings_json(report))("points", points);
+  return dumped(json.taken());
 }
 
 std::string chart_json(const SweepReport& report) {
   std::vector<Json> points;
   for (const SweepRow& row : report.rows) {
-    JsonWriter way;
-    way("series", row.series)("sparsity", row.point.sparsity)("seed", row.point.seed);
-    way("seconds", row.point.train.total())("accuracy", row.point.after.share());
-    points.push_back(way.taken());
+    JsonWriter json;
+    json("series", row.series)("sparsity", row.point.sparsity)("seed", row.point.seed);
+    json("seconds", row.point.train.total())("accuracy", row.point.after.share());
+    points.push_back(json.taken());
   }
-  JsonWriter way;
-  way("selected", selected_json(report))("settings", settings_json(report))("points", points);
-  way("layers", report.rows[report.selected].point.layers);
-  return way.taken().dump(-1, ' ', false, Json::error_handler_t::replace);
+  JsonWriter json;
+  json("selected", selected_json(report))("settings", settings_json(report))("points", points);
+  json("layers", report.rows[report.selected].point.layers);
+  return json.taken().dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 namespace {

@@ -112,7 +112,7 @@ TEST_F(Engines, AgreeOnEveryFixture) {
     try {
       const onnx_io::ModelFile file(path);
       const Graph graph = onnx_io::to_graph(file);
-      runtime::FeedOptions options{.below = 2};  // every table has as many rows
+      runtime::RandomInputOptions options{.below = 2};  // every table has as many rows
       for (const std::string& spec : fixture.inputs)
         options.specs.push_back(parse_input_spec(spec));
       compared += compare(*library_, graph, path, runtime::random_inputs(graph, options));

@@ -46,21 +46,21 @@ std::vector<at::Tensor> by_module(const torch::jit::Module& module,
 void compare(const torch::jit::Module& module, const std::string& path,
              const std::vector<InputSpec>& specs) {
   const onnx_io::ModelFile file(path);
-  runtime::FeedOptions feed{.below = 2};
+  runtime::RandomInputOptions feed{.below = 2};
   for (const InputSpec& spec : specs) {
     if (!spec.value) feed.specs.push_back(spec);
   }
   const auto inputs = runtime::random_inputs(onnx_io::to_graph(file), feed);
-  const auto wanted = by_module(module, inputs, specs);
+  const auto expected = by_module(module, inputs, specs);
   const auto net = onnx_runtime()->open(path, {.threads = 1});
   net->bind(inputs);
   net->compute();
   const auto found = torch_io::to_tensors(net->outputs());
-  ASSERT_EQ(found.size(), wanted.size());
+  ASSERT_EQ(found.size(), expected.size());
   for (size_t i = 0; i < found.size(); ++i) {
-    ASSERT_EQ(found[i].sizes(), wanted[i].sizes());
-    EXPECT_EQ(found[i].scalar_type(), wanted[i].scalar_type());
-    const at::Tensor a = wanted[i].to(at::kDouble);
+    ASSERT_EQ(found[i].sizes(), expected[i].sizes());
+    EXPECT_EQ(found[i].scalar_type(), expected[i].scalar_type());
+    const at::Tensor a = expected[i].to(at::kDouble);
     const double largest = a.numel() == 0 ? 0 : a.abs().max().item<double>();
     EXPECT_TRUE(at::allclose(found[i].to(at::kDouble), a, 1e-4, 1e-4 * largest))
         << "output " << i << " of ONNX Runtime";

@@ -69,13 +69,13 @@ TEST(Proofs, InOnnxRuntimeAreThoseInLibtorch) {
     if (!fixture.onnxruntime) continue;
     const std::string path = folder / (fixture.name + ".onnx");
     std::ofstream(path, std::ios::binary) << fixture.model.SerializeAsString();
-    const std::string wanted = verdict_of(fixture, path, libtorch);
+    const std::string expected = verdict_of(fixture, path, libtorch);
     const std::string found = verdict_of(fixture, path, *onnxruntime);
-    if (wanted == "proven" && found == "proven") ++proven;
+    if (expected == "proven" && found == "proven") ++proven;
     if (kOtherwise.contains(fixture.name)) {
-      EXPECT_NE(found, wanted) << fixture.name << " need no longer be named here";
-    } else if (wanted == "proven" || found == "proven") {
-      EXPECT_EQ(found, wanted) << fixture.name;
+      EXPECT_NE(found, expected) << fixture.name << " need no longer be named here";
+    } else if (expected == "proven" || found == "proven") {
+      EXPECT_EQ(found, expected) << fixture.name;
     }
   }
   std::cout << proven << " networks are proven in both\n";
@@ -100,7 +100,7 @@ std::optional<double> between_memory_and_file(const Fixture& fixture, const std:
       in_memory = engine.open(small.graph())->run(inputs).front();
     }
     apply_plan(pruning, model.graph(), model.editor());
-    model.settle();
+    model.finalize();
     return relative_error(in_memory, model.open(engine)->run(inputs).front());
   } catch (const UnsupportedError&) {
     return {};

@@ -85,18 +85,18 @@ TEST_F(BadModels, WeightsThatDoNotFitNameNodeAndOperand) {
   EXPECT_EQ(complaint(model_with("g (float[1,3,8,8] x) => (float[1,4,8,8] y) "
                                  "{ a = Conv(x, w) y = Conv(a, v) }",
                                  {{"w", "8x3x1x1"}, {"v", "4x7x1x1"}})),
-            "node \"y\": wrong dims: channels of \"a\": wanted 7, found 8");
+            "node \"y\": wrong dims: channels of \"a\": expected 7, found 8");
   EXPECT_EQ(complaint(model_with("g (float[1,3,8,8] x) => (float[1,4,8,8] y) { y = Conv(x, w) }",
                                  {{"w", "4x3x1"}})),
-            "node \"y\": wrong dims: rank of \"x\": wanted 3, found 4");
+            "node \"y\": wrong dims: rank of \"x\": expected 3, found 4");
   EXPECT_EQ(complaint(model_with("g (float[1,12] x) => (float[1,4] y) "
                                  "{ a = Gemm(x, w) y = Gemm(a, v) }",
                                  {{"w", "12x8"}, {"v", "9x4"}})),
-            "node \"y\": wrong dims: b[0] of \"v\": wanted 8, found 9");
+            "node \"y\": wrong dims: b[0] of \"v\": expected 8, found 9");
   EXPECT_EQ(complaint(model_with("g (float[1,3,8,8] x) => (float[1,8,8,8] y) "
                                  "{ a = Conv(x, w) y = BatchNormalization(a, s, s, s, s) }",
                                  {{"w", "8x3x1x1"}, {"s", "7"}})),
-            "node \"y\": wrong dims: gamma[0] of \"s\": wanted 8, found 7");
+            "node \"y\": wrong dims: gamma[0] of \"s\": expected 8, found 7");
 }
 
 TEST_F(BadModels, WeightsThatAreNotNumbers) {
@@ -190,8 +190,9 @@ TEST_F(BadModels, SizesThatOverflow) {
         {{"w", "4x3x1x1"}}));
   };
   const std::string most = std::to_string(std::numeric_limits<int64_t>::max());
-  EXPECT_EQ(conv("strides=[1," + most + "]"),
-            "node \"y\": attribute \"strides\": wanted numbers from 1 to 16777216, found " + most);
+  EXPECT_EQ(
+      conv("strides=[1," + most + "]"),
+      "node \"y\": attribute \"strides\": expected numbers from 1 to 16777216, found " + most);
   EXPECT_NE(conv("pads=[0,0," + most + "," + most + "]"), "");
   EXPECT_NE(conv("dilations=[" + most + ",1]"), "");
   EXPECT_NE(conv("group=" + most), "");

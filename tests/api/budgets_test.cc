@@ -38,9 +38,9 @@ TEST(NetworkBudgets, DivideLossesByWhatAChannelCosts) {
     return statistics;
   };
   const auto kept = [&](const char* budget) {
-    const Shorthand wanted{
+    const Shorthand requested{
         .criterion = "fisher", .ratio = 0.2, .scope = "global", .budget = budget};
-    request.config = from_shorthand(wanted);
+    request.config = from_shorthand(requested);
     const Plan plan = plan_pruning(model.graph(), request, services).plan;
     std::map<std::string, int> sizes;
     for (const PlanGroup& group : plan.groups) sizes[group.id] = group.kept;

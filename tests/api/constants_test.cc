@@ -68,7 +68,7 @@ TEST(Constants, AddUpInTheBias) {
   EXPECT_EQ(plan.masks[0].keep, kColumns.keep);
   ASSERT_EQ(pruning.masked.size(), 1U);
   EXPECT_EQ(pruning.masked[0].zeros, 4);
-  EXPECT_EQ(pruning.masked[0].gone, 4);
+  EXPECT_EQ(pruning.masked[0].removed, 4);
 }
 
 TEST(Constants, AreCarriedByTheLargest) {
@@ -81,7 +81,7 @@ TEST(Constants, AreCarriedByTheLargest) {
   EXPECT_EQ(floats_of(pruning.plan.updates[0]), (std::vector<float>{0, 2, 0, 5}));
   EXPECT_EQ(pruning.plan.updates[1].tensor, "W2");
   EXPECT_EQ(floats_of(pruning.plan.updates[1]), (std::vector<float>{3.5F, 5, 3, 4}));
-  EXPECT_EQ(pruning.masked[0].gone, 2);
+  EXPECT_EQ(pruning.masked[0].removed, 2);
 }
 
 TEST(Constants, ThatDifferFromPlaceToPlaceStay) {

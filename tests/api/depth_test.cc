@@ -124,7 +124,7 @@ TEST_F(Depth, ABudgetIsTheWholeNetworks) {
 }
 
 TEST_F(Depth, AutoTakesTheNumberWithTheLeastError) {
-  // As wide a network as possible is wanted: each block costs the same error, channels another.
+  // As wide a network as possible is expected: each block costs the same error, channels another.
   const auto error_of = [&](double block, double channel) {
     return [=, this](const Plan& plan) {
       const SmallNetwork made(graph_, plan);
@@ -188,7 +188,7 @@ TEST_F(Depth, SaysWhatCannotBeMeant) {
   for (const char* text : {"", "-1", "1.5", "many", "101%", "1e99", "3 ", "nan"}) {
     EXPECT_EQ(message_of<ConfigError>([&] { parse_depth(text, "--layers"); }),
               "--layers: found \"" + std::string(text) +
-                  "\", wanted a number of blocks, as 3, a share of them, as 25%, or auto");
+                  "\", expected a number of blocks, as 3, a share of them, as 25%, or auto");
   }
 }
 

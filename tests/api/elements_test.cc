@@ -75,8 +75,8 @@ TEST_F(Elements, PatternsHoldInTheFile) {
     EXPECT_EQ(std::count(elements.begin(), elements.end(), 0.0), element_count(dims) / 2) << name;
   }
   ASSERT_EQ(pruning.elements.size(), 2U);
-  const ElementOutcome wanted = {"w1", "2:4", 128, 64, "2:4", 0, true};
-  EXPECT_EQ(pruning.elements[0], wanted);
+  const ElementOutcome requested = {"w1", "2:4", 128, 64, "2:4", 0, true};
+  EXPECT_EQ(pruning.elements[0], requested);
 }
 
 TEST_F(Elements, PatternsHoldInWhatPrunedChannelsLeave) {

@@ -144,7 +144,7 @@ TEST(LatencyBudget, IsMetByTheNetworkAsAWhole) {
       ASSERT_TRUE(pruning.latency.has_value());
       const LatencyOutcome& outcome = *pruning.latency;
       EXPECT_DOUBLE_EQ(outcome.dense, dense);
-      EXPECT_TRUE(outcome.holds(0.05)) << outcome.measured / outcome.wanted;
+      EXPECT_TRUE(outcome.holds(0.05)) << outcome.measured / outcome.requested;
       EXPECT_TRUE(pruning.notes.empty()) << pruning.notes[0];
       EXPECT_EQ(outcome.subgraphs, 4);
       EXPECT_EQ(meter.networks_measured, 1 + outcome.rounds);
@@ -159,7 +159,7 @@ TEST(LatencyBudget, MayBeAShareOfTheDenseNetworksTime) {
   PruneServices services;
   services.meter = &meter;
   const Pruning pruning = plan_pruning(net.graph, request, services);
-  EXPECT_DOUBLE_EQ(pruning.latency->wanted, 0.6 * meter.whole(net.graph));
+  EXPECT_DOUBLE_EQ(pruning.latency->requested, 0.6 * meter.whole(net.graph));
   EXPECT_TRUE(pruning.latency->holds(0.05));
 }
 
@@ -202,7 +202,7 @@ TEST(LatencyBudget, HoldsBesideOtherAmounts) {
             0.8 * share * static_cast<double>(tight.dense.macs));
   EXPECT_TRUE(tight.latency->limited);
   EXPECT_TRUE(tight.latency->holds(0.05));
-  EXPECT_LT(tight.latency->measured, tight.latency->wanted);
+  EXPECT_LT(tight.latency->measured, tight.latency->requested);
   EXPECT_TRUE(tight.notes.empty()) << tight.notes[0];
   const Pruning impossible = pruned_to("latency_ms=60%,params=1");
   ASSERT_EQ(impossible.notes.size(), 1U);
@@ -267,7 +267,7 @@ TEST(LatencyBudget, TakesFromWhatTheOutputsDoNotNeed) {
     };
     const Pruning pruning = plan_pruning(net.graph, request, services);
     EXPECT_EQ(asked, 19) << "the whole, and nine widths of two groups";
-    EXPECT_LE(pruning.latency->measured, 1.05 * pruning.latency->wanted);
+    EXPECT_LE(pruning.latency->measured, 1.05 * pruning.latency->requested);
     GraphEditor small(net.graph, GraphEditor::Elements::kAll);
     replay(pruning.plan, small);
     const auto [stem, inside] = widths_of(small.graph());
@@ -314,12 +314,12 @@ TEST(LatencyBudget, UsesTheTablesOfFormerRuns) {
   Residual net;
   Meter meter;
   LatencyTables tables;
-  const double wanted = 0.6e3 * meter.whole(net.graph);
-  const Pruning first = pruned(net, meter, wanted, &tables);
+  const double requested = 0.6e3 * meter.whole(net.graph);
+  const Pruning first = pruned(net, meter, requested, &tables);
   EXPECT_EQ(first.latency->fresh, 4);
   EXPECT_EQ(tables.size(), 4U);
   Residual again;
-  const Pruning second = pruned(again, meter, wanted, &tables);
+  const Pruning second = pruned(again, meter, requested, &tables);
   EXPECT_EQ(second.latency->fresh, 0);
   EXPECT_EQ(second.plan, first.plan);
 }

@@ -115,9 +115,9 @@ TEST(PruneSettings, AConfigurationGoesWithThem) {
 TEST(PruneSettings, ThatStandForAConfiguration) {
   const PruneRequest request =
       parse_request(R"({"ratio": "30%", "exclude": ["fc"], "seed": 3})", "r.json");
-  PruneRequest wanted = from_shorthand({.ratio = 0.3, .exclude = {"fc"}});
-  wanted.seed = 3;
-  EXPECT_EQ(request, wanted);
+  PruneRequest expected = from_shorthand({.ratio = 0.3, .exclude = {"fc"}});
+  expected.seed = 3;
+  EXPECT_EQ(request, expected);
   const PruneRequest automatic = parse_request(R"({"ratio": 0.5, "round_to": "auto"})", "r.json");
   EXPECT_TRUE(automatic.config.entries.front().request.target.has_value());
 }
@@ -128,20 +128,20 @@ TEST(PruneSettings, WhatIsWrong) {
   EXPECT_EQ(request_error(R"({"config": [{"sparse_ratio": 0.5}], "ratio": 0.5})"),
             "r.json: ratio: stands for a configuration; with \"config\", write it there");
   EXPECT_EQ(request_error(R"({"config": [{"sparse_ratio": 2}]})"),
-            "r.json: config: config_list[0].sparse_ratio: found 2, wanted a number in [0, 1)");
+            "r.json: config: config_list[0].sparse_ratio: found 2, expected a number in [0, 1)");
   EXPECT_EQ(request_error(R"({"exact_only": true, "allow_mixing": true})"),
             "r.json: \"exact_only\" and \"allow_mixing\" cannot be given together");
   EXPECT_EQ(request_error(R"({"exact_only": false, "allow_mixing": true})"), "");
   EXPECT_EQ(request_error(R"({"ratio": 0.5, "round_to": "many"})"),
-            "r.json: round_to: found \"many\", wanted a whole number or auto");
+            "r.json: round_to: found \"many\", expected a whole number or auto");
   EXPECT_EQ(request_error(R"({"latency_command": "time"})"),
-            "r.json: latency_command: found \"time\", wanted a command with {model} in it");
-  EXPECT_EQ(request_error(R"({"constants": "gone"})"),
-            "r.json: constants: found \"gone\", wanted \"drop\" or \"exact\"");
+            "r.json: latency_command: found \"time\", expected a command with {model} in it");
+  EXPECT_EQ(request_error(R"({"constants": "removed"})"),
+            "r.json: constants: found \"gone\", expected \"drop\" or \"exact\"");
   EXPECT_EQ(request_error(R"({"ratio": "150%"})"),
-            "r.json: ratio: found \"150%\", wanted a share in [0, 1), as 0.5 or 50%");
+            "r.json: ratio: found \"150%\", expected a share in [0, 1), as 0.5 or 50%");
   EXPECT_EQ(request_error(R"({"latency_runs": 0})"),
-            "r.json: latency_runs: found 0, wanted an integer from 1 to 1000");
+            "r.json: latency_runs: found 0, expected an integer from 1 to 1000");
   PruneRequest masked;
   masked.masks.push_back({"w", {1}, {0}});
   EXPECT_THROW(to_json(masked), ConfigError);

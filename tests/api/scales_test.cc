@@ -46,8 +46,8 @@ class Scaled {
     for (const CutScale& cut : pruning.scales) {
       texts.push_back(graph.node(cut.scale.node).op + ": " + formula(cut.scale, cut.scale.size) +
                       " -> " + formula(cut.scale, cut.kept));
-      const double wanted = std::pow(static_cast<double>(cut.kept), cut.scale.exponent);
-      EXPECT_NEAR(cut.would_be.number(0), wanted, 1e-3 * wanted);
+      const double expected = std::pow(static_cast<double>(cut.kept), cut.scale.exponent);
+      EXPECT_NEAR(cut.would_be.number(0), expected, 1e-3 * expected);
     }
     return texts;
   }
@@ -169,7 +169,7 @@ TEST(Scales, OfAPlanAreOneNumberEach) {
     FAIL();
   } catch (const ConfigError& error) {
     EXPECT_STREQ(error.what(),
-                 "p.json: scales[0].to: found a list, wanted one floating point number");
+                 "p.json: scales[0].to: found a list, expected one floating point number");
   }
 }
 

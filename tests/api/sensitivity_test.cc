@@ -46,30 +46,30 @@ struct ProbedNetwork {
 };
 
 TEST(RelativeError, IsOfTheWholeOutput) {
-  const std::vector<TensorBytes> wanted = {tensor({3, 4}, {1, 2})};
-  EXPECT_EQ(relative_error(wanted, wanted), 0);
-  EXPECT_DOUBLE_EQ(relative_error(std::vector{tensor({3, 3}, {1, 2})}, wanted), 0.2);
-  EXPECT_DOUBLE_EQ(relative_error(std::vector{tensor({0, 0}, {1, 2})}, wanted), 1);
+  const std::vector<TensorBytes> requested = {tensor({3, 4}, {1, 2})};
+  EXPECT_EQ(relative_error(requested, requested), 0);
+  EXPECT_DOUBLE_EQ(relative_error(std::vector{tensor({3, 3}, {1, 2})}, requested), 0.2);
+  EXPECT_DOUBLE_EQ(relative_error(std::vector{tensor({0, 0}, {1, 2})}, requested), 1);
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_TRUE(std::isinf(relative_error(std::vector{tensor({nan, 4}, {1, 2})}, wanted)));
+  EXPECT_TRUE(std::isinf(relative_error(std::vector{tensor({nan, 4}, {1, 2})}, requested)));
 }
 
 TEST(Unexplained, IsWhatNoFactorMends) {
-  const Outputs wanted = {{tensor({1, 5, 2, 3}, {2, 2})}, {tensor({6, 1}, {1, 2})}};
-  EXPECT_NEAR(unexplained(wanted, wanted), 0, 1e-7);
+  const Outputs requested = {{tensor({1, 5, 2, 3}, {2, 2})}, {tensor({6, 1}, {1, 2})}};
+  EXPECT_NEAR(unexplained(requested, requested), 0, 1e-7);
   // From the means 3 and 3: -2 2, -1 0, 3 -2. Three times as much, from other means, is the same.
   const Outputs scaled = {{tensor({4, 17, 7, 11}, {2, 2})}, {tensor({19, 5}, {1, 2})}};
-  EXPECT_NEAR(unexplained(scaled, wanted), 0, 1e-7);
+  EXPECT_NEAR(unexplained(scaled, requested), 0, 1e-7);
   const Outputs constant = {{tensor({1, 9, 1, 9}, {2, 2})}, {tensor({1, 9}, {1, 2})}};
-  EXPECT_EQ(unexplained(constant, wanted), 1);
+  EXPECT_EQ(unexplained(constant, requested), 1);
   const Outputs against = {{tensor({-1, -5, -2, -3}, {2, 2})}, {tensor({-6, -1}, {1, 2})}};
-  EXPECT_EQ(unexplained(against, wanted), 1);
+  EXPECT_EQ(unexplained(against, requested), 1);
   // Only the first column: -2, -1, 3 of them; 14 of 22 are explained.
   const Outputs half = {{tensor({1, 0, 2, 0}, {2, 2})}, {tensor({6, 0}, {1, 2})}};
-  EXPECT_NEAR(unexplained(half, wanted), std::sqrt(1 - 14.0 / 22), 1e-7);
+  EXPECT_NEAR(unexplained(half, requested), std::sqrt(1 - 14.0 / 22), 1e-7);
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const Outputs broken = {{tensor({1, nan, 2, 3}, {2, 2})}, {tensor({6, 1}, {1, 2})}};
-  EXPECT_TRUE(std::isinf(unexplained(broken, wanted)));
+  EXPECT_TRUE(std::isinf(unexplained(broken, requested)));
 }
 
 /// An engine whose networks say their first weight's width for every sample.

@@ -30,7 +30,7 @@ class Constant final : public Network {
   std::vector<TensorList> run(const std::vector<TensorList>& inputs,
                               const RunOptions& options) override {
     TensorBytes output{"y", DType::kFloat32, {1}, std::vector<std::byte>(sizeof(float))};
-    const float number = options.otherwise ? otherwise_ : number_;
+    const float number = options.alternate_kernels ? otherwise_ : number_;
     std::memcpy(output.bytes.data(), &number, sizeof number);
     return std::vector<TensorList>(inputs.size(), {output});
   }
@@ -55,7 +55,7 @@ struct Puppet final : Engine {
   std::string name() const override { return called; }
   std::string version() const override { return "1"; }
   bool executes_graphs() const override { return last; }
-  Engine* otherwise() override { return next; }
+  Engine* fallback() override { return next; }
   std::unique_ptr<Network> open(const Graph& graph, const OpenOptions&) override {
     const bool is_small = graph.weights[WeightId(0)].dims[1] < 8;
     return answer(is_small ? small : original);

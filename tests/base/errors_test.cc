@@ -5,8 +5,8 @@
 namespace parsimony {
 namespace {
 
-std::string suggest(std::string_view wanted, const std::vector<std::string>& candidates) {
-  return did_you_mean(wanted, candidates);
+std::string suggest(std::string_view requested, const std::vector<std::string>& candidates) {
+  return did_you_mean(requested, candidates);
 }
 
 TEST(DidYouMean, PrefersTheSameLettersInAnotherCase) {

@@ -47,7 +47,7 @@ TEST(JsonReader, WritesValuesAgain) {
   EXPECT_THROW(json_text("\xff"), ModelError);
 }
 
-TEST(JsonReader, SaysThePlaceWhatWasFoundAndWhatWasWanted) {
+TEST(JsonReader, SaysThePlaceWhatWasFoundAndWhatWasExpected) {
   const JsonDocument document(kText, "a.json", throw_as<ModelError>);
   const JsonReader root = document.root();
   std::vector<JsonReader> list;
@@ -56,15 +56,15 @@ TEST(JsonReader, SaysThePlaceWhatWasFoundAndWhatWasWanted) {
   EXPECT_EQ(root.place(), "a.json");
   EXPECT_EQ(root.at("a").at("c").at("d").place(), "a.json: a.c.d");
   EXPECT_EQ(fault([&] { list[1].integer(0, 9); }),
-            "a.json: b[1]: found -2, wanted an integer from 0 to 9");
-  EXPECT_EQ(fault([&] { list[2].count(); }), "a.json: b[2]: found 2.5, wanted a count");
+            "a.json: b[1]: found -2, expected an integer from 0 to 9");
+  EXPECT_EQ(fault([&] { list[2].count(); }), "a.json: b[2]: found 2.5, expected a count");
   EXPECT_EQ(fault([&] { list[2].number(kShare); }),
-            "a.json: b[2]: found 2.5, wanted a number in [0, 1]");
-  EXPECT_EQ(fault([&] { list[3].number(); }), "a.json: b[3]: found \"x\", wanted a number");
-  EXPECT_EQ(fault([&] { list[4].text(); }), "a.json: b[4]: found true, wanted a string");
-  EXPECT_EQ(fault([&] { list[5].flag(); }), "a.json: b[5]: found null, wanted true or false");
-  EXPECT_EQ(fault([&] { root.at("a").list(); }), "a.json: a: found an object, wanted a list");
-  EXPECT_EQ(fault([&] { root.at("b").members(); }), "a.json: b: found a list, wanted an object");
+            "a.json: b[2]: found 2.5, expected a number in [0, 1]");
+  EXPECT_EQ(fault([&] { list[3].number(); }), "a.json: b[3]: found \"x\", expected a number");
+  EXPECT_EQ(fault([&] { list[4].text(); }), "a.json: b[4]: found true, expected a string");
+  EXPECT_EQ(fault([&] { list[5].flag(); }), "a.json: b[5]: found null, expected true or false");
+  EXPECT_EQ(fault([&] { root.at("a").list(); }), "a.json: a: found an object, expected a list");
+  EXPECT_EQ(fault([&] { root.at("b").members(); }), "a.json: b: found a list, expected an object");
   EXPECT_EQ(fault([&] { root.at("a").at("b"); }), "a.json: a: lacks \"b\"");
   EXPECT_EQ(fault([&] {
               root.only({"aa", "b"});
@@ -72,7 +72,7 @@ TEST(JsonReader, SaysThePlaceWhatWasFoundAndWhatWasWanted) {
             "a.json: unknown key \"a\". Did you mean \"aa\"?");
   constexpr std::string_view kWords[] = {"one", "two", "three"};
   EXPECT_EQ(fault([&] { list[3].word(kWords); }),
-            "a.json: b[3]: found \"x\", wanted \"one\", \"two\" or \"three\"");
+            "a.json: b[3]: found \"x\", expected \"one\", \"two\" or \"three\"");
 }
 
 TEST(JsonReader, RefusesWhatIsNoJson) {
@@ -89,7 +89,7 @@ TEST(JsonReader, LongValuesAreShownInPart) {
   const std::string word = "ää" + std::string(60, 'x');
   const JsonDocument document("[\"" + word + "\"]", "a.json");
   EXPECT_EQ(fault_of([&] { (*document.root().list().begin()).flag(); }),
-            "a.json: [0]: found \"ää" + std::string(35, 'x') + "…, wanted true or false");
+            "a.json: [0]: found \"ää" + std::string(35, 'x') + "…, expected true or false");
 }
 
 TEST(JsonReader, NullsCanCountAsLeftOut) {

@@ -43,9 +43,9 @@ TEST(Shell, StopsWhatACommandStarted) {
   ASSERT_TRUE(outcome.timed_out);
   const std::string started = outcome.output.substr(0, outcome.output.size() - 1);
   // Whoever adopts it may leave a zombie for a while.
-  const std::string gone = "for i in 1 2 3 4 5 6 7 8 9; do grep -qs '^State:.[^ZX]' /proc/" +
-                           started + "/status || exit 0; sleep 0.2; done; exit 1";
-  EXPECT_EQ(run_shell(gone, 10).failure, "");
+  const std::string removed = "for i in 1 2 3 4 5 6 7 8 9; do grep -qs '^State:.[^ZX]' /proc/" +
+                              started + "/status || exit 0; sleep 0.2; done; exit 1";
+  EXPECT_EQ(run_shell(removed, 10).failure, "");
 }
 
 TEST(Shell, DoesNotWaitForWhatACommandLeavesRunning) {

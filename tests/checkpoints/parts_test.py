@@ -68,9 +68,9 @@ class Case(unittest.TestCase):
             groups = json.load(file)["groups"]
         return {(s["tensor"], s["axis"]): torch.tensor(s["keep"]) for g in groups for s in g["slices"]}
 
-    def assert_close(self, got, wanted, name=""):
-        self.assertEqual(got.shape, wanted.shape, name)
-        self.assertLess((got - wanted).abs().max().item(), 1e-5, name)
+    def assert_close(self, got, expected, name=""):
+        self.assertEqual(got.shape, expected.shape, name)
+        self.assertLess((got - expected).abs().max().item(), 1e-5, name)
 
 
 def shapes(state):
@@ -309,11 +309,11 @@ class Optimizers(Case):
             for key, value in dense["state"].get(i, {}).items():
                 if not torch.is_tensor(value) or value.numel() <= 1:
                     continue
-                wanted = value
+                expected = value
                 for axis in range(value.dim()):
                     if (name, axis) in kept:
-                        wanted = wanted.index_select(axis, kept[(name, axis)])
-                self.assertTrue(torch.equal(small["state"][i][key], wanted), f"{name} {key}")
+                        expected = expected.index_select(axis, kept[(name, axis)])
+                self.assertTrue(torch.equal(small["state"][i][key], expected), f"{name} {key}")
 
     def cut(self, net, optimizer, x, names, code=0, **more):
         self.train(net, optimizer, x)

@@ -171,9 +171,9 @@ class Checkpoints(unittest.TestCase):
         pairs = {"0.weight": dense[0].weight[keep_a], "1.weight": dense[1].weight[keep_a],
                  "3.weight": dense[3].weight[keep_b][:, keep_a], "4.bias": dense[4].bias[keep_b],
                  "8.weight": dense[8].weight[:, keep_b], "8.bias": dense[8].bias}
-        for name, wanted in pairs.items():
+        for name, expected in pairs.items():
             got = dict(small.named_parameters())[name]
-            self.assertLess((got - wanted).abs().max().item(), 1e-6, name)
+            self.assertLess((got - expected).abs().max().item(), 1e-6, name)
         small.train()
         losses = [step(small, optimizer, batch) for batch in batches(10)]
         self.assertTrue(all(loss == loss for loss in losses))
@@ -270,11 +270,11 @@ class Checkpoints(unittest.TestCase):
         self.prune("--checkpoint", "a.pth", "--checkpoint-out", "b.pth", "--strict")
         cut = torch.load(self.path("b.pth"))
         self.compare_outputs(cut["model"])
-        for name, wanted in others.items():
+        for name, expected in others.items():
             found = cut["others"][name]
-            self.assertEqual(found.dtype, wanted.dtype, name)
+            self.assertEqual(found.dtype, expected.dtype, name)
             dense = [t.dequantize() if t.is_quantized else t.to_dense() if t.is_sparse else t
-                     for t in (found, wanted)]
+                     for t in (found, expected)]
             self.assertTrue(torch.equal(*dense), name)
 
     def test_shards(self):
@@ -498,8 +498,8 @@ class Checkpoints(unittest.TestCase):
             self.run_command("import", "small.onnx", "--checkpoint", "tuned.pth", "-o",
                              "deployed.onnx", *words)
         # PyTorch's own export of the tuned network computes the same.
-        torch.onnx.export(small, x, self.path("wanted.onnx"))
-        self.verify("wanted.onnx", "deployed.onnx")
+        torch.onnx.export(small, x, self.path("expected.onnx"))
+        self.verify("expected.onnx", "deployed.onnx")
         self.verify("small.onnx", "deployed.onnx", code=1)
         done = self.run_command("import", "small.onnx", "--checkpoint", "a.pth", "-o", "no.onnx",
                                 code=4)

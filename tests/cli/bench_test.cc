@@ -139,11 +139,11 @@ constexpr Fault kBenchFaults[] = {
     {"--train cnn --batch 1,2", 2, "--train takes one --batch. See `parsimony bench --help`."},
     {"none.onnx", 4, "none.onnx: cannot be read: No such file or directory"},
     {"cnn.onnx --batch 1,x", 2,
-     "--batch: found \"1,x\", wanted numbers from 1 on, for example 1,64"},
+     "--batch: found \"1,x\", expected numbers from 1 on, for example 1,64"},
     {"cnn.onnx --batch 0", 2, "--batch: found \"0\""},
     {"cnn.onnx --batch 1,", 2, "--batch: found \"1,\""},
     {"cnn.onnx --engine onxruntime", 2,
-     "--engine: found \"onxruntime\", wanted \"libtorch\", \"onnxruntime\" or \"all\". Did you "
+     "--engine: found \"onxruntime\", expected \"libtorch\", \"onnxruntime\" or \"all\". Did you "
      "mean "
      "\"onnxruntime\"?"},
     {"cnn.onnx --engine onnxruntime", 3,
@@ -155,10 +155,10 @@ constexpr Fault kBenchFaults[] = {
      PARSIMONY_FAKE_COMPONENT " is a library, but not ONNX Runtime: it has no OrtGetApiBase"},
     {"cnn.onnx --onnxruntime " PARSIMONY_OLD_ONNXRUNTIME, 3,
      PARSIMONY_OLD_ONNXRUNTIME
-     " is ONNX Runtime 1.2.0, which does not have version 5 of its C interface; wanted 1.5.0 or "
+     " is ONNX Runtime 1.2.0, which does not have version 5 of its C interface; expected 1.5.0 or "
      "newer"},
     {"cnn.onnx --threads many", 2,
-     "threads: found \"many\", wanted auto or a number from 1 to 256"},
+     "threads: found \"many\", expected auto or a number from 1 to 256"},
     {"cnn.onnx --seconds 0", 2, "--seconds: "},
     {"cnn.onnx --input 1x3x8x8 1", 2, "--input was given 2 times, but the model has 1 input"},
     {"cnn.onnx --json ./cnn.onnx", 2, "the model and --json are the same file: ./cnn.onnx"},

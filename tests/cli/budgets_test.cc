@@ -71,7 +71,7 @@ TEST_F(CliBudgets, MistakesAreNamed) {
   EXPECT_EQ(of_blocks.find("parsimony: --layers with a budget of milliseconds, of bytes"), 0)
       << of_blocks;
   EXPECT_EQ(error("peak_ram --ratio 0.5"),
-            "parsimony: --budget: found \"peak_ram\", wanted \"channels\", \"params\", \"macs\", "
+            "parsimony: --budget: found \"peak_ram\", expected \"channels\", \"params\", \"macs\", "
             "\"latency_ms\" or \"weights\"\n");
 }
 

@@ -91,7 +91,7 @@ TEST(CliKnow, ACheckpointIsReplacedInPlaceOnly) {
     const std::string error = place.know("prune a.safetensors -o " + output + half).err;
     EXPECT_EQ(error, "parsimony: " + output +
                          ": what is written is of the format safetensors, and the name says "
-                         "another; wanted for example s.safetensors\n");
+                         "another; expected for example s.safetensors\n");
     EXPECT_EQ(place.know(beside + output + half).err, error);
   }
   ASSERT_EQ(place.know("prune a.safetensors -o a.safetensors --in-place" + half).code, 0);
@@ -252,12 +252,12 @@ TEST_F(Matched, ABiasIsTheOneBesideItsMatrix) {
                                 "--strict");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   auto got = cut();
-  auto wanted = small();
-  EXPECT_EQ(got["a.bias"], wanted["B0"]);
-  EXPECT_EQ(got["b.bias"], wanted["B1"]);
-  EXPECT_EQ(exchanged(got["a.weight"]), wanted["M0"]);
-  EXPECT_EQ(exchanged(got["b.weight"]), wanted["M1"]);
-  EXPECT_EQ(exchanged(got["c.weight"]), wanted["M2"]);
+  auto requested = small();
+  EXPECT_EQ(got["a.bias"], requested["B0"]);
+  EXPECT_EQ(got["b.bias"], requested["B1"]);
+  EXPECT_EQ(exchanged(got["a.weight"]), requested["M0"]);
+  EXPECT_EQ(exchanged(got["b.weight"]), requested["M1"]);
+  EXPECT_EQ(exchanged(got["c.weight"]), requested["M2"]);
   const std::string report = place_.bytes("r.json");
   EXPECT_NE(report.find("beside its matrix"), std::string::npos) << report;
   EXPECT_NE(report.find("elements, transposed"), std::string::npos) << report;
@@ -278,10 +278,10 @@ TEST_F(Matched, EqualMatricesAreToldApartByTheirBiases) {
   const Outcome outcome = prune(stored, "--strict");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   auto got = cut();
-  auto wanted = small();
-  EXPECT_EQ(exchanged(got["a.weight"]), wanted["M0"]);
-  EXPECT_EQ(exchanged(got["b.weight"]), wanted["M1"]);
-  EXPECT_EQ(got["b.bias"], wanted["B1"]);
+  auto requested = small();
+  EXPECT_EQ(exchanged(got["a.weight"]), requested["M0"]);
+  EXPECT_EQ(exchanged(got["b.weight"]), requested["M1"]);
+  EXPECT_EQ(got["b.bias"], requested["B1"]);
 }
 
 TEST_F(Matched, EqualLayersAreRefusedWithBothNames) {

@@ -78,7 +78,7 @@ TEST_F(CliDepth, RefusesWhatCannotBeMeant) {
        "--layers removes the blocks that change their input least, which needs data; give "
        "--calibration, for example cifar10:DIR"},
       {"--layers some --calibration shapes:8,8",
-       "--layers: found \"some\", wanted a number of blocks, as 3, a share of them, as 25%, or "
+       "--layers: found \"some\", expected a number of blocks, as 3, a share of them, as 25%, or "
        "auto"},
       {"--layers 4 --calibration shapes:8,8",
        "--layers 4: the network has 3 residual blocks; `parsimony explain --blocks` lists them"},

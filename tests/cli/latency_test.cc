@@ -31,7 +31,7 @@ TEST(CliLatency, IsMeasuredAndReported) {
             "On libtorch fake with 1 thread; 3 layers, 3 shapes of them measured in this run, the "
             "oldest time today.\n");
   const Json latency = Json::parse(place.bytes("r.json")).at("latency");
-  EXPECT_DOUBLE_EQ(latency.at("wanted_seconds"), 0.8e-3);
+  EXPECT_DOUBLE_EQ(latency.at("requested_seconds"), 0.8e-3);
   // 6 nodes and 686 weights, and never less than that.
   EXPECT_GE(latency.at("dense_seconds"), 986e-6);
   EXPECT_LT(latency.at("measured_seconds"), latency.at("dense_seconds"));
@@ -69,9 +69,10 @@ TEST(CliLatency, ATableOfOtherCircumstancesIsRefused) {
   place.write("t.json", table.dump());
   const Outcome outcome = place.run(line, fake(place));
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(outcome.err,
-            "parsimony: t.json: \"engine\": found \"libtorch 9\", wanted \"libtorch fake\"; times "
-            "hold for one machine, engine and number of threads: name another file\n");
+  EXPECT_EQ(
+      outcome.err,
+      "parsimony: t.json: \"engine\": found \"libtorch 9\", expected \"libtorch fake\"; times "
+      "hold for one machine, engine and number of threads: name another file\n");
 }
 
 // A device that takes 1 ms and 10 us for each byte of the file.
@@ -91,7 +92,7 @@ TEST(CliLatency, ACommandMeasuresWholeNetworks) {
   EXPECT_TRUE(latency.at("measured_by").get<std::string>().starts_with("wc -c"));
   EXPECT_NEAR(latency.at("measured_seconds").get<double>(),
               0.8 * latency.at("dense_seconds").get<double>(),
-              0.05 * latency.at("wanted_seconds").get<double>());
+              0.05 * latency.at("requested_seconds").get<double>());
 }
 
 TEST(CliLatency, ACommandsTableServesElsewhere) {
@@ -132,7 +133,7 @@ TEST(CliLatency, MistakesAreNamed) {
   EXPECT_NE(error("--budget latency_ms=0").find("--budget: "), std::string::npos);
   EXPECT_NE(error("--budget latency_ms=soon").find("--budget: "), std::string::npos);
   EXPECT_NE(error("--budget latency_ms=1 --latency-command ./time")
-                .find("wanted a command with {model} in it"),
+                .find("expected a command with {model} in it"),
             std::string::npos);
   EXPECT_NE(error("--ratio 0.5 --latency-command 'wc -c {model}'")
                 .find("--latency-command measures for --budget latency_ms"),
@@ -140,7 +141,7 @@ TEST(CliLatency, MistakesAreNamed) {
   EXPECT_EQ(error("--budget latency_ms=1 --engine libtorch --provider cuda"),
             "parsimony: --provider is one of ONNX Runtime's: it goes with --engine onnxruntime\n");
   EXPECT_EQ(error("--budget latency_ms=1 --engine tensorrt"),
-            "parsimony: --engine: found \"tensorrt\", wanted \"auto\", \"libtorch\" or "
+            "parsimony: --engine: found \"tensorrt\", expected \"auto\", \"libtorch\" or "
             "\"onnxruntime\".\n");
   EXPECT_TRUE(place.results().empty() || place.results()[0] == "cache");
 }

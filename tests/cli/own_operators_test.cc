@@ -92,7 +92,7 @@ TEST_F(CliOwnOperators, SayWhereARuleIsWrong) {
   place_.write("bad.rules", "operator acme::Swish5\n  line x[n c -> y[n c]\n");
   const Outcome outcome = prune("swish.onnx", " --rules bad.rules");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(outcome.err, "parsimony: bad.rules:2:14: wanted a name\n");
+  EXPECT_EQ(outcome.err, "parsimony: bad.rules:2:14: expected a name\n");
   EXPECT_FALSE(place_.has("small.onnx"));
   EXPECT_EQ(prune("swish.onnx", " --rules acme.rules --rules acme.rules").err,
             "parsimony: acme.rules:2:10: operator \"acme::Swish5\" has a rule already\n");

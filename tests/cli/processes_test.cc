@@ -155,7 +155,7 @@ TEST_F(CliProcesses, MistakesAreNamed) {
                 .run(kTrain + kFew + "--epochs 1 -o o.pt --store here",
                      {{"RANK", "1"}, {"WORLD_SIZE", "2"}})
                 .err,
-            "parsimony: store \"here\": wanted tcp:HOST:PORT, or file:PATH in a folder that all "
+            "parsimony: store \"here\": expected tcp:HOST:PORT, or file:PATH in a folder that all "
             "ranks see\n");
 }
 

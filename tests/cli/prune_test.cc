@@ -95,7 +95,7 @@ TEST(CliPrune, CriteriaByDataAskForThem) {
             "DATA\n");
   EXPECT_EQ(
       place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --calibration shapes --mean 0.5,0.5").err,
-      "parsimony: --mean has 2 numbers and --std 0; wanted as many of both, one for each "
+      "parsimony: --mean has 2 numbers and --std 0; expected as many of both, one for each "
       "channel\n");
 }
 
@@ -451,7 +451,7 @@ TEST(CliPrune, AMetricThatFailsCostsNothingThatIsWritten) {
   EXPECT_TRUE(Json::parse(place.bytes("r.json")).at("metrics")[0].at("after").is_null());
   EXPECT_EQ(
       place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --metric 'echo 1'").err,
-      "parsimony: --metric \"echo 1\": wanted a command that says where the model's path goes, "
+      "parsimony: --metric \"echo 1\": expected a command that says where the model's path goes, "
       "with {model} in it, or one of mse, psnr, snr, si-sdr, cosine, agreement, top5, iou, recall, "
       "boxes, perplexity, accuracy.\n");
   const Outcome slow = place.run(
@@ -526,11 +526,11 @@ TEST(CliPrune, ABudgetThatNoCutMeetsWritesNothing) {
                 .find("no cut is within it: with 75% of the MACs wc -c < {model} gives"),
             std::string::npos);
   EXPECT_NE(refusal("--budget metric=-5 --metric 'test {model} = cnn.onnx && echo 5'")
-                .find("exit code 1, and nothing else, wanted 0"),
+                .find("exit code 1, and nothing else, expected 0"),
             std::string::npos);
   EXPECT_EQ(refusal("--budget metric=-1%"),
-            "parsimony: --budget metric=…: wanted one --metric, found 0\n");
-  EXPECT_NE(refusal("--budget metric=5% --metric 'wc -c < {model}'").find("wanted metric=-1%"),
+            "parsimony: --budget metric=…: expected one --metric, found 0\n");
+  EXPECT_NE(refusal("--budget metric=5% --metric 'wc -c < {model}'").find("expected metric=-1%"),
             std::string::npos);
   EXPECT_NE(
       refusal("--budget metric=-1% --ratio 0.5 --metric 'wc -c < {model}'").find("and no --ratio"),

@@ -111,7 +111,8 @@ TEST_F(CliSweepSlow, WorkersDieWithTheirParent) {
 
 /// Kills the sweep 20 times, each time after another number of steps and milliseconds; every
 /// sweep that comes to its end in between is compared, and a new one begun.
-void kill_again_and_again(const SweepPlace& place, const std::string& options, const Json& wanted) {
+void kill_again_and_again(const SweepPlace& place, const std::string& options,
+                          const Json& requested) {
   std::mt19937 random(20261120);
   const auto draw = [&](int most) { return std::uniform_int_distribution<int>(0, most)(random); };
   int kills = 0;
@@ -128,7 +129,7 @@ void kill_again_and_again(const SweepPlace& place, const std::string& options, c
     }
     const Outcome last = place.run(command);
     ASSERT_EQ(last.code, 0) << last.err;
-    EXPECT_EQ(place.lasting_report(folder), wanted) << folder;
+    EXPECT_EQ(place.lasting_report(folder), requested) << folder;
     EXPECT_EQ(place.points(folder).size(), 6U);
     EXPECT_EQ(place.files(folder + "/claims", ""), 0);
     EXPECT_EQ(place.files(folder + "/checkpoints", ""), 2) << "the warm-up of each seed";
@@ -144,16 +145,16 @@ class CliSweepKilled : public CliSweepSlow {
     place_.recipe(R"("sparsity": [0.25, 0.5], "seed": [0, 1])");
     const Outcome outcome = place_.sweep("--deterministic --out undisturbed");
     ASSERT_EQ(outcome.code, 0) << outcome.err;
-    wanted_ = place_.lasting_report("undisturbed");
+    requested_ = place_.lasting_report("undisturbed");
   }
 
-  Json wanted_;
+  Json requested_;
 };
 
-TEST_F(CliSweepKilled, LosesAndDoublesNothing) { kill_again_and_again(place_, "", wanted_); }
+TEST_F(CliSweepKilled, LosesAndDoublesNothing) { kill_again_and_again(place_, "", requested_); }
 
 TEST_F(CliSweepKilled, LosesAndDoublesNothingWithTwoJobs) {
-  kill_again_and_again(place_, "--jobs 2", wanted_);
+  kill_again_and_again(place_, "--jobs 2", requested_);
 }
 
 }  // namespace

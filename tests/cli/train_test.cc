@@ -194,12 +194,13 @@ constexpr Fault kTrainFaults[] = {
     {"train --model cnn --data shapes --config none.json -o o.pt", 4,
      "none.json: cannot be read: No such file or directory"},
     {"train --model cnn --data shapes --optimizer lion -o o.pt", 2,
-     "--optimizer: found \"lion\", wanted \"sgd\", \"adam\", \"adamw\" or \"muon\""},
+     "--optimizer: found \"lion\", expected \"sgd\", \"adam\", \"adamw\" or \"muon\""},
     {"train --model cnn --data shapes --loss huber -o o.pt", 2,
      "loss \"huber\": labelled data take cross_entropy only, with :ignore=LABEL or without; other "
      "losses need arrays: parsimony finetune --calibration npz:FILE --loss"},
     {"train --model cnn --data shapes --loss huger -o o.pt", 2,
-     "loss: found \"huger\", wanted \"cross_entropy\", \"bce\", \"mse\", \"l1\", \"huber\", \"kl\" "
+     "loss: found \"huger\", expected \"cross_entropy\", \"bce\", \"mse\", \"l1\", \"huber\", "
+     "\"kl\" "
      "or "
      "\"ctc\"; with options behind it (huber:delta=0.5, cross_entropy:ignore=255, ctc:blank=0, "
      "weight=2), or for each output its own: boxes=huber,scores=cross_entropy"},
@@ -218,21 +219,21 @@ constexpr Fault kTrainFaults[] = {
     {"train --model cnn --data shapes:4,4 --tensorboard cnn.onnx", 4,
      "cnn.onnx: cannot be written: Not a directory"},
     {"train --model llama_tiny --data shapes:4,4 -o o.pt", 2,
-     "model \"llama_tiny\" does not take samples of [3, 32, 32]; wanted tokens: text:FILE"},
+     "model \"llama_tiny\" does not take samples of [3, 32, 32]; expected tokens: text:FILE"},
     {"train --model cnn --data text:verse.txt,length=8 -o o.pt", 2,
-     "model \"cnn\" does not take samples of [8]; wanted [c, h, w] with h = w, a multiple of 4"},
+     "model \"cnn\" does not take samples of [8]; expected [c, h, w] with h = w, a multiple of 4"},
     {"train --model gpt_tiny --data text:verse.txt,length=0 -o o.pt", 2,
-     "data \"text:verse.txt,length=0\": wanted text:FILE,length=N, with N of at least 1"},
+     "data \"text:verse.txt,length=0\": expected text:FILE,length=N, with N of at least 1"},
     {"train --model gpt_tiny --data text:verse.txt,length=8 --normalise 1 -o o.pt", 2,
      "data \"text:verse.txt,length=8\": tokens are indices, which have no mean: leave "
      "\"normalise\", mean and std out"},
     {"train --model cnn --data shapes --device tpu", 2,
-     "--device \"tpu\": wanted auto, cpu or cuda:N"},
+     "--device \"tpu\": expected auto, cpu or cuda:N"},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --criterion fisher --calibration shapes:16,8 --device "
      "tpu",
-     2, "--device \"tpu\": wanted auto, cpu or cuda:N"},
+     2, "--device \"tpu\": expected auto, cpu or cuda:N"},
     {"sensitivity cnn.onnx --criterion fisher --calibration random:8 --device tpu", 2,
-     "--device \"tpu\": wanted auto, cpu or cuda:N"},
+     "--device \"tpu\": expected auto, cpu or cuda:N"},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --sandbox on --device cuda", 2,
      "--sandbox on: a command of yours (--metric, --latency-command), --processes or the driver of "
      "a --provider or --device cannot run in it; leave it at auto"},
@@ -254,7 +255,7 @@ constexpr Fault kTrainFaults[] = {
      "model \"cn\" is neither a file nor built in. Did you mean \"cnn\"? Built in are cnn, "
      "gpt_tiny, llama_tiny, mobilenet_v2, resnet18, resnet20, resnet56, vgg16_bn, vit_tiny."},
     {"sweep --config sweep.json --out o --shard 3/2", 2,
-     "--shard \"3/2\": wanted I/N with 1 <= I <= N"},
+     "--shard \"3/2\": expected I/N with 1 <= I <= N"},
 };
 
 INSTANTIATE_TEST_SUITE_P(CommandLines, CliTrainFault, testing::ValuesIn(kTrainFaults));

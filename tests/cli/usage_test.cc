@@ -38,37 +38,38 @@ constexpr Fault kUsageFaults[] = {
     {"prune cnn.onnx -o o.onnx --rato 0.5", 2,
      "unknown option \"--rato\". Did you mean \"--ratio\"? See `parsimony prune --help`."},
     {"prune cnn.onnx -o o.onnx --ratio 1.5", 2,
-     "--ratio: found \"1.5\", wanted a share in [0, 1), as 0.5 or 50%. See `parsimony prune "
+     "--ratio: found \"1.5\", expected a share in [0, 1), as 0.5 or 50%. See `parsimony prune "
      "--help`."},
     {"prune cnn.onnx -o o.onnx --ratio half", 2,
-     "--ratio: found \"half\", wanted a share in [0, 1), as 0.5 or 50%. See `parsimony prune "
+     "--ratio: found \"half\", expected a share in [0, 1), as 0.5 or 50%. See `parsimony prune "
      "--help`."},
     {"prune cnn.onnx -o o.onnx --ratio 100%", 2,
-     "--ratio: found \"100%\", wanted a share in [0, 1), as 0.5 or 50%. See `parsimony prune "
+     "--ratio: found \"100%\", expected a share in [0, 1), as 0.5 or 50%. See `parsimony prune "
      "--help`."},
     {"prune cnn.onnx -o o.onnx --ratio", 2, "--ratio needs a value. See `parsimony prune --help`."},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --ratio 0.4", 2,
      "--ratio was given 2 times. See `parsimony prune --help`."},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --round-to eight", 2,
-     "--round-to: found \"eight\", wanted a whole number or auto. See `parsimony prune --help`."},
+     "--round-to: found \"eight\", expected a whole number or auto. See `parsimony prune --help`."},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --batch many", 2,
-     "--batch: found \"many\", wanted a number above 0. See `parsimony prune --help`."},
+     "--batch: found \"many\", expected a number above 0. See `parsimony prune --help`."},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --batch 1.5", 2,
-     "--batch: found \"1.5\", wanted a whole number. See `parsimony prune --help`."},
+     "--batch: found \"1.5\", expected a whole number. See `parsimony prune --help`."},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --rescale=maybe", 2,
      "--rescale takes no value. See `parsimony prune --help`."},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --exact-only --allow-mixing", 2,
      "--exact-only and --allow-mixing cannot be given together. See `parsimony prune --help`."},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --constants keep", 2,
-     "--constants: found \"keep\", wanted \"drop\" or \"exact\". See `parsimony prune --help`."},
+     "--constants: found \"keep\", expected \"drop\" or \"exact\". See `parsimony prune --help`."},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --latency-retries 11", 2,
-     "--latency-retries: found \"11\", wanted a number in [0, 10]. See `parsimony prune --help`."},
+     "--latency-retries: found \"11\", expected a number in [0, 10]. See `parsimony prune "
+     "--help`."},
     {"--max-memory much inspect cnn.onnx", 2,
-     "--max-memory: found \"much\", wanted a size, as 4G or 512M. See `parsimony inspect "
+     "--max-memory: found \"much\", expected a size, as 4G or 512M. See `parsimony inspect "
      "--help`."},
     {"--json inspect cnn.onnx", 2, "--json requires --version. See `parsimony inspect --help`."},
     {"sensitivity cnn.onnx --ratios 10%,100%", 2,
-     "--ratios: found \"100%\", wanted a share in [0.001, 0.999], as 0.5 or 50%. See `parsimony "
+     "--ratios: found \"100%\", expected a share in [0.001, 0.999], as 0.5 or 50%. See `parsimony "
      "sensitivity --help`."},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --exclude *.mlp.*", 2,
      "--exclude: pattern \"*.mlp.*\" matches no layer of this network"},
@@ -76,30 +77,31 @@ constexpr Fault kUsageFaults[] = {
      "--budget: an amount, as in \"macs=5\", says how much to prune, and --ratio does too; give "
      "one"},
     {"prune cnn.onnx -o o.onnx --budget macs=", 2,
-     "--budget: found \"\", wanted a number above 0, as 2e9, or a share of the whole, as \"50%\""},
+     "--budget: found \"\", expected a number above 0, as 2e9, or a share of the whole, as "
+     "\"50%\""},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --config c.json", 2,
      "prune: --ratio is for pruning without a config file; with --config, write it there"},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --exclude fd", 2,
      "--exclude: this network has no layer \"fd\". Did you mean \"fc\"?"},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --granularity chan", 2,
-     "--granularity: found \"chan\", wanted \"channel\", \"head\", \"head_dim\" or \"group\""},
+     "--granularity: found \"chan\", expected \"channel\", \"head\", \"head_dim\" or \"group\""},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --input 1x3x8", 2,
      "input \"x\" has shape [-1, 3, 8, 8], but [1, 3, 8] was given for it"},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --input 1x3x8x8 1", 2,
      "--input was given 2 times, but the model has 1 input"},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --input axb", 2,
-     "--input axb: \"a\" is not a number; wanted for example 1x3x32x32, 2x8:int64, :int64=16000 "
+     "--input axb: \"a\" is not a number; expected for example 1x3x32x32, 2x8:int64, :int64=16000 "
      "or NAME=1x3x32x32"},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --input 1x3x8x8:floa", 2,
-     "--input 1x3x8x8:floa: unknown element type \"floa\"; wanted for example 1x3x32x32, "
+     "--input 1x3x8x8:floa: unknown element type \"floa\"; expected for example 1x3x32x32, "
      "2x8:int64, :int64=16000 or NAME=1x3x32x32. Did you mean \"float32\", \"float64\" or "
      "\"float16\"?"},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --input 1x3x8x8:int64", 2,
      "input \"x\" has elements of float32, but int64 was given for it"},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --seed -1", 2,
-     "--seed: found \"-1\", wanted a number not below 0. See `parsimony prune --help`."},
+     "--seed: found \"-1\", expected a number not below 0. See `parsimony prune --help`."},
     {"verify cnn.onnx cnn.onnx --plan p.json --inputs 0", 2,
-     "--inputs: found \"0\", wanted a number above 0. See `parsimony verify --help`."},
+     "--inputs: found \"0\", expected a number above 0. See `parsimony verify --help`."},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --plan o.onnx", 2,
      "--output and --plan are the same file: o.onnx"},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --plan ./cnn.onnx", 2,

@@ -202,7 +202,7 @@ TEST(CliWholeFiles, EndingsSayWhatIsWritten) {
     EXPECT_EQ(outcome.code, 4) << "there is no such folder";
     const Outcome named = place.run("prune cnn.onnx -o s." + ending + kHalf);
     EXPECT_EQ(named.code, 2);
-    EXPECT_EQ(named.err, "parsimony: s." + ending + ": " + wrong + "wanted for example s.onnx\n");
+    EXPECT_EQ(named.err, "parsimony: s." + ending + ": " + wrong + "expected for example s.onnx\n");
     EXPECT_FALSE(place.has("s." + ending));
   }
   for (const std::string name : {"s.model", "s", "s.onnx.bin", ".onnx"}) {

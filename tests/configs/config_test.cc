@@ -89,45 +89,46 @@ TEST(ParseConfig, NamesUnknownKeys) {
 }
 
 TEST(ParseConfig, NamesWrongTypes) {
-  EXPECT_EQ(config_error("3"), "c.json: found 3, wanted a list of entries, or an object");
+  EXPECT_EQ(config_error("3"), "c.json: found 3, expected a list of entries, or an object");
   EXPECT_EQ(config_error(R"([{"op_types": "Conv", "sparse_ratio": 0.5}])"),
-            "c.json: config_list[0].op_types: found \"Conv\", wanted a list of strings");
+            "c.json: config_list[0].op_types: found \"Conv\", expected a list of strings");
   EXPECT_EQ(config_error(R"([{"op_types": ["Conv", 2], "sparse_ratio": 0.5}])"),
-            "c.json: config_list[0].op_types[1]: found 2, wanted a string");
+            "c.json: config_list[0].op_types[1]: found 2, expected a string");
   EXPECT_EQ(config_error(R"([{"sparse_ratio": "half"}])"),
-            "c.json: config_list[0].sparse_ratio: found \"half\", wanted a number in [0, 1)");
+            "c.json: config_list[0].sparse_ratio: found \"half\", expected a number in [0, 1)");
   EXPECT_EQ(config_error(R"([{"sparse_ratio": 0.5, "round_to": 2.5}])"),
-            "c.json: config_list[0].round_to: found 2.5, wanted an integer from 1 to 65536");
+            "c.json: config_list[0].round_to: found 2.5, expected an integer from 1 to 65536");
   EXPECT_EQ(config_error(R"([{"sparse_ratio": 0.5, "round_to": "x87"}])"),
-            "c.json: config_list[0].round_to: found \"x87\", wanted \"generic\", \"x86-avx2\", "
+            "c.json: config_list[0].round_to: found \"x87\", expected \"generic\", \"x86-avx2\", "
             "\"x86-avx512\", \"arm-neon\" or \"cuda-tensorcore\"");
   EXPECT_EQ(config_error(R"([{"exclude": 1}])"),
-            "c.json: config_list[0].exclude: found 1, wanted true or false");
-  EXPECT_EQ(config_error("[3]"), "c.json: config_list[0]: found 3, wanted an object");
+            "c.json: config_list[0].exclude: found 1, expected true or false");
+  EXPECT_EQ(config_error("[3]"), "c.json: config_list[0]: found 3, expected an object");
   EXPECT_EQ(config_error(R"({"config_list": {}})"),
-            "c.json: config_list: found an object, wanted a list of objects");
+            "c.json: config_list: found an object, expected a list of objects");
 }
 
 TEST(ParseConfig, NamesValuesOutOfRange) {
   EXPECT_EQ(config_error(R"([{"sparse_ratio": 1.0}])"),
-            "c.json: config_list[0].sparse_ratio: found 1.0, wanted a number in [0, 1)");
+            "c.json: config_list[0].sparse_ratio: found 1.0, expected a number in [0, 1)");
   EXPECT_EQ(config_error(R"([{"sparse_ratio": -0.1}])"),
-            "c.json: config_list[0].sparse_ratio: found -0.1, wanted a number in [0, 1)");
+            "c.json: config_list[0].sparse_ratio: found -0.1, expected a number in [0, 1)");
   EXPECT_EQ(config_error(R"([{"sparse_ratio": 0.5, "max_sparse_ratio": 1.5}])"),
-            "c.json: config_list[0].max_sparse_ratio: found 1.5, wanted a number in [0, 1]");
+            "c.json: config_list[0].max_sparse_ratio: found 1.5, expected a number in [0, 1]");
   EXPECT_EQ(config_error(R"([{"sparse_ratio": 0.5, "round_to": 0}])"),
-            "c.json: config_list[0].round_to: found 0, wanted an integer from 1 to 65536");
-  EXPECT_EQ(config_error(R"([{"sparse_ratio": 0.5, "round_to": 18446744073709551615}])"),
-            "c.json: config_list[0].round_to: found 18446744073709551615, wanted an integer from 1 "
-            "to 65536");
+            "c.json: config_list[0].round_to: found 0, expected an integer from 1 to 65536");
+  EXPECT_EQ(
+      config_error(R"([{"sparse_ratio": 0.5, "round_to": 18446744073709551615}])"),
+      "c.json: config_list[0].round_to: found 18446744073709551615, expected an integer from 1 "
+      "to 65536");
   EXPECT_EQ(config_error(R"([{"sparse_ratio": 0.5, "scope": "locale"}])"),
-            "c.json: config_list[0].scope: found \"locale\", wanted \"local\", \"global\", "
+            "c.json: config_list[0].scope: found \"locale\", expected \"local\", \"global\", "
             "\"isomorphic\" or \"outputs\"");
   EXPECT_EQ(config_error(R"({"budget": "flops", "config_list": [{"sparse_ratio": 0.5}]})"),
-            "c.json: budget: found \"flops\", wanted \"channels\", \"params\", \"macs\", "
+            "c.json: budget: found \"flops\", expected \"channels\", \"params\", \"macs\", "
             "\"latency_ms\" or \"weights\"");
   EXPECT_EQ(config_error(R"({"granularity": "filter", "config_list": [{"sparse_ratio": 0.5}]})"),
-            "c.json: granularity: found \"filter\", wanted \"default\", \"out_channel\", "
+            "c.json: granularity: found \"filter\", expected \"default\", \"out_channel\", "
             "\"per_channel\", \"in_channel\", \"element\", \"channel\", \"head\", \"head_dim\" or "
             "\"group\"");
   EXPECT_EQ(config_error(R"([{"sparse_ratio": 0.5, "criterion": "l3"}])"),

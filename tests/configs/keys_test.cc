@@ -56,18 +56,19 @@ TEST(Keys, Amounts) {
   EXPECT_DOUBLE_EQ(share.ratio, 0.6);
   EXPECT_EQ(share.budget, Budget::kMacs);
   EXPECT_EQ(error_in(R"("budget": {"macs": 0})"),
-            "c.json: config_list[0].budget.macs: found 0, wanted a number in (0, ∞)");
+            "c.json: config_list[0].budget.macs: found 0, expected a number in (0, ∞)");
   const Request several = request_of(R"("budget": {"macs": "40%", "peak_ram": "256K"})");
   EXPECT_EQ(several.budget, Budget::kMacs);
   EXPECT_EQ(several.also, (std::vector<Limit>{{Budget::kPeakRam, 256.0 * 1024, 0}}));
   EXPECT_EQ(error_in(R"("budget": {})"),
-            "c.json: config_list[0].budget: found no amount, wanted at least one");
+            "c.json: config_list[0].budget: found no amount, expected at least one");
   EXPECT_EQ(error_in(R"("budget": {"flops": 1})"),
-            "c.json: config_list[0].budget: found \"flops\", wanted \"params\", \"macs\", "
+            "c.json: config_list[0].budget: found \"flops\", expected \"params\", \"macs\", "
             "\"latency_ms\", \"weights\", \"file\" or \"peak_ram\"");
-  EXPECT_EQ(error_in(R"("budget": {"params": "1T"})"),
-            "c.json: config_list[0].budget.params: found \"1T\", wanted a number above 0, as 2e9, "
-            "or a share of the whole, as \"50%\"");
+  EXPECT_EQ(
+      error_in(R"("budget": {"params": "1T"})"),
+      "c.json: config_list[0].budget.params: found \"1T\", expected a number above 0, as 2e9, "
+      "or a share of the whole, as \"50%\"");
   EXPECT_EQ(error_in(R"("budget": {"params": 1e5}, "sparse_ratio": 0.5)"),
             "c.json: config_list[0]: \"sparse_ratio\", \"sparse_threshold\", an amount in "
             "\"budget\" and \"align\" each say how much to prune; give one of them");
@@ -88,7 +89,7 @@ TEST(Keys, TheNearestObjectSaysHowMuch) {
 TEST(Keys, Thresholds) {
   EXPECT_EQ(request_of(R"("sparse_threshold": 0.1)").threshold, 0.1);
   EXPECT_EQ(error_in(R"("sparse_threshold": "low")"),
-            "c.json: config_list[0].sparse_threshold: found \"low\", wanted a number");
+            "c.json: config_list[0].sparse_threshold: found \"low\", expected a number");
   EXPECT_EQ(error_in(R"("sparse_threshold": 0.1, "scope": "global")"),
             "c.json: config_list[0]: \"sparse_threshold\" holds for every score by itself: there "
             "is no budget to share");
@@ -102,7 +103,7 @@ TEST(Keys, Bounds) {
   EXPECT_EQ(request.round_to, 8);
   EXPECT_EQ(
       error_in(R"("sparse_ratio": 0.5, "keep_at_least": 0)"),
-      "c.json: config_list[0].keep_at_least: found 0, wanted an integer from 1 to 2147483647");
+      "c.json: config_list[0].keep_at_least: found 0, expected an integer from 1 to 2147483647");
 }
 
 TEST(Keys, GlobalGroups) {
@@ -112,7 +113,7 @@ TEST(Keys, GlobalGroups) {
   EXPECT_EQ(request.budget, Budget::kWeights);
   EXPECT_EQ(request_of(R"("sparse_ratio": 0.5, "global_group_id": 3)").global_group, "3");
   EXPECT_EQ(error_in(R"("sparse_ratio": 0.5, "global_group_id": 3.5)"),
-            "c.json: config_list[0].global_group_id: found 3.5, wanted an integer or a string");
+            "c.json: config_list[0].global_group_id: found 3.5, expected an integer or a string");
   EXPECT_EQ(keys_error(R"([{"sparse_ratio": 0.5, "global_group_id": 3},
                          {"sparse_ratio": 0.6, "global_group_id": 3}])"),
             "c.json: config_list[1]: has other settings than c.json: config_list[0], but both have "
@@ -197,7 +198,7 @@ TEST(Keys, TargetsThatAreRefused) {
             "unsupported: c.json: config_list[0].target_names: a bias is not pruned by itself; "
             "name \"weight\" as well");
   EXPECT_EQ(error_in(R"("sparse_ratio": 0.5, "target_names": ["p1"])"),
-            "c.json: config_list[0].target_names[0]: found \"p1\", wanted \"bias\" or "
+            "c.json: config_list[0].target_names[0]: found \"p1\", expected \"bias\" or "
             "\"weight\"");
   EXPECT_EQ(error_in(R"("target_settings": {"bias": {"sparse_ratio": 0.5}})"),
             "unsupported: c.json: config_list[0].target_settings.bias.sparse_ratio: a bias is not "
@@ -209,9 +210,10 @@ TEST(Keys, TargetsThatAreRefused) {
   EXPECT_EQ(error_in(R"("target_settings": {"weight": {"sparse_rato": 0.5}})"),
             "c.json: config_list[0].target_settings.weight: unknown key \"sparse_rato\". Did you "
             "mean \"sparse_ratio\"?");
-  EXPECT_EQ(error_in(R"("target_settings": {"weight": {"sparse_ratio": 2}})"),
-            "c.json: config_list[0].target_settings.weight.sparse_ratio: found 2, wanted a number "
-            "in [0, 1)");
+  EXPECT_EQ(
+      error_in(R"("target_settings": {"weight": {"sparse_ratio": 2}})"),
+      "c.json: config_list[0].target_settings.weight.sparse_ratio: found 2, expected a number "
+      "in [0, 1)");
 }
 
 TEST(Keys, ApplyMethodsThatAreRefused) {
@@ -224,7 +226,7 @@ TEST(Keys, ApplyMethodsThatAreRefused) {
             "unsupported: c.json: config_list[0].apply_method: \"bypass\" prunes nothing; leave "
             "the layer out, or exclude it");
   EXPECT_EQ(error_in(R"("sparse_ratio": 0.5, "apply_method": "div")"),
-            "c.json: config_list[0].apply_method: found \"div\", wanted \"mul\"");
+            "c.json: config_list[0].apply_method: found \"div\", expected \"mul\"");
 }
 
 TEST(Keys, WhatOthersCarryOut) {
@@ -241,7 +243,7 @@ TEST(Keys, WhatOthersCarryOut) {
   };
   EXPECT_EQ(error(R"("recover": "bn")"), "no error");
   EXPECT_EQ(error(R"("recover": ["bn", "lstsq"])"),
-            "c.json: recover[1]: found \"lstsq\", wanted \"bias\", \"bn\", \"least-squares\", "
+            "c.json: recover[1]: found \"lstsq\", expected \"bias\", \"bn\", \"least-squares\", "
             "\"outputs\" or \"finetune\"");
   EXPECT_EQ(error(R"("recover": ["bn", "bn"])"), "c.json: recover[1]: \"bn\" occurs twice");
   EXPECT_EQ(error(R"("calibration": {"samples": 3})"), "c.json: calibration: no \"data\"");

@@ -16,9 +16,9 @@ LatencyFile sample() {
   return file;
 }
 
-std::string message_of(const std::string& text, const LatencyFile& wanted) {
+std::string message_of(const std::string& text, const LatencyFile& expected) {
   try {
-    check_origin(parse_latency_file(text, "t.json"), wanted, "t.json");
+    check_origin(parse_latency_file(text, "t.json"), expected, "t.json");
   } catch (const ConfigError& error) {
     return error.what();
   }
@@ -41,26 +41,27 @@ TEST(LatencyFile, ComesBackAsItWasWritten) {
 
 TEST(LatencyFile, IsOfOneMachineEngineAndNumberOfThreads) {
   const std::string text = to_json(sample());
-  LatencyFile wanted = sample();
-  wanted.engine = "onnxruntime 1.20.1";
-  EXPECT_EQ(message_of(text, wanted),
-            "t.json: \"engine\": found \"libtorch 1.13.1\", wanted \"onnxruntime 1.20.1\"; times "
+  LatencyFile expected = sample();
+  expected.engine = "onnxruntime 1.20.1";
+  EXPECT_EQ(message_of(text, expected),
+            "t.json: \"engine\": found \"libtorch 1.13.1\", expected \"onnxruntime 1.20.1\"; times "
             "hold for one machine, engine and number of threads: name another file");
-  wanted = sample();
-  wanted.threads = 1;
-  EXPECT_NE(message_of(text, wanted).find("\"threads\": found 2, wanted 1"), std::string::npos);
-  EXPECT_NE(message_of("{}", sample()).find("\"parsimony_latency\": found null, wanted 1"),
+  expected = sample();
+  expected.threads = 1;
+  EXPECT_NE(message_of(text, expected).find("\"threads\": found 2, expected 1"), std::string::npos);
+  EXPECT_NE(message_of("{}", sample()).find("\"parsimony_latency\": found null, expected 1"),
             std::string::npos);
 }
 
 TEST(LatencyFile, RefusesTablesThatDoNotFit) {
   const std::string text = to_json(sample());
   EXPECT_EQ(message_of(replaced(text, "1.5e-05", "-1.0"), sample()),
-            "t.json: tables[0].seconds[0]: found -1.0, wanted a number in [0, ∞)");
+            "t.json: tables[0].seconds[0]: found -1.0, expected a number in [0, ∞)");
   EXPECT_EQ(message_of(replaced(text, "\"what\"", "\"who\""), sample()),
             "t.json: tables[0]: lacks \"what\"");
-  EXPECT_EQ(message_of(replaced(text, "1.5e-05", "1.5e-05, 2.0"), sample()),
-            "t.json: tables[0]: wanted ascending widths x and y, and a time for each pair of them");
+  EXPECT_EQ(
+      message_of(replaced(text, "1.5e-05", "1.5e-05, 2.0"), sample()),
+      "t.json: tables[0]: expected ascending widths x and y, and a time for each pair of them");
   EXPECT_NE(message_of("[]", sample()).find("t.json"), std::string::npos);
 }
 

@@ -50,7 +50,7 @@ bool takes(const char* part, const std::string& key, const Json& value) {
     parse_recipe(document.dump(), "r");
   } catch (const ConfigError& error) {
     return std::string(error.what()).find(" is not in ") == std::string::npos &&
-           std::string(error.what()).find(" wanted ") == std::string::npos;
+           std::string(error.what()).find(" expected ") == std::string::npos;
   }
   return true;
 }

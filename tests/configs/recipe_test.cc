@@ -53,29 +53,29 @@ TEST(Recipe, ReadsEveryKey) {
                                      "r.json");
   EXPECT_EQ(recipe.model, "cnn");
   EXPECT_EQ(recipe.data, "shapes");
-  const TrainSettings wanted{.epochs = 7,
-                             .batch = 32,
-                             .optimizer = OptimizerKind::kSgd,
-                             .lr = 0.25,
-                             .momentum = 0.5,
-                             .weight_decay = 0.125,
-                             .schedule = RateSchedule::kStep,
-                             .step_epochs = 3,
-                             .step_factor = 0.5,
-                             .label_smoothing = 0.0625,
-                             .flip = true,
-                             .crop = 4,
-                             .cutout = 8,
-                             .normalise = true,
-                             .evaluate_every = 1,
-                             .early_stop = 5,
-                             .batch_norm = true,
-                             .distill = 0.75,
-                             .temperature = 2,
-                             .precision = Precision::kBFloat16,
-                             .memory_format = MemoryFormat::kChannelsLast,
-                             .seed = 11};
-  EXPECT_EQ(recipe.train, wanted);
+  const TrainSettings expected{.epochs = 7,
+                               .batch = 32,
+                               .optimizer = OptimizerKind::kSgd,
+                               .lr = 0.25,
+                               .momentum = 0.5,
+                               .weight_decay = 0.125,
+                               .schedule = RateSchedule::kStep,
+                               .step_epochs = 3,
+                               .step_factor = 0.5,
+                               .label_smoothing = 0.0625,
+                               .flip = true,
+                               .crop = 4,
+                               .cutout = 8,
+                               .normalise = true,
+                               .evaluate_every = 1,
+                               .early_stop = 5,
+                               .batch_norm = true,
+                               .distill = 0.75,
+                               .temperature = 2,
+                               .precision = Precision::kBFloat16,
+                               .memory_format = MemoryFormat::kChannelsLast,
+                               .seed = 11};
+  EXPECT_EQ(recipe.train, expected);
   ASSERT_TRUE(recipe.prune.has_value());
   EXPECT_EQ(recipe.prune->warmup_epochs, 2);
   EXPECT_EQ(recipe.prune->schedule, PruningSchedule::kAgp);
@@ -138,49 +138,50 @@ TEST(Recipe, NamesUnknownKeysWithCandidates) {
 }
 
 TEST(Recipe, NamesWrongTypes) {
-  EXPECT_EQ(recipe_error("[]"), "r.json: found a list, wanted an object");
-  EXPECT_EQ(recipe_error(R"({"model": 3})"), "r.json: model: found 3, wanted a string");
-  EXPECT_EQ(recipe_error(R"({"train": 3})"), "r.json: train: found 3, wanted an object");
-  EXPECT_EQ(recipe_error(R"({"prune": []})"), "r.json: prune: found a list, wanted an object");
+  EXPECT_EQ(recipe_error("[]"), "r.json: found a list, expected an object");
+  EXPECT_EQ(recipe_error(R"({"model": 3})"), "r.json: model: found 3, expected a string");
+  EXPECT_EQ(recipe_error(R"({"train": 3})"), "r.json: train: found 3, expected an object");
+  EXPECT_EQ(recipe_error(R"({"prune": []})"), "r.json: prune: found a list, expected an object");
   EXPECT_EQ(train_error(R"("epochs": 1.5)"),
-            "r.json: train.epochs: found 1.5, wanted an integer from 0 to 2147483647");
+            "r.json: train.epochs: found 1.5, expected an integer from 0 to 2147483647");
   EXPECT_EQ(train_error(R"("lr": "high")"),
-            "r.json: train.lr: found \"high\", wanted a number in (0, ∞)");
-  EXPECT_EQ(train_error(R"("flip": 1)"), "r.json: train.flip: found 1, wanted true or false");
+            "r.json: train.lr: found \"high\", expected a number in (0, ∞)");
+  EXPECT_EQ(train_error(R"("flip": 1)"), "r.json: train.flip: found 1, expected true or false");
   EXPECT_EQ(train_error(R"("optimizer": 1)"),
-            "r.json: train.optimizer: found 1, wanted \"sgd\", \"adam\", \"adamw\" or \"muon\"");
-  EXPECT_EQ(sweep_error(R"("sparsity": 0.5)"), "r.json: sweep.sparsity: found 0.5, wanted a list");
+            "r.json: train.optimizer: found 1, expected \"sgd\", \"adam\", \"adamw\" or \"muon\"");
+  EXPECT_EQ(sweep_error(R"("sparsity": 0.5)"),
+            "r.json: sweep.sparsity: found 0.5, expected a list");
   EXPECT_EQ(sweep_error(R"("sparsity": [0.5, "x"])"),
-            "r.json: sweep.sparsity[1]: found \"x\", wanted a number in [0, 1)");
+            "r.json: sweep.sparsity[1]: found \"x\", expected a number in [0, 1)");
   EXPECT_EQ(sweep_error(R"("sparsity": [0.5], "criterion": [1])"),
-            "r.json: sweep.criterion[0]: found 1, wanted a string");
+            "r.json: sweep.criterion[0]: found 1, expected a string");
 }
 
 TEST(Recipe, NamesValuesOutOfRange) {
   EXPECT_EQ(train_error(R"("epochs": -1)"),
-            "r.json: train.epochs: found -1, wanted an integer from 0 to 2147483647");
+            "r.json: train.epochs: found -1, expected an integer from 0 to 2147483647");
   EXPECT_EQ(train_error(R"("batch": 0)"),
-            "r.json: train.batch: found 0, wanted an integer from 1 to 2147483647");
-  EXPECT_EQ(train_error(R"("lr": 0)"), "r.json: train.lr: found 0, wanted a number in (0, ∞)");
+            "r.json: train.batch: found 0, expected an integer from 1 to 2147483647");
+  EXPECT_EQ(train_error(R"("lr": 0)"), "r.json: train.lr: found 0, expected a number in (0, ∞)");
   EXPECT_EQ(train_error(R"("weight_decay": -1)"),
-            "r.json: train.weight_decay: found -1, wanted a number in [0, ∞)");
+            "r.json: train.weight_decay: found -1, expected a number in [0, ∞)");
   EXPECT_EQ(train_error(R"("distill": 1.5)"),
-            "r.json: train.distill: found 1.5, wanted a number in [0, 1]");
+            "r.json: train.distill: found 1.5, expected a number in [0, 1]");
   EXPECT_EQ(train_error(R"("seed": -1)"),
-            "r.json: train.seed: found -1, wanted an integer from 0 to 2147483647");
+            "r.json: train.seed: found -1, expected an integer from 0 to 2147483647");
   EXPECT_EQ(train_error(R"("mean": [0.5, "1"])"),
-            "r.json: train.mean[1]: found \"1\", wanted a number");
+            "r.json: train.mean[1]: found \"1\", expected a number");
   EXPECT_EQ(train_error(R"("std": [0])"),
-            "r.json: train.std[0]: found 0, wanted a number in (0, ∞)");
-  EXPECT_EQ(train_error(R"("std": 1)"), "r.json: train.std: found 1, wanted a list of numbers");
+            "r.json: train.std[0]: found 0, expected a number in (0, ∞)");
+  EXPECT_EQ(train_error(R"("std": 1)"), "r.json: train.std: found 1, expected a list of numbers");
   EXPECT_EQ(
       train_error(R"("optimizer": "lion")"),
-      "r.json: train.optimizer: found \"lion\", wanted \"sgd\", \"adam\", \"adamw\" or \"muon\"");
+      "r.json: train.optimizer: found \"lion\", expected \"sgd\", \"adam\", \"adamw\" or \"muon\"");
   EXPECT_EQ(prune_error(R"("schedule": "cubic")"),
-            "r.json: prune.schedule: found \"cubic\", wanted \"one_shot\", \"linear\", \"agp\", "
+            "r.json: prune.schedule: found \"cubic\", expected \"one_shot\", \"linear\", \"agp\", "
             "\"lottery\" or \"annealing\"");
   EXPECT_EQ(sweep_error(R"("sparsity": [0.5, 1])"),
-            "r.json: sweep.sparsity[1]: found 1, wanted a number in [0, 1)");
+            "r.json: sweep.sparsity[1]: found 1, expected a number in [0, 1)");
   EXPECT_EQ(sweep_error(R"("sparsity": [0.5], "criterion": ["l3"])"),
             "r.json: sweep.criterion[0]: unknown criterion \"l3\"; this version has " +
                 each_of(criterion_names()));
@@ -220,7 +221,7 @@ TEST(Recipe, ErrorsOfTheConfigListKeepTheirPlace) {
   EXPECT_EQ(recipe_error(R"({"prune": {"config_list": [{"sparse_ratio": 0.5}, {"op_type": []}]}})"),
             "r.json: prune.config_list[1]: unknown key \"op_type\". Did you mean \"op_types\"?");
   EXPECT_EQ(recipe_error(R"({"prune": {"config_list": [{"sparse_ratio": 2}]}})"),
-            "r.json: prune.config_list[0].sparse_ratio: found 2, wanted a number in [0, 1)");
+            "r.json: prune.config_list[0].sparse_ratio: found 2, expected a number in [0, 1)");
   EXPECT_EQ(recipe_error("{\n  \"model\": \"cnn\",,\n}").substr(0, 23), "r.json:2:18: not JSON: ");
   EXPECT_EQ(recipe_error(R"({"train": {"lr": 1, "lr": 2}})"),
             "r.json: train: key \"lr\" occurs twice in one object");
@@ -314,9 +315,9 @@ TEST(Recipe, EveryChangedKeyChangesTheText) {
   EXPECT_NE(settings_json(base), before);
 }
 
-void expect_near(const std::vector<double>& got, const std::vector<double>& wanted) {
-  ASSERT_EQ(got.size(), wanted.size());
-  for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 1e-12) << i;
+void expect_near(const std::vector<double>& got, const std::vector<double>& expected) {
+  ASSERT_EQ(got.size(), expected.size());
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 1e-12) << i;
 }
 
 TEST(Sparsities, ByHand) {

@@ -49,30 +49,32 @@ TEST(Shorthand, TakesAnAmountInsteadOfARatio) {
 }
 
 TEST(Shorthand, NamesTheOption) {
-  EXPECT_EQ(shorthand_error({.ratio = 1.5}), "--ratio: found 1.5, wanted a number in [0, 1)");
+  EXPECT_EQ(shorthand_error({.ratio = 1.5}), "--ratio: found 1.5, expected a number in [0, 1)");
   EXPECT_EQ(shorthand_error({.ratio = std::numeric_limits<double>::quiet_NaN()}),
-            "--ratio: found nan, wanted a number in [0, 1)");
-  EXPECT_EQ(shorthand_error({.scope = "all"}),
-            "--scope: found \"all\", wanted \"local\", \"global\", \"isomorphic\" or \"outputs\"");
+            "--ratio: found nan, expected a number in [0, 1)");
+  EXPECT_EQ(
+      shorthand_error({.scope = "all"}),
+      "--scope: found \"all\", expected \"local\", \"global\", \"isomorphic\" or \"outputs\"");
   EXPECT_EQ(
       shorthand_error({.budget = "time"}),
-      "--budget: found \"time\", wanted \"channels\", \"params\", \"macs\", \"latency_ms\" or "
+      "--budget: found \"time\", expected \"channels\", \"params\", \"macs\", \"latency_ms\" or "
       "\"weights\"");
   EXPECT_EQ(shorthand_error({.budget = "channels=3"}),
-            "--budget: found \"channels\", wanted \"params\", \"macs\", \"latency_ms\", "
+            "--budget: found \"channels\", expected \"params\", \"macs\", \"latency_ms\", "
             "\"weights\", \"file\" or \"peak_ram\"");
   EXPECT_EQ(
       shorthand_error({.budget = "params=many"}),
-      "--budget: found \"many\", wanted a number above 0, as 2e9, or a share of the whole, as "
+      "--budget: found \"many\", expected a number above 0, as 2e9, or a share of the whole, as "
       "\"50%\"");
   EXPECT_EQ(shorthand_error({.budget = "params=0"}),
-            "--budget: found 0, wanted a number in (0, ∞)");
+            "--budget: found 0, expected a number in (0, ∞)");
   EXPECT_EQ(shorthand_error({.budget = "macs=120%"}),
-            "--budget: found 120%, wanted a number in (0%, 100%]");
+            "--budget: found 120%, expected a number in (0%, 100%]");
   EXPECT_EQ(shorthand_error({.ratio = 0.5, .budget = "params=1M"}),
             "--budget: an amount, as in \"params=1M\", says how much to prune, and --ratio does "
             "too; give one");
-  EXPECT_EQ(shorthand_error({.round_to = 0}), "--round-to: found 0, wanted a number in [1, 65536]");
+  EXPECT_EQ(shorthand_error({.round_to = 0}),
+            "--round-to: found 0, expected a number in [1, 65536]");
   EXPECT_EQ(shorthand_error({.criterion = "l"}),
             "--criterion: unknown criterion \"l\"; this version has " + each_of(criterion_names()));
   EXPECT_EQ(shorthand_error({.criterion = "level", .ratio = 0.5, .round_to = 8}),
@@ -88,7 +90,7 @@ TEST(Shorthand, APatternSaysHowMuch) {
   EXPECT_EQ(shorthand_error({.criterion = "2:4", .ratio = 0.6}),
             "command line: criterion \"2:4\" removes a share of 0.5, but the ratio is 0.6");
   EXPECT_EQ(shorthand_error({.criterion = "4:2"}),
-            "--criterion: criterion \"4:2\": wanted N:M, N of every M elements stay, 1 <= N < M: "
+            "--criterion: criterion \"4:2\": expected N:M, N of every M elements stay, 1 <= N < M: "
             "\"2:4\", \"sparsegpt:2:4\"");
   EXPECT_EQ(shorthand_error({.criterion = "wanda_elements", .ratio = 0.5, .scope = "global"}),
             "command line: criterion \"wanda_elements\" ranks elements within a matrix; \"scope\" "

@@ -67,7 +67,7 @@ TEST(Cifar10, NamesFileAndByteOfWhatIsWrong) {
 
   write(third, good.substr(0, good.size() - 1));
   EXPECT_EQ(failure_of<ModelError>("cifar10:" + place),
-            third + ": byte 6146: the record that begins here has 3072 bytes, wanted 3073");
+            third + ": byte 6146: the record that begins here has 3072 bytes, expected 3073");
   std::string bad = good;
   bad[3073] = 10;
   write(third, bad);

@@ -26,31 +26,31 @@ TEST(Spec, WithoutLabelsThereIsNothingToTrainWith) {
   const std::string why = failure_of<ConfigError>("images:somewhere");
   EXPECT_TRUE(
       why.starts_with("data \"images:somewhere\": there are no labels to train with; "
-                      "wanted cifar10:DIR, cifar100:DIR, "))
+                      "expected cifar10:DIR, cifar100:DIR, "))
       << why;
 }
 
-TEST(Spec, SaysWhatIsWanted) {
-  EXPECT_EQ(failure_of<ConfigError>("mnist"), "data \"mnist\": wanted mnist:DIR");
-  EXPECT_EQ(failure_of<ConfigError>("cifar10:"), "data \"cifar10:\": wanted cifar10:DIR");
+TEST(Spec, SaysWhatIsExpected) {
+  EXPECT_EQ(failure_of<ConfigError>("mnist"), "data \"mnist\": expected mnist:DIR");
+  EXPECT_EQ(failure_of<ConfigError>("cifar10:"), "data \"cifar10:\": expected cifar10:DIR");
   EXPECT_EQ(failure_of<ConfigError>("npy:a,b,c"),
-            "data \"npy:a,b,c\": wanted npy:X,Y or npy:X,Y,XTEST,YTEST");
+            "data \"npy:a,b,c\": expected npy:X,Y or npy:X,Y,XTEST,YTEST");
   for (const char* spec : {"shapes:10", "shapes:10,", "shapes:0,5", "shapes:5,5,5", "shapes:a,b",
                            "shapes:5,-1", "shapes:99999999999999999999,1"}) {
-    EXPECT_EQ(
-        failure_of<ConfigError>(spec),
-        "data \"" + std::string(spec) + "\": wanted shapes:TRAIN,TEST, numbers from 1 to 10000000");
+    EXPECT_EQ(failure_of<ConfigError>(spec),
+              "data \"" + std::string(spec) +
+                  "\": expected shapes:TRAIN,TEST, numbers from 1 to 10000000");
   }
-  EXPECT_EQ(failure_of<ConfigError>("shapes:"), "data \"shapes:\": wanted shapes[:TRAIN,TEST]");
+  EXPECT_EQ(failure_of<ConfigError>("shapes:"), "data \"shapes:\": expected shapes[:TRAIN,TEST]");
 }
 
 TEST(Spec, OptionsAreChecked) {
   EXPECT_EQ(failure_of<ConfigError>("shapes", {.train_samples = 0}),
-            "data: number of training samples is 0, wanted at least 1");
+            "data: number of training samples is 0, expected at least 1");
   EXPECT_EQ(failure_of<ConfigError>("shapes", {.size = -3}),
-            "data: size of images is -3, wanted at least 1");
+            "data: size of images is -3, expected at least 1");
   EXPECT_EQ(failure_of<ConfigError>("shapes", {.test_share = 1}),
-            "data: share of test samples is 1.000000, wanted more than 0 and less than 1");
+            "data: share of test samples is 1.000000, expected more than 0 and less than 1");
 }
 
 TEST(Shapes, AreTheSameBytesOnEveryPlatform) {

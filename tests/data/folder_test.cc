@@ -179,7 +179,7 @@ TEST(Folder, SaysWhatIsWrong) {
   EXPECT_EQ(failure_of<IoError>(spec), "cannot list \"" + place + "\": No such file or directory");
   std::filesystem::create_directories(place + "/train");
   EXPECT_EQ(failure_of<ModelError>(spec),
-            place + "/train: found no folder; wanted one for each class");
+            place + "/train: found no folder; expected one for each class");
   write(place + "/train/cat/x.txt", "");
   EXPECT_EQ(failure_of<ModelError>(spec), place + "/train/cat: found no .jpg, .jpeg or .png");
   write(place + "/train/cat/x.png", one_colour(2, 2, 1));
@@ -284,9 +284,9 @@ TEST(Image, ResizingKeepsARamp) {
     const auto edge = size / 8;  // at the border there is nothing to go on with
     for (int64_t y = edge; y < size - edge; ++y) {
       for (int64_t x = edge; x < size - edge; ++x) {
-        const double wanted = 2 * ((static_cast<double>(x) + 0.5) * step - 0.5) +
-                              (static_cast<double>(y) + 0.5) * step - 0.5 + 20;
-        EXPECT_NEAR(values[(size + y) * size + x], wanted, 1.1);
+        const double expected = 2 * ((static_cast<double>(x) + 0.5) * step - 0.5) +
+                                (static_cast<double>(y) + 0.5) * step - 0.5 + 20;
+        EXPECT_NEAR(values[(size + y) * size + x], expected, 1.1);
       }
     }
   }

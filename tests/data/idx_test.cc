@@ -66,12 +66,12 @@ TEST(Idx, ReadsCompressedFilesAndOtherNames) {
       std::filesystem::rename(from, dotted / name);
     }
   }
-  const std::string wanted = read_dataset("mnist:" + plain / "").fingerprint;
-  EXPECT_EQ(read_dataset("mnist:" + zipped / "").fingerprint, wanted);
-  EXPECT_EQ(read_dataset("mnist:" + dotted / "").fingerprint, wanted);
+  const std::string expected = read_dataset("mnist:" + plain / "").fingerprint;
+  EXPECT_EQ(read_dataset("mnist:" + zipped / "").fingerprint, expected);
+  EXPECT_EQ(read_dataset("mnist:" + dotted / "").fingerprint, expected);
   // Of a file and its compressed twin the plain one is read.
   write(plain / "train-images-idx3-ubyte.gz", "not read");
-  EXPECT_EQ(read_dataset("mnist:" + plain / "").fingerprint, wanted);
+  EXPECT_EQ(read_dataset("mnist:" + plain / "").fingerprint, expected);
 }
 
 TEST(Idx, TurnsEmnistUpright) {
@@ -130,20 +130,20 @@ TEST_F(IdxDamage, NamesFileAndByte) {
   const std::string name = "train-images-idx3-ubyte";
   const std::string good = images(3, 4, 5, 1);
   EXPECT_EQ(complaint(name, good.substr(0, 50)),
-            name + ": byte 50: the file ends here; wanted 76 bytes for its images");
+            name + ": byte 50: the file ends here; expected 76 bytes for its images");
   EXPECT_EQ(complaint(name, good.substr(0, 9)),
-            name + ": byte 9: the file ends here; wanted 16 bytes for the sizes");
+            name + ": byte 9: the file ends here; expected 16 bytes for the sizes");
   EXPECT_EQ(complaint(name, good + "x"),
             name + ": byte 76: the data end here, but the file has 77 bytes");
   EXPECT_EQ(complaint(name, number(0x802) + good.substr(4)),
-            name + ": byte 0: found 2050, wanted 2051");
+            name + ": byte 0: found 2050, expected 2051");
   EXPECT_EQ(complaint(name, images(0, 4, 5)), name + ": holds no sample");
   EXPECT_EQ(complaint(name, good.substr(0, 8) + number(1 << 20) + good.substr(12)),
-            name + ": byte 8: found size 1048576, wanted at most 16384");
+            name + ": byte 8: found size 1048576, expected at most 16384");
   // Sizes whose product does not fit into 64 bits must not pass for a small one.
   EXPECT_EQ(
       complaint(name, number(0x803) + number(0xFFFFFFFF) + number(16384) + number(16384)),
-      name + ": byte 16: the file ends here; wanted 1152921504338411536 bytes for its images");
+      name + ": byte 16: the file ends here; expected 1152921504338411536 bytes for its images");
 }
 
 TEST_F(IdxDamage, HoldsLabelsToImages) {

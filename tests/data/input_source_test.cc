@@ -76,10 +76,10 @@ TEST_F(InputSources, SoundThatCannotBeUsedIsNamed) {
             "input \"wave\" [-1, -1] (-1 is any size) takes no windows [samples, length], or their "
             "length is open: give it with audio:DIR,frames=N");
   EXPECT_EQ(message_of([&] { open("audio:" + path + ",frames=2,rate=16000"); }),
-            path + " has 8000 samples per second, wanted 16000; resample it");
+            path + " has 8000 samples per second, expected 16000; resample it");
   EXPECT_EQ(open("audio:" + path + ",frames=2").samples(), 1);
   EXPECT_EQ(message_of([&] { open("audio:" + path + ",frames=x"); }),
-            "audio: \"frames=x\": wanted rate=N or frames=N, with N from 1");
+            "audio: \"frames=x\": expected rate=N or frames=N, with N from 1");
   write_file(path, "RIFF");
   EXPECT_NE(
       message_of([&] { open("audio:" + path + ",frames=2"); }).find("cannot be read as sound"),
@@ -156,7 +156,7 @@ TEST_F(InputSources, UnknownNamesHaveCandidates) {
       message_of([&] { open("image:photos"); }),
       "unknown data set \"image\"; known are audio, cifar10, cifar100, folder, images, mnist, "
       "npy, npz, random, safetensors, shapes, text. Did you mean \"images\"?");
-  EXPECT_EQ(message_of([&] { open("random:x"); }), "data \"random:x\": wanted random:COUNT");
+  EXPECT_EQ(message_of([&] { open("random:x"); }), "data \"random:x\": expected random:COUNT");
 }
 
 TEST_F(InputSources, OtherInputsNeedAValue) {

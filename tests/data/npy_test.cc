@@ -84,14 +84,14 @@ TEST_F(Npy, LabelsOfElementsMayNotCount) {
 }
 
 TEST_F(Npy, ReadsEveryTypeAndVersion) {
-  const std::vector<float> wanted = {1, -2, 3, 4};
+  const std::vector<float> expected = {1, -2, 3, 4};
   const auto check = [&](const std::string& descr, const std::string& bytes) {
     for (const char version : {'\1', '\2', '\3'}) {
       const Dataset data = read(array(descr, "(2, 2)", bytes, version), labels_);
       EXPECT_EQ(data.train.dims, (Shape{2})) << descr;
       EXPECT_EQ(data.train.dtype, DType::kFloat32);
       EXPECT_EQ(data.scale, 1);
-      EXPECT_EQ(floats_of(data.train), wanted) << descr;
+      EXPECT_EQ(floats_of(data.train), expected) << descr;
     }
   };
   check("<f4", bytes_of<float>({1, -2, 3, 4}));
@@ -102,11 +102,11 @@ TEST_F(Npy, ReadsEveryTypeAndVersion) {
 
 TEST_F(Npy, ReadsLabelsOfEveryType) {
   const std::string x = array("|u1", "(2, 1)", "ab");
-  const std::vector<int64_t> wanted = {3, 200};
-  EXPECT_EQ(read(x, array("|u1", "(2,)", "\x03\xC8")).train.labels, wanted);
-  EXPECT_EQ(read(x, array("<i4", "(2, 1)", bytes_of<int32_t>({3, 200}))).train.labels, wanted);
+  const std::vector<int64_t> expected = {3, 200};
+  EXPECT_EQ(read(x, array("|u1", "(2,)", "\x03\xC8")).train.labels, expected);
+  EXPECT_EQ(read(x, array("<i4", "(2, 1)", bytes_of<int32_t>({3, 200}))).train.labels, expected);
   const Dataset data = read(x, array("<i8", "(2,)", bytes_of<int64_t>({3, 200})));
-  EXPECT_EQ(data.train.labels, wanted);
+  EXPECT_EQ(data.train.labels, expected);
   EXPECT_EQ(data.classes.size(), 201U);
 }
 
@@ -145,27 +145,27 @@ TEST_F(Npy, RefusesOtherTypesAndOrders) {
                 labels_),
             x_ + ": the array is in Fortran order; save numpy.ascontiguousarray(array)");
   EXPECT_EQ(complaint<UnsupportedError>(array(">f4", "(2,)", "12345678"), labels_),
-            x_ + ": elements of type \">f4\", wanted little-endian numbers");
+            x_ + ": elements of type \">f4\", expected little-endian numbers");
   EXPECT_EQ(complaint<UnsupportedError>(array("<f2", "(2,)", "1234"), labels_),
-            x_ + ": elements of type \"f2\", wanted one of u1 f4 f8 i4 i8");
+            x_ + ": elements of type \"f2\", expected one of u1 f4 f8 i4 i8");
   EXPECT_EQ(complaint<UnsupportedError>(array("|u1", "(2,)", "ab"),
                                         array("<f4", "(2,)", bytes_of<float>({0, 1}))),
-            y_ + ": elements of type \"f4\", wanted one of u1 i4 i8");
+            y_ + ": elements of type \"f4\", expected one of u1 i4 i8");
 }
 
 TEST_F(Npy, NamesFileAndByteOfWhatIsWrong) {
   const std::string good = array("<f4", "(2, 1)", bytes_of<float>({1, 2}));
   const auto size = [](const std::string& bytes) { return std::to_string(bytes.size()); };
   EXPECT_EQ(complaint<ModelError>(good.substr(0, good.size() - 3), labels_),
-            x_ + ": byte " + std::to_string(good.size() - 3) + ": the file ends here; wanted " +
+            x_ + ": byte " + std::to_string(good.size() - 3) + ": the file ends here; expected " +
                 size(good) + " bytes for an array of [2, 1]");
   EXPECT_EQ(complaint<ModelError>(good + "x", labels_),
             x_ + ": byte " + size(good) + ": the data end here, but the file has " +
                 std::to_string(good.size() + 1) + " bytes");
   EXPECT_EQ(complaint<ModelError>("PK" + good, labels_),
-            x_ + ": byte 0: not a NumPy array: wanted \"\\x93NUMPY\"");
+            x_ + ": byte 0: not a NumPy array: expected \"\\x93NUMPY\"");
   EXPECT_EQ(complaint<ModelError>(good.substr(0, 30), labels_),
-            x_ + ": byte 30: the file ends here; wanted " + std::to_string(good.size() - 8) +
+            x_ + ": byte 30: the file ends here; expected " + std::to_string(good.size() - 8) +
                 " bytes for the header");
   EXPECT_EQ(complaint<ModelError>(array("<f4", "(2, 1)", "", '\4'), labels_),
             x_ + ": byte 6: not a NumPy array: version 4 of 1 to 3");
@@ -186,14 +186,14 @@ TEST_F(Npy, ChecksTheHeader) {
   };
   EXPECT_EQ(why("{'descr': '|u1', 'shape': (2,)}"),
             "byte 41: not a NumPy array: descr, fortran_order or shape is missing");
-  EXPECT_EQ(why("['descr']"), "byte 10: not a NumPy array: wanted \"{\"");
+  EXPECT_EQ(why("['descr']"), "byte 10: not a NumPy array: expected \"{\"");
   EXPECT_EQ(why("{'descr': '|u1"), "byte 21: not a NumPy array: a text does not end");
   EXPECT_EQ(why("{'other': 1}"), "byte 19: not a NumPy array: unknown key \"other\"");
-  EXPECT_EQ(why("{'fortran_order': 0}"), "byte 28: not a NumPy array: wanted True or False");
-  EXPECT_EQ(why("{'shape': (2, -1)}"), "byte 24: not a NumPy array: wanted a dimension");
-  EXPECT_EQ(why("{'shape': (2 1)}"), "byte 23: not a NumPy array: wanted a comma");
+  EXPECT_EQ(why("{'fortran_order': 0}"), "byte 28: not a NumPy array: expected True or False");
+  EXPECT_EQ(why("{'shape': (2, -1)}"), "byte 24: not a NumPy array: expected a dimension");
+  EXPECT_EQ(why("{'shape': (2 1)}"), "byte 23: not a NumPy array: expected a comma");
   EXPECT_EQ(why("{'shape': (99999999999999999999,)}"),
-            "byte 21: not a NumPy array: wanted a dimension");
+            "byte 21: not a NumPy array: expected a dimension");
   const std::string large =
       why("{'descr': '|u1', 'fortran_order': False, 'shape': (4294967296, 4294967296), }");
   EXPECT_TRUE(large.starts_with("byte 87: not a NumPy array: ")) << large;
@@ -204,23 +204,23 @@ TEST_F(Npy, ArraysByNameAreADataSetToo) {
   const std::string y = array("|u1", "(10,)", std::string(5, '\0') + std::string(5, '\1'));
   write(x_, x);
   write(y_, y);
-  const std::string wanted = read_dataset("npy:" + x_ + "," + y_, {.seed = 3}).fingerprint;
+  const std::string expected = read_dataset("npy:" + x_ + "," + y_, {.seed = 3}).fingerprint;
   const std::string path = folder_ / "both.npz";
   write_npz(path, {{"labels", y}, {"pixels", x}});
-  EXPECT_EQ(read_dataset("npz:" + path, {.seed = 3}).fingerprint, wanted);
+  EXPECT_EQ(read_dataset("npz:" + path, {.seed = 3}).fingerprint, expected);
   EXPECT_EQ(read_dataset(path, {.seed = 3}).name, "npz");
   const std::string named = "npy:pixels=" + x_ + ",labels=" + y_;
-  EXPECT_EQ(read_dataset(named, {.seed = 3}).fingerprint, wanted);
+  EXPECT_EQ(read_dataset(named, {.seed = 3}).fingerprint, expected);
   const std::string folder = folder_ / "seed=1";
   std::filesystem::create_directory(folder);
   write(folder + "/x.npy", x);
   write(folder + "/y.npy", y);
   const std::string paths = "npy:" + folder + "/x.npy," + folder + "/y.npy";
-  EXPECT_EQ(read_dataset(paths, {.seed = 3}).fingerprint, wanted) << "what is a file has no name";
+  EXPECT_EQ(read_dataset(paths, {.seed = 3}).fingerprint, expected) << "what is a file has no name";
   write_npz(path, {{"pixels", x}});
   EXPECT_EQ(failure_of<ConfigError>("npz:" + path),
             "data \"npz:" + path +
-                "\": wanted an array of samples and one of labels, \"labels\"; found \"pixels\"");
+                "\": expected an array of samples and one of labels, \"labels\"; found \"pixels\"");
 }
 
 TEST_F(Npy, TestPartMustBeLikeTheOther) {

@@ -73,7 +73,7 @@ TEST_F(SampleArrays, MayBeSafetensors) {
 TEST_F(SampleArrays, SayWhatIsWrong) {
   EXPECT_EQ(
       error_of("sample.txt"),
-      "found \"sample.txt\", wanted npy:NAME=FILE,…, npz:FILE or safetensors:FILE, with an array "
+      "found \"sample.txt\", expected npy:NAME=FILE,…, npz:FILE or safetensors:FILE, with an array "
       "for each input");
   EXPECT_EQ(error_of(write({{"z", npy<float>("<f4", "(1,)", {1})}})),
             "array \"z\" [1] is that of no input; the network has \"x\", \"ids\".");
@@ -84,7 +84,7 @@ TEST_F(SampleArrays, SayWhatIsWrong) {
             "hold");
   const std::string path = write({{"x", npy<float>("<f4", "(1, 3)", {1, 2})}});
   EXPECT_EQ(error_of(path), path +
-                                ": x.npy: byte 136: the file ends here; wanted 140 bytes for an "
+                                ": x.npy: byte 136: the file ends here; expected 140 bytes for an "
                                 "array of [1, 3]");
   EXPECT_NE(error_of(write({{"x", "none"}})).find("not a NumPy array"), std::string::npos);
 }

@@ -49,10 +49,10 @@ TEST_F(TextFile, BytesAboveAsciiAreIndicesToo) {
 
 TEST_F(TextFile, SaysWhatIsWrong) {
   EXPECT_EQ(failure_of<ModelError>(spec("abcd")),
-            path_ + ": byte 4: the file ends here; wanted 5 bytes for a window and its labels");
-  const std::string wanted = "wanted text:FILE,length=N, with N of at least 1";
+            path_ + ": byte 4: the file ends here; expected 5 bytes for a window and its labels");
+  const std::string requested = "expected text:FILE,length=N, with N of at least 1";
   EXPECT_EQ(failure_of<ConfigError>(spec("abcdefgh", ",length=x")),
-            "data \"" + spec("", ",length=x") + "\": " + wanted);
+            "data \"" + spec("", ",length=x") + "\": " + requested);
   EXPECT_EQ(failure_of<ConfigError>(spec("abcdefgh")),
             "data \"" + spec("abcdefgh") +
                 "\": a split of 1 samples leaves none to test with; give a test set or another "

@@ -139,7 +139,7 @@ TEST(OnnxRuntime, ComputesFromFilesAndBytes) {
     net->compute();
     net->compute();  // the inputs are still there
     const auto outputs = net->outputs();
-    EXPECT_EQ(net->run({inputs}, {.otherwise = true}).at(0).at(0).bytes, outputs[0].bytes);
+    EXPECT_EQ(net->run({inputs}, {.alternate_kernels = true}).at(0).at(0).bytes, outputs[0].bytes);
     ASSERT_EQ(outputs.size(), 3U);
     EXPECT_EQ(outputs[0].name, "y");
     EXPECT_EQ(outputs[0].dims, (Shape{2, 2}));

@@ -129,7 +129,7 @@ TEST(States, SayWhyAPairIsNone) {
   EXPECT_EQ(error("why=x"), "the network has no output \"why\".");
   EXPECT_EQ(
       error("y"),
-      "--states: found \"y\", wanted auto or OUTPUT=INPUT, the output that the next run takes "
+      "--states: found \"y\", expected auto or OUTPUT=INPUT, the output that the next run takes "
       "as input");
   EXPECT_EQ(error("y=x"), "");
   EXPECT_THROW(ends.states({"y=x", "y=x"}), ConfigError);

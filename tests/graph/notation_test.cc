@@ -87,7 +87,7 @@ std::string error_of(std::string_view text) {
 
 TEST(Notation, SaysWhereALineIsMalformed) {
   EXPECT_EQ(error_of("x[n c -> y[n c]"),
-            "operator line \"x[n c -> y[n c]\", column 7: wanted a name");
+            "operator line \"x[n c -> y[n c]\", column 7: expected a name");
   for (const char* text :
        {"", "x[n]", "x -> y[n]", "x[n] y[n]", "x[n] -> y[n", "x[(n] -> y[n]",
         "x[n] -> y[n] ; pin q", "x[n] -> y[n] ; mixes q", "x[n] -> y[n] ; q = attr size 1",

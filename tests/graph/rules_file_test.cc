@@ -92,10 +92,10 @@ struct Wrong {
 
 constexpr Wrong kWrong[] = {
     // The file.
-    {"line x[c] -> y[c]\n", "1:1: found \"line\", wanted operator DOMAIN::NAME"},
+    {"line x[c] -> y[c]\n", "1:1: found \"line\", expected operator DOMAIN::NAME"},
     {"\n  ; mixes c\n", "2:3: there is no notation to go on with"},
-    {"operator\n", "1:9: wanted a name such as acme::Gelu"},
-    {"operator rules.c::\n", "1:10: wanted a name such as acme::Gelu"},
+    {"operator\n", "1:9: expected a name such as acme::Gelu"},
+    {"operator rules.c::\n", "1:10: expected a name such as acme::Gelu"},
     {"operator rules.c::A B\n", "1:21: \"B\" is too much"},
     {"# x\noperator rules.c::A\n", "2:10: lacks a \"line\" with its notation"},
     {"operator Conv\n", "1:10: operator \"Conv\" has a rule already"},
@@ -106,33 +106,34 @@ constexpr Wrong kWrong[] = {
     {"operator rules.c::A\n  lines x[c] -> y[c]\n",
      "2:3: unknown word \"lines\". Did you mean \"line\"?"},
     {"operator rules.c::A\n  opset 3\n",
-     "2:3: unknown word \"opset\", wanted \"operator\", \"line\", \"zero\", \"result\", "
+     "2:3: unknown word \"opset\", expected \"operator\", \"line\", \"zero\", \"result\", "
      "\"traits\", "
      "\"scale\", \"linear\", \"norm\", \"integers\" or \"data\""},
     {"operator rules.c::A\n  zero first\n  zero first\n", "3:3: \"zero\" stands twice"},
     {"operator rules.c::A\n  zero none\n",
-     "2:8: found \"none\", wanted \"constant\", \"first\", \"normalised\", \"product\", "
+     "2:8: found \"none\", expected \"constant\", \"first\", \"normalised\", \"product\", "
      "\"quotient\", \"shifted\", \"undefined\", \"zero\" or \"zeros\""},
     {"operator rules.c::A\n  zero # later\n",
-     "2:7: wanted \"constant\", \"first\", \"normalised\", \"product\", \"quotient\", \"shifted\", "
+     "2:7: expected \"constant\", \"first\", \"normalised\", \"product\", \"quotient\", "
+     "\"shifted\", "
      "\"undefined\", \"zero\" or \"zeros\""},
     {"operator rules.c::A\n  zero first last\n", "2:14: \"last\" is too much"},
     {"operator rules.c::A\n  result float\n",
-     "2:10: found \"float\", wanted \"bool\", \"int64\", \"of-first\", \"of-second\" or "
+     "2:10: found \"float\", expected \"bool\", \"int64\", \"of-first\", \"of-second\" or "
      "\"second-is-int64\""},
-    {"operator rules.c::A\n  scale\n", "2:8: wanted an attribute"},
+    {"operator rules.c::A\n  scale\n", "2:8: expected an attribute"},
     {"operator rules.c::A\n  norm gains g\n",
      "2:8: unknown word \"gains\". Did you mean \"gain\"?"},
-    {"operator rules.c::A\n  integers\n", "2:11: wanted an operand of the notation"},
+    {"operator rules.c::A\n  integers\n", "2:11: expected an operand of the notation"},
     {"operator rules.c::A\n  integers w point z\n",
      "2:14: unknown word \"point\". Did you mean \"zero-point\"?"},
-    {"operator rules.c::A\n  linear lookup weight\n", "2:23: wanted an operand of the notation"},
+    {"operator rules.c::A\n  linear lookup weight\n", "2:23: expected an operand of the notation"},
     // The notation.
-    {"operator rules.c::A\n  line\n", "2:7: wanted the notation: x[..s] -> y[..s]"},
-    {"operator rules.c::A\n  line x[n c -> y[n c]\n", "2:14: wanted a name"},
-    {"operator rules.c::A\n  line x[n c] -> y[n c\n", "2:23: wanted a name"},
-    {"operator rules.c::A\n  line x[n 0] -> y[n]\n", "2:12: wanted a label, or a size"},
-    {"operator rules.c::A\n  line x[n 2c] -> y[n]\n", "2:12: wanted a label, or a size"},
+    {"operator rules.c::A\n  line\n", "2:7: expected the notation: x[..s] -> y[..s]"},
+    {"operator rules.c::A\n  line x[n c -> y[n c]\n", "2:14: expected a name"},
+    {"operator rules.c::A\n  line x[n c] -> y[n c\n", "2:23: expected a name"},
+    {"operator rules.c::A\n  line x[n 0] -> y[n]\n", "2:12: expected a label, or a size"},
+    {"operator rules.c::A\n  line x[n 2c] -> y[n]\n", "2:12: expected a label, or a size"},
     {"operator rules.c::A\n  line x[n c] -> y[n c]\n    ; pin q\n", "3:11: 'q' is not there"},
     {"operator rules.c::A\n  line x[q] -> y[q] ; pin q\n  line x[c] -> y[c] ; pin c q\n",
      "3:29: 'q' is not there"},

@@ -65,23 +65,23 @@ TEST(Slice, EqualsElementByElementCopyInEveryForm) {
       axes.push_back(axis);
     }
     std::shuffle(axes.begin(), axes.end(), random);
-    const std::vector<std::byte> wanted = by_hand(data, dims, element, axes);
+    const std::vector<std::byte> expected = by_hand(data, dims, element, axes);
     check_slices("w", dims, axes);
-    ASSERT_EQ(element_count(sliced(dims, axes)) * element, static_cast<int64_t>(wanted.size()));
+    ASSERT_EQ(element_count(sliced(dims, axes)) * element, static_cast<int64_t>(expected.size()));
     std::vector<std::byte> streamed;
     for_each_run(data.data(), dims, element, axes, [&](const std::byte* run, int64_t bytes) {
       streamed.insert(streamed.end(), run, run + bytes);
     });
-    ASSERT_EQ(streamed, wanted) << to_string(dims);
+    ASSERT_EQ(streamed, expected) << to_string(dims);
     std::vector<std::byte> packed;
     for_each_packed(data.data(), dims, element, axes, [&](const auto& part, const auto* upto) {
       ASSERT_LE(upto, data.data() + data.size());
       packed.insert(packed.end(), part.begin(), part.end());
     });
-    ASSERT_EQ(packed, wanted) << "packed " << to_string(dims);
+    ASSERT_EQ(packed, expected) << "packed " << to_string(dims);
     slice(data.data(), dims, element, axes, data.data());
-    data.resize(wanted.size());
-    ASSERT_EQ(data, wanted) << "in place " << to_string(dims);
+    data.resize(expected.size());
+    ASSERT_EQ(data, expected) << "in place " << to_string(dims);
   }
 }
 
@@ -116,9 +116,9 @@ TEST(Slice, PacksLargeTensors) {
                                    {Shape{6, 3'000'000}, long_runs},
                                    {Shape{6, 3'000'000}, none},
                                    {Shape{18'000, 1'000}, {{1, 1'000, {1, 3, 4, 998}}}}}) {
-    std::vector<std::byte> wanted;
+    std::vector<std::byte> expected;
     for_each_run(data.data(), dims, 2, axes, [&](const std::byte* run, int64_t bytes) {
-      wanted.insert(wanted.end(), run, run + bytes);
+      expected.insert(expected.end(), run, run + bytes);
     });
     std::vector<std::byte> packed;
     const std::byte* last = data.data();
@@ -128,9 +128,9 @@ TEST(Slice, PacksLargeTensors) {
       last = upto;
       packed.insert(packed.end(), part.begin(), part.end());
     });
-    EXPECT_TRUE(packed == wanted) << to_string(dims);
+    EXPECT_TRUE(packed == expected) << to_string(dims);
     slice(data.data(), dims, 2, axes, packed.data());
-    EXPECT_TRUE(packed == wanted) << "sliced " << to_string(dims);
+    EXPECT_TRUE(packed == expected) << "sliced " << to_string(dims);
   }
 }
 
@@ -143,15 +143,15 @@ TEST(Slice, EmptyTensorHasNoRuns) {
 
 TEST(Slice, SaysWhatDoesNotFit) {
   EXPECT_EQ(error_of({4, 3}, {{2, 4, {0}}}),
-            "tensor \"w\": cannot slice axis 2: wanted an axis of [4, 3], found axis 2");
+            "tensor \"w\": cannot slice axis 2: expected an axis of [4, 3], found axis 2");
   EXPECT_EQ(error_of({4, 3}, {{0, 5, {0}}}),
-            "tensor \"w\": cannot slice axis 0: wanted size 4, found size 5");
+            "tensor \"w\": cannot slice axis 0: expected size 4, found size 5");
   EXPECT_EQ(error_of({4, 3}, {{0, 4, {1, 1}}}),
-            "tensor \"w\": cannot slice axis 0: wanted ascending indices below 4, found 1");
+            "tensor \"w\": cannot slice axis 0: expected ascending indices below 4, found 1");
   EXPECT_EQ(error_of({4, 3}, {{0, 4, {1, 4}}}),
-            "tensor \"w\": cannot slice axis 0: wanted ascending indices below 4, found 4");
+            "tensor \"w\": cannot slice axis 0: expected ascending indices below 4, found 4");
   EXPECT_EQ(error_of({4, 3}, {{1, 3, {}}}),
-            "tensor \"w\": cannot slice axis 1: wanted at least one kept index, found none");
+            "tensor \"w\": cannot slice axis 1: expected at least one kept index, found none");
   EXPECT_NE(error_of({4}, {{0, 4, {0}}, {0, 4, {1}}}), "");
 }
 

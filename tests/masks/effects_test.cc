@@ -8,7 +8,7 @@ namespace parsimony::test {
 namespace {
 
 /// x W1 -> `op` -> W2
-Texts behind(const std::string& op, Attributes attributes = {}) {
+Texts after(const std::string& op, Attributes attributes = {}) {
   SmallNet n;
   const auto a = n.linear(n.x({2, 6}), "1", {6, 8});
   return n.solve(n.linear(n.node(op, {a}, "m", std::move(attributes)), "2", {8, 4})).groups();
@@ -16,20 +16,19 @@ Texts behind(const std::string& op, Attributes attributes = {}) {
 
 TEST(Effects, ZeroStaysZeroBehindOddFunctions) {
   for (const char* op : {"Relu", "Tanh", "Neg", "Abs", "Sqrt", "Sign"}) {
-    EXPECT_EQ(behind(op), Texts{"g0: 8 channels; W1[1] out; W2[0] in"}) << op;
+    EXPECT_EQ(after(op), Texts{"g0: 8 channels; W1[1] out; W2[0] in"}) << op;
   }
 }
 
 TEST(Effects, ZeroBecomesAConstantBehindOthers) {
   for (const char* op : {"Sigmoid", "Exp", "Cos", "Softplus"}) {
-    EXPECT_EQ(behind(op),
-              Texts{"g0: 8 channels, not zero without its weights; W1[1] out; W2[0] in"})
+    EXPECT_EQ(after(op), Texts{"g0: 8 channels, not zero without its weights; W1[1] out; W2[0] in"})
         << op;
   }
 }
 
 TEST(Effects, ASoftmaxMixesItsChannels) {
-  EXPECT_EQ(behind("Softmax"),
+  EXPECT_EQ(after("Softmax"),
             Texts{"g0: 8 channels, mixed at m, outcomes for 2, not zero without its weights, "
                   "summed without a weight; W1[1] out; W2[0] in"});
 }
@@ -54,7 +53,7 @@ TEST(Effects, ALayerNormalizationMixesAndItsParametersFollow) {
 
 TEST(Effects, AMeanOverChannelsMixesThemASumDoesNot) {
   const Attributes last{{"axes", std::vector<int64_t>{-1}}};
-  for (const auto& [op, wanted] :
+  for (const auto& [op, requested] :
        {std::pair("ReduceMean", "g0: 8 channels, mixed at m, summed without a weight; W1[1] out"),
         std::pair("ReduceSum", "g0: 8 channels, summed without a weight; W1[1] out")}) {
     SmallNet n;
@@ -62,7 +61,7 @@ TEST(Effects, AMeanOverChannelsMixesThemASumDoesNot) {
     const bool sum = std::string(op) == "ReduceSum";
     const auto m =
         sum ? n.node(op, {a, n.integers("axes", {-1})}, "m") : n.node(op, {a}, "m", last);
-    EXPECT_EQ(n.solve(m).groups(), Texts{wanted}) << op;
+    EXPECT_EQ(n.solve(m).groups(), Texts{requested}) << op;
   }
 }
 

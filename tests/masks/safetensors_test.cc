@@ -85,17 +85,17 @@ TEST(Safetensors, SaysWhatIsWrongWithAFile) {
       error_of(file_of("{", "")),
       "m.safetensors: header:1:2: not JSON: syntax error while parsing object key - unexpected end "
       "of input; expected string literal");
-  EXPECT_EQ(error_of(file_of("[]", "")), "m.safetensors: header: found a list, wanted an object");
+  EXPECT_EQ(error_of(file_of("[]", "")), "m.safetensors: header: found a list, expected an object");
   EXPECT_EQ(error_of(file_of("{}", "x")),
             "m.safetensors: not a safetensors file: there are bytes behind the last tensor");
   EXPECT_EQ(error_of(file_of(R"({"a":{"dtype":"BOOL","shape":[-1],"data_offsets":[0,1]}})", "x")),
-            "m.safetensors: header: a.shape[0]: found -1, wanted an integer from 0 to "
+            "m.safetensors: header: a.shape[0]: found -1, expected an integer from 0 to "
             "4611686018427387904");
   EXPECT_EQ(error_of(file_of(R"({"a":1,"a":1})", "")),
             "m.safetensors: header: key \"a\" occurs twice in one object");
   EXPECT_EQ(
       error_of(file_of(R"({"a":{"dtype":"F8_E4M3","shape":[],"data_offsets":[0,1]}})", "x")),
-      "m.safetensors: tensor \"a\": elements of type \"F8_E4M3\" are not read; wanted BOOL, an "
+      "m.safetensors: tensor \"a\": elements of type \"F8_E4M3\" are not read; expected BOOL, an "
       "integer type, F16, BF16, F32 or F64");
 }
 

@@ -50,11 +50,11 @@ struct Tensors {
   void expect_as_sorted() const {
     const auto total = static_cast<int64_t>(magnitudes.size());
     for (const int64_t count : {int64_t{1}, total / 10 + 1, total / 2, total - 1, total}) {
-      const MagnitudeThreshold wanted = reference(magnitudes, count);
+      const MagnitudeThreshold requested = reference(magnitudes, count);
       const auto sampled = threshold_by_sample(weights, count);
       ASSERT_TRUE(sampled) << count;
-      EXPECT_EQ(*sampled, wanted) << count;
-      EXPECT_EQ(threshold_by_histogram(weights, count), wanted) << count;
+      EXPECT_EQ(*sampled, requested) << count;
+      EXPECT_EQ(threshold_by_histogram(weights, count), requested) << count;
     }
   }
 

@@ -82,7 +82,7 @@ TEST_F(BadInput, VersionsOutsideOfTheRange) {
   model.mutable_opset_import(0)->set_version(26);
   EXPECT_EQ(complaint<UnsupportedError>(model),
             path() +
-                ": opset 26: wanted 7 to 25; convert the model with onnx.version_converter or "
+                ": opset 26: expected 7 to 25; convert the model with onnx.version_converter or "
                 "export it again");
   model.mutable_opset_import(0)->set_version(6);
   EXPECT_NE(complaint<UnsupportedError>(model), "");
@@ -92,7 +92,7 @@ TEST_F(BadInput, VersionsOutsideOfTheRange) {
     ModelFile file(path());
   });
   model.set_ir_version(99);
-  EXPECT_NE(complaint<UnsupportedError>(model).find("IR version 99: wanted 1 to 13"),
+  EXPECT_NE(complaint<UnsupportedError>(model).find("IR version 99: expected 1 to 13"),
             std::string::npos);
   model.set_ir_version(8);
   model.clear_opset_import();
@@ -109,8 +109,8 @@ TEST_F(BadInput, NamesWithoutOrigin) {
                 ": graph output \"z\" is neither a graph input, nor an initializer, nor the output "
                 "of a node");
   EXPECT_NE(complaint(R"(g (bool c) => (float[2] y) {
-              y = If (c) < then_branch = t () => (float[2] o) { o = Relu(gone) },
-                           else_branch = e () => (float[2] p) { p = Relu(gone) } > })")
+              y = If (c) < then_branch = t () => (float[2] o) { o = Relu(removed) },
+                           else_branch = e () => (float[2] p) { p = Relu(removed) } > })")
                 .find("tensor \"gone\""),
             std::string::npos);
 }
@@ -199,12 +199,13 @@ TEST_F(BadInput, ExternalDataThatIsTooShort) {
   make_external(w, folder_ / "w.bin", "w.bin");
   auto& offset = *w.mutable_external_data(1);
   offset.set_value("1");
-  EXPECT_EQ(complaint(model),
-            path() +
-                ": tensor \"w\": external data: wanted 16 bytes from offset 1 of \"w.bin\", found "
-                "a file of 16 bytes");
+  EXPECT_EQ(
+      complaint(model),
+      path() +
+          ": tensor \"w\": external data: expected 16 bytes from offset 1 of \"w.bin\", found "
+          "a file of 16 bytes");
   offset.set_value("9223372036854775807");
-  EXPECT_NE(complaint(model).find("external data: wanted 16 bytes"), std::string::npos);
+  EXPECT_NE(complaint(model).find("external data: expected 16 bytes"), std::string::npos);
   offset.set_value("-1");
   EXPECT_NE(complaint(model).find("offset \"-1\" is not a number of bytes"), std::string::npos);
   offset.set_value("0");

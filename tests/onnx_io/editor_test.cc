@@ -160,13 +160,13 @@ TEST(Editor, ZeroesTheSmallestOfEveryType) {
       onnx::ModelProto model = model_of("g (float[2] x) => (float[2] y) { y = Op(x, w) }");
       TensorProto& w = *model.mutable_graph()->add_initializer();
       w = counting("w", type, {2, 3}, raw);
-      std::vector<double> wanted = numbers_of(w);
-      std::fill(wanted.begin(), wanted.begin() + 4, 0.0);
-      if (type == TensorProto::BOOL) wanted[3] = 1;
+      std::vector<double> requested = numbers_of(w);
+      std::fill(requested.begin(), requested.begin() + 4, 0.0);
+      if (type == TensorProto::BOOL) requested[3] = 1;
       Edit edit(model);
       edit.editor.zero_smallest("w", 4);
       onnx::ModelProto out = edit.written();
-      EXPECT_EQ(numbers_of(initializer(out, "w")), wanted) << "type " << type << " raw " << raw;
+      EXPECT_EQ(numbers_of(initializer(out, "w")), requested) << "type " << type << " raw " << raw;
     }
   }
 }

@@ -72,13 +72,13 @@ TEST(Reader, ReadsEveryElementTypeFromRawAndTypedFields) {
       {TensorProto::UINT8, unsigned_numbers},  {TensorProto::UINT16, unsigned_numbers},
       {TensorProto::UINT32, unsigned_numbers}, {TensorProto::UINT64, unsigned_numbers},
       {TensorProto::BOOL, {0, 1, 0, 1, 0, 1}}};
-  for (const auto& [type, wanted] : cases) {
+  for (const auto& [type, requested] : cases) {
     for (const bool raw : {true, false}) {
       onnx::ModelProto model = model_of("g (float[2] x) => (float[2] y) { y = Relu(x) }");
       *model.mutable_graph()->add_initializer() = counting("w", type, {2, 3}, raw);
       const Read read(model);
       const Weight& weight = weight_of(read.graph, "w");
-      EXPECT_EQ(numbers_of(weight), wanted) << "type " << type << " raw " << raw;
+      EXPECT_EQ(numbers_of(weight), requested) << "type " << type << " raw " << raw;
       EXPECT_EQ(weight.dims, (Shape{2, 3}));
     }
   }

@@ -219,7 +219,7 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(compared(labelled("a", "b"), labelled("a", "b"), plan_of())["verdict"], "exact")
         other = compared(labelled("a", "b"), labelled("a", "c"), plan_of())
         self.assertEqual((other["verdict"], other["difference"]), ("MISMATCH", numpy.inf))
-        self.assertEqual((other["outputs"][0]["wanted"], other["outputs"][0]["found"]), ("b", "c"))
+        self.assertEqual((other["outputs"][0]["expected"], other["outputs"][0]["found"]), ("b", "c"))
 
     def test_an_inner_value_can_be_compared_by_name(self):
         result = compared(mlp(ALL), mlp([0, 2]), mlp_plan([0, 2]), also=["hb"])
@@ -301,7 +301,7 @@ class Plans(unittest.TestCase):
         self.assertEqual(verdict(plan_of()), "MISMATCH")
         with self.assertRaisesRegex(FileFault, 'block "h": the original has no Add'):
             verdict(plan_of(blocks=[{"add": "h", "kept_input": 0}]))
-        with self.assertRaisesRegex(FileFault, r"blocks\[0\]: wanted add"):
+        with self.assertRaisesRegex(FileFault, r"blocks\[0\]: expected add"):
             verdict(plan_of(blocks=[{"add": "s"}]))
 
     def test_a_block_that_is_only_masked_is_no_removed_one(self):
@@ -394,8 +394,8 @@ class Plans(unittest.TestCase):
             (plan_of(part("w1", 1, "out", 5, [0])), r'"w1" of shape \[3, 4\]: found 4 along axis 1, the plan'),
             (plan_of(part("w9", 1, "out", 5, [0])), 'no initializer or Constant named "w9"'),
             (plan_of(part("w1", 1, "both", 4, [0])), r'groups\[0\].slices\[0\].role: found "both"'),
-            (plan_of(part("w1", 1, "out", 4, [2, 1])), "keep: wanted ascending indices below 4"),
-            ({"groups": []}, "wanted 1: is this a plan"),
+            (plan_of(part("w1", 1, "out", 4, [2, 1])), "keep: expected ascending indices below 4"),
+            ({"groups": []}, "expected 1: is this a plan"),
         ):
             with self.assertRaisesRegex(FileFault, message):
                 compared(mlp(ALL), mlp(ALL), plan)
@@ -521,7 +521,7 @@ class Commands(unittest.TestCase):
         code, out, err = command("ort_compare", original, wrong, plan, "--json")
         self.assertEqual((code, json.loads(out)["verdict"]), (1, "MISMATCH"), err)
 
-        for wanted, arguments in (
+        for expected, arguments in (
             (2, ()),
             (2, (original, right, plan, "--nonsense")),
             (2, (original, right, plan, "--input", "1x4")),
@@ -530,7 +530,7 @@ class Commands(unittest.TestCase):
             (4, ("none.onnx", right, plan)),
             (4, ("--run", write("nonsense"))),
         ):
-            self.assertEqual(command("ort_compare", *arguments)[0], wanted, arguments)
+            self.assertEqual(command("ort_compare", *arguments)[0], expected, arguments)
 
         fine = write("\t".join((original, right, plan, "2x3")), ".tsv")
         code, _, err = command("ort_compare", "--batch", fine)
@@ -588,7 +588,7 @@ class Tokens(unittest.TestCase):
         for arguments, message in (
             (
                 ("--length", 99, self.tokenizer, self.text),
-                f"tokens: {self.text}: 8 tokens, wanted at least 99\n",
+                f"tokens: {self.text}: 8 tokens, expected at least 99\n",
             ),
             (("--length", 1, self.tokenizer, other), f"tokens: {other}: .*UNK"),
             ((self.text, self.text), f"tokens: {self.text}: expected value"),

@@ -112,14 +112,14 @@ std::string shape_difference(const Workbench& bench, const AxisMasks& masks,
     if (!predicted[v] || value.weight != kNone) continue;
     if (bench.facts().computed[v]) continue;  // follows from the others
     const auto found = ours.find(value.name);
-    const std::string wanted = value.name + ": predicted " + to_string(*predicted[v]);
-    if (found == ours.end()) return wanted + ", gone";
+    const std::string expected = value.name + ": predicted " + to_string(*predicted[v]);
+    if (found == ours.end()) return expected + ", gone";
     if (found->second != predicted[v]) {
-      return wanted + ", inferred " + (found->second ? to_string(*found->second) : "nothing");
+      return expected + ", inferred " + (found->second ? to_string(*found->second) : "nothing");
     }
     const auto it = theirs.find(value.name);
     if (it == theirs.end() || agrees(it->second, *predicted[v])) continue;
-    return wanted + ", libonnx finds " + to_string(it->second);
+    return expected + ", libonnx finds " + to_string(it->second);
   }
   return count_difference(bench, masks, after);
 }

@@ -24,8 +24,8 @@ Candidate candidate(const Request& asked, const Scores& scores) {
           .order = removal_order(scores)};
 }
 
-int removed(const Request& asked, int size, int wanted) {
-  return limits_of(asked, size).removed(wanted);
+int removed(const Request& asked, int size, int requested) {
+  return limits_of(asked, size).removed(requested);
 }
 
 TEST(GroupLimits, KeepAtLeastOne) {

@@ -19,9 +19,10 @@ using test::member;
 
 constexpr double kTolerance = 1e-9;
 
-void expect_scores(const Scores& found, const Scores& wanted) {
-  ASSERT_EQ(found.size(), wanted.size());
-  for (size_t c = 0; c < wanted.size(); ++c) EXPECT_NEAR(found[c], wanted[c], kTolerance) << c;
+void expect_scores(const Scores& found, const Scores& requested) {
+  ASSERT_EQ(found.size(), requested.size());
+  for (size_t c = 0; c < requested.size(); ++c)
+    EXPECT_NEAR(found[c], requested[c], kTolerance) << c;
 }
 
 /// conv1 [3 filters of 2], BatchNormalization, conv2 [2, 3].
@@ -68,8 +69,8 @@ TEST(Criteria, FpgmDoesNotMindWhatAllHaveInCommon) {
   b.node("Gemm", {b.input("x", {1, 3}), w}, "y");
   const Group group = group_of({member(w, 0, 0, 3)}, 3);
   const Scores scores = find_criterion("fpgm").score(b.graph, group, {});
-  for (const auto& [c, wanted] : {std::pair<size_t, double>{0, 5}, {1, 3}, {2, 4}}) {
-    EXPECT_NEAR(scores[c], wanted, 1e-5);
+  for (const auto& [c, requested] : {std::pair<size_t, double>{0, 5}, {1, 3}, {2, 4}}) {
+    EXPECT_NEAR(scores[c], requested, 1e-5);
   }
 }
 
@@ -101,7 +102,7 @@ TEST(Criteria, GroupNormCountsAllParameters) {
 struct Reads {
   const char* criterion;
   Measure measure;
-  Scores wanted;
+  Scores requested;
 };
 
 class Measured : public ::testing::TestWithParam<Reads> {};
@@ -110,7 +111,7 @@ TEST_P(Measured, ReadsItsOwnMeasureOfItsOwnGroup) {
   TwoLayers net;
   net.statistics.channels[GetParam().measure] = {{0.25, 0.5, 0.125}, {9, 9}};
   EXPECT_EQ(find_criterion(GetParam().criterion).measure, GetParam().measure);
-  expect_scores(net.score(GetParam().criterion), GetParam().wanted);
+  expect_scores(net.score(GetParam().criterion), GetParam().requested);
 }
 
 TEST_P(Measured, HasNothingToSayWhereDataDidNotGo) {

@@ -8,10 +8,11 @@ namespace {
 
 Keep keep_of(std::initializer_list<std::initializer_list<uint8_t>> rows) { return Keep(rows); }
 
-void expect_equal(const Keep& found, const Keep& wanted) {
-  ASSERT_EQ(found.rows(), wanted.rows());
-  ASSERT_EQ(found.cols(), wanted.cols());
-  EXPECT_TRUE((found == wanted).all()) << found.cast<int>() << "\nwanted\n" << wanted.cast<int>();
+void expect_equal(const Keep& found, const Keep& expected) {
+  ASSERT_EQ(found.rows(), expected.rows());
+  ASSERT_EQ(found.cols(), expected.cols());
+  EXPECT_TRUE((found == expected).all()) << found.cast<int>() << "\nexpected\n"
+                                         << expected.cast<int>();
 }
 
 TEST(KeepNOfM, KeepsTheHighestOfEveryGroup) {

@@ -37,14 +37,14 @@ TEST(ElementRule, TheRowOfTheTableIsFoundByTheNameAlone) {
 }
 
 TEST(ElementRule, SaysWhatItWants) {
-  const std::string wanted =
-      ": wanted N:M, N of every M elements stay, 1 <= N < M: \"2:4\", \"sparsegpt:2:4\"";
+  const std::string requested =
+      ": expected N:M, N of every M elements stay, 1 <= N < M: \"2:4\", \"sparsegpt:2:4\"";
   for (const char* criterion : {"4:4", "0:4", "2:", "2:4:8", "2", "nm:x", "sparsegpt:2x4"}) {
-    EXPECT_EQ(error_of(criterion), "criterion \"" + std::string(criterion) + "\"" + wanted);
+    EXPECT_EQ(error_of(criterion), "criterion \"" + std::string(criterion) + "\"" + requested);
   }
   for (const char* criterion : {"block", "block:4", "block:4x", "block:0x1", "block:4x1x1"}) {
     EXPECT_EQ(error_of(criterion), "criterion \"" + std::string(criterion) +
-                                       "\": wanted the size of a block, output rows x input "
+                                       "\": expected the size of a block, output rows x input "
                                        "columns: \"block:4x1\"");
   }
   EXPECT_NE(error_of("level:2"), "no error");

@@ -58,13 +58,13 @@ TEST(Knapsack, AgreesWithTryingEverything) {
       for (KnapsackOption& option : options) option = {number(generator), number(generator)};
     }
     const double budget = number(generator) * 2;
-    const auto wanted = best_value(items, budget);
+    const auto expected = best_value(items, budget);
     const auto found = best_options(items, budget);
-    ASSERT_EQ(found.has_value(), wanted.has_value()) << "round " << round;
+    ASSERT_EQ(found.has_value(), expected.has_value()) << "round " << round;
     if (!found) continue;
     const Sum sum = sum_of(items, *found);
     EXPECT_LE(sum.cost, budget + 1e-12);
-    EXPECT_NEAR(sum.value, *wanted, 1e-12) << "round " << round;
+    EXPECT_NEAR(sum.value, *expected, 1e-12) << "round " << round;
   }
 }
 

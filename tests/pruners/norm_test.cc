@@ -51,10 +51,11 @@ TEST(SliceNorms, EqualTheDefinitionForEveryLayout) {
       for (const Window& window : {Window{axis, 0, size}, Window{axis, size / 3, size}}) {
         for (Power power : {Power::kOne, Power::kTwo}) {
           const std::vector<double> found = slice_norms(weight_of(b, w), window, power);
-          const std::vector<double> wanted = reference(dims, window, power);
-          ASSERT_EQ(found.size(), wanted.size());
+          const std::vector<double> expected = reference(dims, window, power);
+          ASSERT_EQ(found.size(), expected.size());
           for (size_t i = 0; i < found.size(); ++i) {
-            EXPECT_NEAR(found[i], wanted[i], 1e-9 * wanted[i]) << to_string(dims) << ' ' << axis;
+            EXPECT_NEAR(found[i], expected[i], 1e-9 * expected[i])
+                << to_string(dims) << ' ' << axis;
           }
         }
       }

@@ -157,9 +157,9 @@ void expect_type_survives(DType type) {
   statistics.inputs["w"] = {1, Eigen::MatrixXd{{1, 1}, {1, 1}}};
   const auto masked =
       std::get<PrunedMatrix>(prune_matrix(b.graph, task, {.criterion = "1:2"}, {}, nullptr));
-  const T wanted[] = {T(0), T(2), T(-3), T(0)};
-  ASSERT_EQ(masked.values.size(), sizeof wanted);
-  EXPECT_EQ(std::memcmp(masked.values.data(), wanted, sizeof wanted), 0);
+  const T expected[] = {T(0), T(2), T(-3), T(0)};
+  ASSERT_EQ(masked.values.size(), sizeof expected);
+  EXPECT_EQ(std::memcmp(masked.values.data(), expected, sizeof expected), 0);
 
   const auto compensated = std::get<PrunedMatrix>(
       prune_matrix(b.graph, task, {.criterion = "sparsegpt:1:2"}, {}, &statistics));
@@ -219,7 +219,7 @@ TEST(PruneMatrix, WantsMomentsThatFit) {
             "PruneServices::measure");
   net.moments(Eigen::MatrixXd::Identity(3, 3));
   EXPECT_EQ(error_of(net, "sparsegpt", &net.statistics),
-            "tensor \"w\": its layer's input moments are [3, 3], wanted [4, 4]");
+            "tensor \"w\": its layer's input moments are [3, 3], expected [4, 4]");
   net.moments(Eigen::MatrixXd::Constant(4, 4, std::nan("")));
   EXPECT_EQ(error_of(net, "wanda_elements", &net.statistics),
             "tensor \"w\": what its layer reads is not finite: the calibration data or the network "

@@ -105,9 +105,9 @@ class Surgeon {
   Eigen::MatrixXd hessian_;
 };
 
-void expect_equal(const SparseGptResult& found, const SparseGptResult& wanted) {
-  EXPECT_TRUE((found.keep == wanted.keep).all());
-  EXPECT_LT((found.weights - wanted.weights).cwiseAbs().maxCoeff(), 1e-5);
+void expect_equal(const SparseGptResult& found, const SparseGptResult& expected) {
+  EXPECT_TRUE((found.keep == expected.keep).all());
+  EXPECT_LT((found.weights - expected.weights).cwiseAbs().maxCoeff(), 1e-5);
   EXPECT_GT((found.weights.array() == 0).count(), 0);
 }
 

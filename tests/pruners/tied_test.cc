@@ -148,7 +148,7 @@ TEST(Tied, InChannelsAreJudgedByWhoReadsThem) {
             "\"conv0\" is excluded, and \"conv1\" is coupled with it: the group is not pruned");
 }
 
-TEST(Tied, GroupsThatMixStayWholeWhereOnlyExactOnesAreWanted) {
+TEST(Tied, GroupsThatMixStayWholeWhereOnlyExactOnesAreExpected) {
   ThreeLayers net;
   net.coupling.groups[GroupId(1)].mixes = true;
   EXPECT_EQ(net.run().masks.kept(GroupId(1)), 2);

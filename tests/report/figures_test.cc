@@ -74,7 +74,7 @@ TEST(Figures, OfASweepAreThoseOfItsSettings) {
 
 TEST(Figures, OfAnythingElseAreRefused) {
   EXPECT_EQ(message_of<ModelError>([] { figures("{}"); }),
-            "r.json: wanted the JSON report of prune (--report), or of a sweep");
+            "r.json: expected the JSON report of prune (--report), or of a sweep");
   EXPECT_EQ(message_of<ModelError>([] { figures(R"({"parsimony_report": 1})"); }),
             "r.json: lacks \"result\"");
 }

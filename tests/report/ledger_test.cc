@@ -81,16 +81,16 @@ TEST(LedgerPoint, FaultsAreNamedWithTheirPlace) {
     return message_of<ModelError>([&] { read_ledger_point(line, "a.jsonl:4"); });
   };
   EXPECT_EQ(fault("\"before\":2122186", "\"before\":-1"),
-            "a.jsonl:4: params.before: found -1, wanted a count");
+            "a.jsonl:4: params.before: found -1, expected a count");
   EXPECT_EQ(fault("\"sparsity\":0.5", "\"sparsity\":50"),
-            "a.jsonl:4: point.sparsity: found 50, wanted a number in [0, 1]");
+            "a.jsonl:4: point.sparsity: found 50, expected a number in [0, 1]");
   EXPECT_EQ(fault("\"fingerprint\"", "\"finger\""), "a.jsonl:4: data: lacks \"fingerprint\"");
   EXPECT_EQ(fault("\"axis\":\"fc1.weight[0]\"", "\"axis\":[]"),
-            "a.jsonl:4: kept_whole[0].axis: found a list, wanted a string");
+            "a.jsonl:4: kept_whole[0].axis: found a list, expected a string");
   EXPECT_EQ(fault("\"pruned\":{\"correct\":", "\"pruned\":{\"correct\":90"),
             "a.jsonl:4: accuracy.pruned: more are correct than there are");
   EXPECT_EQ(message_of<ModelError>([] { read_ledger_point("[]", "b:1"); }),
-            "b:1: found a list, wanted an object");
+            "b:1: found a list, expected an object");
   const std::string deep = std::string(100000, '[') + std::string(100000, ']');
   EXPECT_EQ(message_of<ModelError>([&] { read_ledger_point("{\"a\":" + deep + "}", "b:1"); }),
             "b:1: is nested too deeply");

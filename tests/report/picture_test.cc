@@ -145,9 +145,9 @@ TEST_F(Pictured, ShowsHowScoresAreSpread) {
   EXPECT_EQ(scores.least, 1);
   EXPECT_EQ(scores.median, 4.5);
   EXPECT_EQ(scores.most, 8);
-  EXPECT_EQ(std::accumulate(scores.gone.begin(), scores.gone.end(), 0), 2);
+  EXPECT_EQ(std::accumulate(scores.removed.begin(), scores.removed.end(), 0), 2);
   EXPECT_EQ(std::accumulate(scores.kept.begin(), scores.kept.end(), 0), 6);
-  EXPECT_EQ(scores.gone.front(), 1);
+  EXPECT_EQ(scores.removed.front(), 1);
   EXPECT_EQ(scores.kept.back(), 1);
   EXPECT_FALSE(found.groups[1].scores);
 }

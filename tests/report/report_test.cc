@@ -81,12 +81,12 @@ TEST(Explain, TiesAreThoseOfTheCoupling) {
   ASSERT_FALSE(net.coupling.groups.empty());
   const Explanation found = explain(net.graph, net.facts, net.coupling);
   for (const GroupId g : net.coupling.groups.ids()) {
-    std::vector<std::string> wanted;
+    std::vector<std::string> expected;
     for (const NodeId n : net.coupling.ties(g)) {
       const Node& node = net.graph.node(n);
-      wanted.push_back(label_of(net.graph, node) + " (" + node.op + ")");
+      expected.push_back(label_of(net.graph, node) + " (" + node.op + ")");
     }
-    EXPECT_EQ(found.groups[g.index()].ties, wanted);
+    EXPECT_EQ(found.groups[g.index()].ties, expected);
   }
 }
 

@@ -115,9 +115,9 @@ TEST(SweepReport, TheFrontHasWhatNothingBeatsInBoth) {
   std::map<double, bool> front;
   for (const SweepSetting& setting : report.settings) front[setting.sparsity] = setting.front;
   // Equal ones do not beat each other.
-  const std::map<double, bool> wanted{
+  const std::map<double, bool> requested{
       {0, false}, {0.2, true}, {0.4, true}, {0.6, false}, {0.8, true}};
-  EXPECT_EQ(front, wanted);
+  EXPECT_EQ(front, requested);
 }
 
 TEST(SweepReport, TheHeadlineIsTheSmallestWithinAPoint) {

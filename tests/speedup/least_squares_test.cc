@@ -35,9 +35,9 @@ MatrixXd by_qr(const MatrixXd& x, const MatrixXd& y, double lambda) {
   const Eigen::Index in = x.cols();
   MatrixXd system(x.rows() + in, in);
   system << x, MatrixXd::Identity(in, in) * std::sqrt(lambda);
-  MatrixXd wanted = MatrixXd::Zero(x.rows() + in, y.cols());
-  wanted.topRows(y.rows()) = y;
-  return system.colPivHouseholderQr().solve(wanted).transpose();
+  MatrixXd target = MatrixXd::Zero(x.rows() + in, y.cols());
+  target.topRows(y.rows()) = y;
+  return system.colPivHouseholderQr().solve(target).transpose();
 }
 
 double apart(const MatrixXd& a, const MatrixXd& b) { return (a - b).norm() / b.norm(); }
@@ -94,7 +94,7 @@ Split noisy(int rows, int in, double noise, unsigned seed) {
   return split;
 }
 
-TEST(JudgedFit, FindsTheErrorOfWhatWasHeldOutWithoutTheSamples) {
+TEST(ValidatedFit, FindsTheErrorOfWhatWasHeldOutWithoutTheSamples) {
   const Split split = noisy(30, 8, 0.5, 10);
   for (const double ridge : {0.0, 1e-3, 1.0}) {
     const MatrixXd map = least_squares(sums_of(split.x, split.y), ridge);
@@ -102,69 +102,69 @@ TEST(JudgedFit, FindsTheErrorOfWhatWasHeldOutWithoutTheSamples) {
   }
 }
 
-TEST(JudgedFit, TakesTheRidgeThatServesBestWhatWasHeldOut) {
+TEST(ValidatedFit, TakesTheRidgeThatServesBestWhatWasHeldOut) {
   std::set<double> taken;
   for (const double noise : {0.0, 0.3, 1.0, 3.0}) {
     const std::vector<Split> groups = {noisy(14, 12, noise, 20), noisy(14, 12, noise, 30)};
     double best = std::numeric_limits<double>::infinity();
-    double wanted = 0;
+    double target = 0;
     for (const double ridge : {1e-4, 1e-3, 1e-2, 1e-1, 1.0}) {
       double error = 0;
       for (const Split& split : groups) {
         const double lambda = ridge * split.x.squaredNorm() / 12;
         error += split.error(by_qr(split.x, split.y, lambda));
       }
-      if (error < best) wanted = ridge;
+      if (error < best) target = ridge;
       best = std::min(best, error);
     }
-    const JudgedFit fit = judged_fit({groups[0].sums(), groups[1].sums()}, {});
-    EXPECT_EQ(fit.ridge, wanted) << noise;
+    const ValidatedFit fit = validated_fit({groups[0].sums(), groups[1].sums()}, {});
+    EXPECT_EQ(fit.ridge, target) << noise;
     EXPECT_NEAR(fit.after, best, 1e-6 * best + 1e-9) << noise;
     EXPECT_NEAR(fit.before, groups[0].held_y.squaredNorm() + groups[1].held_y.squaredNorm(), 1e-9);
-    EXPECT_DOUBLE_EQ(fit.wanted, 4 * fit.before);
+    EXPECT_DOUBLE_EQ(fit.target, 4 * fit.before);
     taken.insert(fit.ridge);
   }
   EXPECT_GT(taken.size(), 1U);
 }
 
-TEST(JudgedFit, IsInTheEndOfAllSamples) {
+TEST(ValidatedFit, IsInTheEndOfAllSamples) {
   const Split split = noisy(20, 6, 0.3, 40);
   MatrixXd x(40, 6);
   MatrixXd y(40, 3);
   x << split.x, split.held_x;
   y << split.y, split.held_y;
-  const JudgedFit fit = judged_fit({split.sums()}, 1e-2);
+  const ValidatedFit fit = validated_fit({split.sums()}, 1e-2);
   EXPECT_EQ(fit.ridge, 1e-2);
   EXPECT_TRUE(fit.helps());
   EXPECT_LT(apart(fit.all.at(0), by_qr(x, y, 1e-2 * x.squaredNorm() / 6)), 1e-8);
   EXPECT_LT(apart(fit.seen.at(0), by_qr(split.x, split.y, 1e-2 * split.x.squaredNorm() / 6)), 1e-8);
 }
 
-TEST(JudgedFit, DoesNotHelpWhereItHasLearntNoiseOnly) {
+TEST(ValidatedFit, DoesNotHelpWhereItHasLearntNoiseOnly) {
   Split split = noisy(10, 9, 0, 50);
   split.y = numbers(10, 3, 51);
   split.held_y = 0.1 * numbers(10, 3, 52);
-  EXPECT_FALSE(judged_fit({split.sums()}, {}).helps());
-  EXPECT_FALSE(judged_fit({split.sums()}, 1e-3).helps());
+  EXPECT_FALSE(validated_fit({split.sums()}, {}).helps());
+  EXPECT_FALSE(validated_fit({split.sums()}, 1e-3).helps());
 }
 
-TEST(JudgedFit, IsNotJudgedWhereNothingWasHeldOut) {
+TEST(ValidatedFit, IsNotJudgedWhereNothingWasHeldOut) {
   const Split split = noisy(20, 6, 0.3, 60);
-  const JudgedFit fit = judged_fit({{sums_of(split.x, split.y), {}}}, {});
-  EXPECT_FALSE(fit.judged);
+  const ValidatedFit fit = validated_fit({{sums_of(split.x, split.y), {}}}, {});
+  EXPECT_FALSE(fit.validated);
   EXPECT_TRUE(fit.helps());
   EXPECT_EQ(fit.ridge, 1e-3);
   EXPECT_EQ(fit.all.at(0), least_squares(sums_of(split.x, split.y), 1e-3));
 }
 
-TEST(JudgedFit, NothingLacksIsNoFit) {
+TEST(ValidatedFit, NothingLacksIsNoFit) {
   const SplitSums sums{{MatrixXd::Identity(2, 2), MatrixXd::Zero(1, 2)}, {}};
-  EXPECT_FALSE(judged_fit({sums}, {}).helps());
-  EXPECT_FALSE(judged_fit({}, {}).helps());
+  EXPECT_FALSE(validated_fit({sums}, {}).helps());
+  EXPECT_FALSE(validated_fit({}, {}).helps());
   SplitSums rounded = noisy(20, 6, 0, 70).sums();
-  EXPECT_TRUE(judged_fit({rounded}, {}).helps());
-  rounded.wanted = 1e12 * rounded.lacking;
-  EXPECT_FALSE(judged_fit({rounded}, {}).helps());
+  EXPECT_TRUE(validated_fit({rounded}, {}).helps());
+  rounded.target = 1e12 * rounded.residual;
+  EXPECT_FALSE(validated_fit({rounded}, {}).helps());
 }
 
 std::string message_of(const LeastSquaresSums& sums) {
@@ -179,7 +179,7 @@ std::string message_of(const LeastSquaresSums& sums) {
 TEST(LeastSquares, SaysWhatIsWrongWithTheSums) {
   EXPECT_EQ(
       message_of({MatrixXd::Zero(4, 4), MatrixXd::Zero(2, 3)}),
-      "least squares: the second moments are [4, 4], the cross moments have 3 columns; wanted "
+      "least squares: the second moments are [4, 4], the cross moments have 3 columns; expected "
       "[in, in] and in columns");
   MatrixXd broken = MatrixXd::Identity(2, 2);
   broken(0, 1) = std::numeric_limits<double>::quiet_NaN();

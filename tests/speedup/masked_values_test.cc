@@ -65,12 +65,12 @@ TEST(MaskedValues, SlicesBecomeZeroExceptThoseOfDivisors) {
 TEST(MaskedValues, LongSlicesAndShortOnesAlike) {
   for (const int64_t inner : {1, 7, 200}) {
     const Plan plan = cut({{"w", 1, Role::kIn, 5, {1, 2}}});
-    Floats wanted = counted(3 * 5 * inner);
-    for (size_t i = 0; i < wanted.size(); ++i) {
+    Floats requested = counted(3 * 5 * inner);
+    for (size_t i = 0; i < requested.size(); ++i) {
       const size_t k = i / inner % 5;
-      if (k != 1 && k != 2) wanted[i] = 0;
+      if (k != 1 && k != 2) requested[i] = 0;
     }
-    EXPECT_EQ(masked(plan, {3, 5, inner}, counted(3 * 5 * inner)), wanted) << inner;
+    EXPECT_EQ(masked(plan, {3, 5, inner}, counted(3 * 5 * inner)), requested) << inner;
   }
 }
 
@@ -119,14 +119,14 @@ TEST(MaskedValues, RowsAreThoseOfTheWhole) {
     const Floats whole = masked(plan, dims, counted(30));
     for (const Rows& rows : {Rows{4}, Rows{0, 1}, Rows{3, 2, 1}}) {
       Floats some;
-      Floats wanted;
+      Floats requested;
       for (const int64_t row : rows) {
         for (int64_t i = 6 * row; i < 6 * row + 6; ++i) {
           some.push_back(static_cast<float>(i + 1));
-          wanted.push_back(whole[i]);
+          requested.push_back(whole[i]);
         }
       }
-      EXPECT_EQ(masked(plan, dims, some, rows), wanted);
+      EXPECT_EQ(masked(plan, dims, some, rows), requested);
     }
   }
 }

@@ -110,7 +110,7 @@ TEST(Plan, BlocksStandBeforeGroups) {
     FAIL();
   } catch (const ConfigError& error) {
     EXPECT_STREQ(error.what(),
-                 "p.json: blocks[0].kept_input: found 2, wanted an integer from 0 to 1");
+                 "p.json: blocks[0].kept_input: found 2, expected an integer from 0 to 1");
   }
 }
 
@@ -203,66 +203,68 @@ std::string complaint(const std::string& from, const std::string& to) {
 
 TEST(Plan, FaultsAreNamedWithTheirPlace) {
   struct Case {
-    std::string from, to, wanted;
+    std::string from, to, expected;
   };
   const Case cases[] = {
       {"\"keep\": [0, 3]", "\"keep\": [3, 0]",
-       "p.json: groups[0].slices[0].keep[1]: found 0 after 3, wanted ascending indices"},
+       "p.json: groups[0].slices[0].keep[1]: found 0 after 3, expected ascending indices"},
       {"\"keep\": [0, 3]", "\"keep\": [0, 0]",
-       "p.json: groups[0].slices[0].keep[1]: found 0 after 0, wanted ascending indices"},
+       "p.json: groups[0].slices[0].keep[1]: found 0 after 0, expected ascending indices"},
       {"\"keep\": [0, 3]", "\"keep\": [0, 4]",
-       "p.json: groups[0].slices[0].keep[1]: found 4, wanted an integer from 0 to 3"},
+       "p.json: groups[0].slices[0].keep[1]: found 4, expected an integer from 0 to 3"},
       {"\"keep\": [0, 3]", "\"keep\": [-1]",
-       "p.json: groups[0].slices[0].keep[0]: found -1, wanted an integer from 0 to 3"},
+       "p.json: groups[0].slices[0].keep[0]: found -1, expected an integer from 0 to 3"},
       {"\"keep\": [0, 3]", "\"keep\": [0, 1.5]",
-       "p.json: groups[0].slices[0].keep[1]: found 1.5, wanted an integer from 0 to 3"},
+       "p.json: groups[0].slices[0].keep[1]: found 1.5, expected an integer from 0 to 3"},
       {"\"keep\": [0, 3]", "\"keep\": [18446744073709551615]",
-       "p.json: groups[0].slices[0].keep[0]: found 18446744073709551615, wanted an integer from 0 "
+       "p.json: groups[0].slices[0].keep[0]: found 18446744073709551615, expected an integer from "
+       "0 "
        "to 3"},
       {"\"keep\": [0, 3]", "\"keep\": []",
-       "p.json: groups[0].slices[0].keep: found none, wanted at least one index"},
+       "p.json: groups[0].slices[0].keep: found none, expected at least one index"},
       {"\"keep\": [0, 3]", "\"keep\": 3",
-       "p.json: groups[0].slices[0].keep: found 3, wanted a list"},
+       "p.json: groups[0].slices[0].keep: found 3, expected a list"},
       {"\"keep\": [0, 3]", "\"kep\": [0, 3]",
        "p.json: groups[0].slices[0]: unknown key \"kep\". Did you mean \"keep\"?"},
       {", \"keep\": [0, 3]", "", "p.json: groups[0].slices[0]: lacks \"keep\""},
       {"\"axis\": 0", "\"axis\": -1",
-       "p.json: groups[0].slices[0].axis: found -1, wanted an integer from 0 to 2147483647"},
+       "p.json: groups[0].slices[0].axis: found -1, expected an integer from 0 to 2147483647"},
       {"\"role\": \"out\"", "\"role\": \"rows\"",
-       "p.json: groups[0].slices[0].role: found \"rows\", wanted \"out\", \"in\" or \"with\""},
+       "p.json: groups[0].slices[0].role: found \"rows\", expected \"out\", \"in\" or \"with\""},
       {"\"size\": 4, \"kept\": 2", "\"size\": 4, \"kept\": 5",
-       "p.json: groups[0].kept: found 5, wanted an integer from 0 to 4"},
+       "p.json: groups[0].kept: found 5, expected an integer from 0 to 4"},
       {"\"mixes\": false", "\"mixes\": 0",
-       "p.json: groups[0].mixes: found 0, wanted true or false"},
+       "p.json: groups[0].mixes: found 0, expected true or false"},
       {"\"tensor\": \"conv1.weight\"", "\"tensor\": \"\"",
-       "p.json: groups[0].slices[0].tensor: found \"\", wanted a name"},
+       "p.json: groups[0].slices[0].tensor: found \"\", expected a name"},
       {"\"to\": 2}", "\"to\": {\"dtype\": \"float32\", \"dims\": [2], \"values\": [2, 3]}}",
-       "p.json: integers[1].to: found an object, wanted integers, or one number: it is an "
+       "p.json: integers[1].to: found an object, expected integers, or one number: it is an "
        "attribute"},
       {"\"to\": 2}", "\"to\": \"two\"}",
-       "p.json: integers[1].to: found \"two\", wanted an integer from -9223372036854775808 to "
+       "p.json: integers[1].to: found \"two\", expected an integer from -9223372036854775808 to "
        "9223372036854775807"},
       {"\"dtype\": \"int32\"", "\"dtype\": \"int33\"",
        "p.json: integers[3].from.dtype: unknown element type \"int33\". Did you mean \"int32\"?"},
       {"\"values\": [7]", "\"values\": [3000000000]",
-       "p.json: integers[3].from.values[0]: found 3000000000, wanted an integer from -2147483648 "
+       "p.json: integers[3].from.values[0]: found 3000000000, expected an integer from -2147483648 "
        "to 2147483647"},
       {"\"values\": [7]", "\"values\": [7, 8]",
-       "p.json: integers[3].from.values: found 2 values, wanted as many as [] has"},
+       "p.json: integers[3].from.values: found 2 values, expected as many as [] has"},
       {"\"values\": [0.5, 1.0]", "\"values\": [0.5, \"x\"]",
-       "p.json: integers[2].from.values[1]: found \"x\", wanted a number"},
+       "p.json: integers[2].from.values[1]: found \"x\", expected a number"},
       {"\"parsimony_plan\": 1", "\"parsimony_plan\": 2",
-       "p.json: parsimony_plan: found 2, wanted 1: the plan comes from another version"},
+       "p.json: parsimony_plan: found 2, expected 1: the plan comes from another version"},
       {"\"parsimony_plan\": 1,", "",
-       "p.json: wanted an object with \"parsimony_plan\": is this a plan?"},
+       "p.json: expected an object with \"parsimony_plan\": is this a plan?"},
       {"\"sha256\": \"a", "\"sha256\": \"",
-       "p.json: source.sha256: found \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…, wanted 64 "
+       "p.json: source.sha256: found \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…, expected 64 "
        "lower-case hexadecimal digits"},
       {"\"zeros\": [", "\"zero\": [", "p.json: unknown key \"zero\". Did you mean \"zeros\"?"},
   };
   for (const Case& c : cases) {
     const std::string found = complaint(c.from, c.to);
-    EXPECT_TRUE(found.starts_with(c.wanted)) << "found:  " << found << "\nwanted: " << c.wanted;
+    EXPECT_TRUE(found.starts_with(c.expected))
+        << "found:  " << found << "\nexpected: " << c.expected;
   }
 }
 

@@ -68,9 +68,9 @@ TEST_F(PlanValues, ComeBackFromTheFileBesideThePlan) {
 
 TEST_F(PlanValues, StandInTheJsonAsTypeShapeAndFingerprint) {
   const std::string text = example_with_values().to_json();
-  const std::string wanted = R"(  "folds": [
+  const std::string expected = R"(  "folds": [
     {"tensor": "conv2.bias", "reason": "constants of bn1", "dtype": "float32", "dims": [2], "sha256": ")";
-  EXPECT_NE(text.find(wanted), std::string::npos) << text;
+  EXPECT_NE(text.find(expected), std::string::npos) << text;
   EXPECT_NE(text.find("\"constants\": \"exact\""), std::string::npos);
   const Plan bare = Plan::from_json(text, "p");
   EXPECT_TRUE(bare.has_values());
@@ -91,8 +91,9 @@ TEST_F(PlanValues, MissingFileIsNamed) {
   example_with_values().save(path_);
   std::filesystem::remove(values_path(path_));
   EXPECT_THROW(Plan::load(path_), IoError);
-  const std::string wanted = "plan.json: its updates have values, which are in a file beside it: ";
-  EXPECT_EQ(complaint().substr(0, wanted.size()), wanted);
+  const std::string expected =
+      "plan.json: its updates have values, which are in a file beside it: ";
+  EXPECT_EQ(complaint().substr(0, expected.size()), expected);
   EXPECT_NE(complaint().find("plan.json.safetensors"), std::string::npos) << complaint();
 }
 

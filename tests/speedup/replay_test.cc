@@ -142,7 +142,7 @@ void expect_refused(Plan plan, const std::string& message) {
   Recorder recorder;
   try {
     replay(plan, recorder);
-    FAIL() << "accepted; wanted: " << message;
+    FAIL() << "accepted; expected: " << message;
   } catch (const Kind& error) {
     EXPECT_EQ(error.what(), message);
   }

@@ -93,7 +93,7 @@ void list_as_input(onnx::ModelProto& model, const onnx::TensorProto& tensor) {
 }
 
 void read_weight(const std::vector<std::string>& words, Fixture& fixture) {
-  if (words.size() < 2) throw std::runtime_error("wanted a name and dims");
+  if (words.size() < 2) throw std::runtime_error("expected a name and dims");
   std::string type = "float";
   std::string kind;
   bool input = false;

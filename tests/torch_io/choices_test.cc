@@ -126,7 +126,7 @@ TEST(Choices, EachRunOfABodyIsAChoice) {
   const Tensors inputs = {at::scalar_tensor(3, at::kLong), at::scalar_tensor(true, at::kBool),
                           at::tensor({1.5F, -0.5F})};
   Choices choices;
-  const Tensors wanted = [&] {
+  const Tensors expected = [&] {
     const Choices::Use use(choices, Choices::Mode::kRecord);
     return net->forward(inputs);
   }();

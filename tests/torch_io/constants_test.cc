@@ -50,13 +50,14 @@ class Network {
 };
 
 /// Zeros in whole rows of a tensor, along its first axis.
-ElementMask rows(const Graph& graph, const std::string& tensor, const std::vector<int64_t>& gone) {
+ElementMask rows(const Graph& graph, const std::string& tensor,
+                 const std::vector<int64_t>& removed) {
   const auto weight = std::find_if(graph.weights.begin(), graph.weights.end(),
                                    [&](const Weight& w) { return w.name == tensor; });
   ElementMask mask{tensor, weight->dims, {}};
   mask.keep.assign(weight->count(), 1);
   const int64_t row = weight->count() / weight->dims[0];
-  for (const int64_t r : gone) std::fill_n(mask.keep.begin() + r * row, row, uint8_t{0});
+  for (const int64_t r : removed) std::fill_n(mask.keep.begin() + r * row, row, uint8_t{0});
   return mask;
 }
 
@@ -186,7 +187,8 @@ TEST(Constants, OfAResidualSumGoOnlyIfBothSidesAreMasked) {
   EXPECT_EQ(kept(both, 0), 7);  // of 1 and 2 one carries for both of their readers
   EXPECT_EQ(both.absorbers, 1);
   expect_exact(network, both);
-  for (const MaskOutcome& mask : both.masked) EXPECT_GT(mask.zeros - mask.gone, 0) << mask.tensor;
+  for (const MaskOutcome& mask : both.masked)
+    EXPECT_GT(mask.zeros - mask.removed, 0) << mask.tensor;
 }
 
 TEST(Constants, OfConcatenatedBranchesShareACarrier) {

@@ -98,8 +98,9 @@ TEST(Control, ScanTakesSlicesEitherWay) {
   const Tensors found = run(read.graph, {at::scalar_tensor(1.0F), x, floats({10, 20, 30})});
   EXPECT_EQ(found.at(0).item<float>(), 61);
   // s is 31, 51, 61; what the first turn makes comes last.
-  const at::Tensor wanted = at::tensor(std::vector<float>{64, 53, 32, 67, 56, 35}).reshape({2, 3});
-  EXPECT_TRUE(found.at(1).equal(wanted)) << found.at(1);
+  const at::Tensor expected =
+      at::tensor(std::vector<float>{64, 53, 32, 67, 56, 35}).reshape({2, 3});
+  EXPECT_TRUE(found.at(1).equal(expected)) << found.at(1);
 }
 
 TEST(Control, ABodyTakesNothingAwayFromWhatIsAroundIt) {

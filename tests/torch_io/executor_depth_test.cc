@@ -54,9 +54,9 @@ struct BlockNetwork {
     for (int input = 1; input <= 2; ++input) {
       const Tensors x = seeded_inputs(graph, probe, input);
       const Tensors masked = run(graph, x, &plan);
-      const Tensors wanted = run(small, x);
-      for (size_t o = 0; o < wanted.size(); ++o) {
-        largest = std::max(largest, relative_error(masked.at(o), wanted[o]));
+      const Tensors expected = run(small, x);
+      for (size_t o = 0; o < expected.size(); ++o) {
+        largest = std::max(largest, relative_error(masked.at(o), expected[o]));
       }
     }
     return largest;

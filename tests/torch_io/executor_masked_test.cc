@@ -81,9 +81,9 @@ class Bench {
     if (alike) use.emplace(choices, Choices::Mode::kRecord);
     const Tensors masked = run(plain_, x, &plan);
     if (alike) use.emplace(choices, Choices::Mode::kReplay);
-    const Tensors wanted = run(small, x);
-    for (size_t i = 0; i < wanted.size(); ++i) {
-      const double error = relative_error(masked.at(i), wanted[i]);
+    const Tensors expected = run(small, x);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const double error = relative_error(masked.at(i), expected[i]);
       if (error > kTolerance) return "output " + std::to_string(i) + ": " + std::to_string(error);
     }
     for (const Choice& choice : choices.list()) {

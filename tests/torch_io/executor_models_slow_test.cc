@@ -93,14 +93,14 @@ void compare(const fs::path& path, int& compared) {
   if (name.starts_with("magika")) inputs[0] = at::randint(256, inputs[0].sizes(), at::kInt);
   const TemporaryFolder folder;
   write_inputs(folder, graph, inputs);
-  const Tensors wanted = of_onnx_runtime(path.string(), folder);
-  ASSERT_FALSE(wanted.empty()) << read_file(folder / "log.txt");
+  const Tensors expected = of_onnx_runtime(path.string(), folder);
+  ASSERT_FALSE(expected.empty()) << read_file(folder / "log.txt");
   const Tensors found = run(graph, inputs);
-  ASSERT_EQ(found.size(), wanted.size());
+  ASSERT_EQ(found.size(), expected.size());
   const bool half = inputs[0].scalar_type() == at::kHalf;
   double worst = 0;
   for (size_t i = 0; i < found.size(); ++i) {
-    const double error = relative_error(found[i].to(at::kDouble), wanted[i]);
+    const double error = relative_error(found[i].to(at::kDouble), expected[i]);
     const double tolerance = half ? 1e-2 : 1e-4;
     EXPECT_LE(error, tolerance) << "output " << i;
     worst = std::max(worst, error);

@@ -229,14 +229,14 @@ TEST(GraphModule, OneSampleHasTheGradientsOfSeveral) {
   at::manual_seed(1);
   const at::Tensor x = at::randn({2, 3, 4, 4});
   net->forward(x).square().sum().backward();
-  std::vector<at::Tensor> wanted;
+  std::vector<at::Tensor> requested;
   for (at::Tensor parameter : net->parameters()) {
-    wanted.push_back(parameter.grad().clone());
+    requested.push_back(parameter.grad().clone());
     parameter.mutable_grad().reset();
   }
   for (int64_t i = 0; i < 2; ++i) net->forward(x.narrow(0, i, 1)).square().sum().backward();
-  for (size_t p = 0; p < wanted.size(); ++p) {
-    EXPECT_TRUE(at::allclose(net->parameters()[p].grad(), wanted[p], 1e-4, 1e-5));
+  for (size_t p = 0; p < requested.size(); ++p) {
+    EXPECT_TRUE(at::allclose(net->parameters()[p].grad(), requested[p], 1e-4, 1e-5));
   }
 }
 

@@ -63,14 +63,14 @@ Tensors read_all(const fs::path& folder, const std::string& stem) {
   }
 }
 
-std::string difference(const Tensors& found, const Tensors& wanted) {
-  for (size_t i = 0; i < wanted.size(); ++i) {
+std::string difference(const Tensors& found, const Tensors& expected) {
+  for (size_t i = 0; i < expected.size(); ++i) {
     const std::string which = "output " + std::to_string(i) + ": ";
     const at::Tensor& a = found.at(i);
-    const at::Tensor& b = wanted[i];
+    const at::Tensor& b = expected[i];
     std::ostringstream text;
     if (a.sizes() != b.sizes() || a.scalar_type() != b.scalar_type()) {
-      text << which << a.sizes() << ' ' << a.scalar_type() << ", wanted " << b.sizes() << ' '
+      text << which << a.sizes() << ' ' << a.scalar_type() << ", expected " << b.sizes() << ' '
            << b.scalar_type();
       return text.str();
     }
@@ -105,16 +105,16 @@ Outcome evaluate(const fs::path& folder) {
     const fs::path data = folder / ("test_data_set_" + std::to_string(set));
     if (!fs::exists(data)) break;
     Tensors inputs;
-    Tensors wanted;
+    Tensors expected;
     try {
       inputs = read_all(data, "input");
-      wanted = read_all(data, "output");
+      expected = read_all(data, "output");
     } catch (const std::exception&) {  // sequences, types that libtorch does not have
       return Outcome::kNotOurs;
     }
     any = true;
     try {
-      const std::string text = difference(run(graph, inputs), wanted);
+      const std::string text = difference(run(graph, inputs), expected);
       if (text.empty()) continue;
       ADD_FAILURE() << folder.filename() << ": " << text;
     } catch (const UnsupportedError& error) {

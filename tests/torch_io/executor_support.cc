@@ -104,14 +104,14 @@ Tensors seeded_inputs(const Graph& graph, const Probe& probe, int seed) {
   return inputs;
 }
 
-double relative_error(const at::Tensor& found, const at::Tensor& wanted) {
+double relative_error(const at::Tensor& found, const at::Tensor& expected) {
   constexpr double kInfinite = std::numeric_limits<double>::infinity();
-  if (found.sizes() != wanted.sizes() || found.scalar_type() != wanted.scalar_type()) {
+  if (found.sizes() != expected.sizes() || found.scalar_type() != expected.scalar_type()) {
     return kInfinite;
   }
-  if (wanted.numel() == 0) return 0;
+  if (expected.numel() == 0) return 0;
   const at::Tensor a = found.to(at::kDouble);
-  const at::Tensor b = wanted.to(at::kDouble);
+  const at::Tensor b = expected.to(at::kDouble);
   const at::Tensor same = (a == b) | (a.isnan() & b.isnan());
   const at::Tensor difference = at::where(same, at::zeros_like(a), (a - b).abs());
   const double worst = difference.max().item<double>();

@@ -28,7 +28,7 @@ at::Tensor tensor_of(const onnx::TensorProto& proto);
 /// 0 or 1.
 Tensors seeded_inputs(const Graph& graph, const Probe& probe, int seed);
 
-/// Largest difference by largest magnitude of `wanted`; infinite if shapes or types differ.
-double relative_error(const at::Tensor& found, const at::Tensor& wanted);
+/// Largest difference by largest magnitude of `expected`; infinite if shapes or types differ.
+double relative_error(const at::Tensor& found, const at::Tensor& expected);
 
 }  // namespace parsimony::test

@@ -45,33 +45,33 @@ struct Layer {
   at::Tensor c;
 };
 
-void expect_close(const at::Tensor& found, const at::Tensor& wanted) {
-  ASSERT_EQ(found.sizes(), wanted.sizes());
-  EXPECT_TRUE(at::allclose(found, wanted, 1e-5, 1e-6));
+void expect_close(const at::Tensor& found, const at::Tensor& expected) {
+  ASSERT_EQ(found.sizes(), expected.sizes());
+  EXPECT_TRUE(at::allclose(found, expected, 1e-5, 1e-6));
 }
 
 TEST(ExecutorTorchLayers, Lstm) {
   const Layer l(4);
   const Tensors y = run("Lstm", l.operands(true), 3);
-  const auto wanted = at::lstm(l.x, {l.h, l.c}, l.weights, true, 1, 0, false, false, false);
-  expect_close(y[0], std::get<0>(wanted));
-  expect_close(y[1], std::get<1>(wanted));
-  expect_close(y[2], std::get<2>(wanted));
+  const auto expected = at::lstm(l.x, {l.h, l.c}, l.weights, true, 1, 0, false, false, false);
+  expect_close(y[0], std::get<0>(expected));
+  expect_close(y[1], std::get<1>(expected));
+  expect_close(y[2], std::get<2>(expected));
 }
 
 TEST(ExecutorTorchLayers, Gru) {
   const Layer l(3);
   const Tensors y = run("Gru", l.operands(false), 2);
-  const auto wanted = at::gru(l.x, l.h, l.weights, true, 1, 0, false, false, false);
-  expect_close(y[0], std::get<0>(wanted));
-  expect_close(y[1], std::get<1>(wanted));
+  const auto expected = at::gru(l.x, l.h, l.weights, true, 1, 0, false, false, false);
+  expect_close(y[0], std::get<0>(expected));
+  expect_close(y[1], std::get<1>(expected));
 }
 
 TEST(ExecutorTorchLayers, Rnn) {
   const Layer l(1);
   const Tensors relu = run("Rnn", l.operands(false), 2, {{"nonlinearity", std::string("relu")}});
-  const auto wanted = at::rnn_relu(l.x, l.h, l.weights, true, 1, 0, false, false, false);
-  expect_close(relu[0], std::get<0>(wanted));
+  const auto expected = at::rnn_relu(l.x, l.h, l.weights, true, 1, 0, false, false, false);
+  expect_close(relu[0], std::get<0>(expected));
   const Tensors tanh = run("Rnn", l.operands(false), 2);
   const auto plain = at::rnn_tanh(l.x, l.h, l.weights, true, 1, 0, false, false, false);
   expect_close(tanh[0], std::get<0>(plain));
@@ -82,9 +82,9 @@ TEST(ExecutorTorchLayers, ReverseGoesFromTheEnd) {
   Layer flipped = l;
   flipped.x = l.x.flip({0});
   const Tensors y = run("Lstm", l.operands(true), 3, {{"reverse", int64_t{1}}});
-  const Tensors wanted = run("Lstm", flipped.operands(true), 3);
-  expect_close(y[0], wanted[0].flip({0}));
-  expect_close(y[1], wanted[1]);
+  const Tensors expected = run("Lstm", flipped.operands(true), 3);
+  expect_close(y[0], expected[0].flip({0}));
+  expect_close(y[1], expected[1]);
 }
 
 TEST(ExecutorTorchLayers, AdaptivePools) {

@@ -127,10 +127,10 @@ TEST_P(ExportedProgram, WhatIsWrittenIsTheSmallNetwork) {
   ASSERT_FALSE(pruning.plan.groups.empty());
   apply_plan(pruning.plan, script.graph, pruning.analysis.probe, file.editor());
   const auto inputs = as_values(random_inputs(file.inputs()));
-  const auto wanted = run(file.small(), inputs);
+  const auto requested = run(file.small(), inputs);
   file.write(folder / "small.pt2");
   ScriptFile small(folder / "small.pt2");
-  EXPECT_LE(relative_difference(run(small.module(), inputs), wanted), 1e-6);
+  EXPECT_LE(relative_difference(run(small.module(), inputs), requested), 1e-6);
   EXPECT_FALSE(analyse(small.read({}).graph).coupling.groups.empty())
       << "shapes fit, unread ones too";
   EXPECT_EQ(small.inputs().size(), file.inputs().size());
@@ -232,9 +232,9 @@ TEST(Exported, PartsOfOtherSizesAreNamed) {
   Pruning pruning = plan_pruning(script.graph, request);
   apply_plan(pruning.plan, script.graph, pruning.analysis.probe, file.editor());
   const auto inputs = as_values(random_inputs(file.inputs()));
-  const auto wanted = run(file.small(), inputs);
+  const auto requested = run(file.small(), inputs);
   file.write(folder / "small.pt2");
-  EXPECT_LE(relative_difference(run(ScriptFile(folder / "small.pt2").module(), inputs), wanted),
+  EXPECT_LE(relative_difference(run(ScriptFile(folder / "small.pt2").module(), inputs), requested),
             1e-6);
 }
 
@@ -291,10 +291,11 @@ TEST(Exported, WhatIsBypassedIsGone) {
     }
     const auto inputs = as_values(random_inputs(file.inputs()));
     file.editor().bypass(sum, 0);
-    const auto wanted = run(file.small(), inputs);
+    const auto requested = run(file.small(), inputs);
     file.write(folder / "small.pt2");
-    EXPECT_LE(relative_difference(run(ScriptFile(folder / "small.pt2").module(), inputs), wanted),
-              1e-6);
+    EXPECT_LE(
+        relative_difference(run(ScriptFile(folder / "small.pt2").module(), inputs), requested),
+        1e-6);
     const torch_io::exported::Archive before(path);
     const torch_io::exported::Archive after(folder / "small.pt2");
     EXPECT_EQ(after.tensors().size() + 3, before.tensors().size()) << version;
@@ -317,11 +318,12 @@ TEST(Exported, ACopyTakesThePlaceOfItsOriginal) {
     });
     ASSERT_NE(reader, graph.nodes.end());
     const auto inputs = as_values(random_inputs(file.inputs()));
-    const auto wanted = run(file.module(), inputs);
+    const auto requested = run(file.module(), inputs);
     file.editor().copy("own.weight", "conv4.weight", reader->name, 1);
     file.write(folder / "copied.pt2");
-    EXPECT_LE(relative_difference(run(ScriptFile(folder / "copied.pt2").module(), inputs), wanted),
-              1e-6);
+    EXPECT_LE(
+        relative_difference(run(ScriptFile(folder / "copied.pt2").module(), inputs), requested),
+        1e-6);
     const torch_io::exported::Archive copied(folder / "copied.pt2");
     EXPECT_FALSE(copied.tensors().contains("conv4.weight")) << version;
     EXPECT_TRUE(copied.tensors().contains("own_weight")) << version;

@@ -42,20 +42,20 @@ inline at::Tensor masked(const at::Tensor& tensor, int64_t axis, const std::vect
   return tensor.detach() * mask.view(shape);
 }
 
-inline void expect_close(const at::Tensor& found, const at::Tensor& wanted) {
-  ASSERT_EQ(found.sizes(), wanted.sizes());
-  EXPECT_TRUE(at::allclose(found, wanted, 1e-4, 1e-5))
-      << (found - wanted).abs().max().item<double>();
+inline void expect_close(const at::Tensor& found, const at::Tensor& expected) {
+  ASSERT_EQ(found.sizes(), expected.sizes());
+  EXPECT_TRUE(at::allclose(found, expected, 1e-4, 1e-5))
+      << (found - expected).abs().max().item<double>();
 }
 
-/// The layer computes `wanted`, and so does a clone, which is made of its options.
+/// The layer computes `expected`, and so does a clone, which is made of its options.
 template <typename Holder, typename... Inputs>
-void expect_computes(Holder& layer, const at::Tensor& wanted, const Inputs&... inputs) {
+void expect_computes(Holder& layer, const at::Tensor& expected, const Inputs&... inputs) {
   const at::NoGradGuard no_grad;
-  expect_close(layer->forward(inputs...), wanted);
+  expect_close(layer->forward(inputs...), expected);
   using Impl = typename Holder::ContainedType;
   const auto clone = std::dynamic_pointer_cast<Impl>(layer->clone());
-  expect_close(clone->forward(inputs...), wanted);
+  expect_close(clone->forward(inputs...), expected);
 }
 
 }  // namespace parsimony::torch_io

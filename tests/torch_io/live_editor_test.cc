@@ -62,11 +62,11 @@ TEST(ModuleEditor, ComputesWhatTheMaskedNetworkDid) {
   BranchingNet net;
   net->eval();
   const at::Tensor x = at::randn({3, 3, 2, 2});
-  const at::Tensor wanted = masked_output(net, x);
+  const at::Tensor expected = masked_output(net, x);
   ModuleEditor editor(*net);
   editor.apply(plan_of_net());
   editor.keep();
-  expect_close(net->forward(x), wanted);
+  expect_close(net->forward(x), expected);
   EXPECT_EQ(net->fc->options.in_features(), 20);
   EXPECT_TRUE(editor.forward_constants().empty());
 }
@@ -213,7 +213,7 @@ TEST(ModuleEditor, ZeroesTheSmallest) {
   EXPECT_TRUE(
       at::equal(linear->weight.detach().flatten(), at::tensor({-3.F, 0.F, 2.F, 0.F, 1.F, 5.F})));
   EXPECT_EQ(message_of<ModelError>([&] { editor.zero_smallest("weight", 7); }),
-            "tensor \"weight\": wanted 0 to 6 zeros, found 7");
+            "tensor \"weight\": expected 0 to 6 zeros, found 7");
 }
 
 TEST(ModuleEditor, ForwardConstantsAreNotedWithWhatThePlanSays) {

@@ -20,12 +20,12 @@ void check_conv(int64_t dims) {
   const std::vector<int64_t> out = {1, 2, 4, 6, 7};
   const bool transposed = conv->options.transposed();
   const at::Tensor x = at::randn(image(6, dims));
-  const at::Tensor wanted = select(conv->forward(masked(x, 1, in)), 1, out);
+  const at::Tensor expected = select(conv->forward(masked(x, 1, in)), 1, out);
   edit(*conv, {{"weight", {{transposed ? 1 : 0, 8, out}, {transposed ? 0 : 1, 6, in}}},
                {"bias", {{0, 8, out}}}});
   EXPECT_EQ(conv->options.in_channels(), 4);
   EXPECT_EQ(conv->options.out_channels(), 5);
-  expect_computes(conv, wanted, select(x, 1, in));
+  expect_computes(conv, expected, select(x, 1, in));
 }
 
 TEST(LiveLayers, Convolutions) {
@@ -44,12 +44,12 @@ void check_groups(int64_t groups, const std::vector<int64_t>& in, const std::vec
   Conv conv(Options(8, 8, 3).groups(groups));
   const bool transposed = conv->options.transposed();
   const at::Tensor x = at::randn(image(8, 2));
-  const at::Tensor wanted = select(conv->forward(masked(x, 1, in)), 1, out);
+  const at::Tensor expected = select(conv->forward(masked(x, 1, in)), 1, out);
   const int64_t size = 8 / groups;
   edit(*conv,
        {{"weight", {{0, 8, transposed ? in : out}, {1, size, within}}}, {"bias", {{0, 8, out}}}});
   EXPECT_EQ(conv->options.groups(), groups_after);
-  expect_computes(conv, wanted, select(x, 1, in));
+  expect_computes(conv, expected, select(x, 1, in));
 }
 
 TEST(LiveLayers, GroupsOfConvolutionsFollowFromWhatStays) {
@@ -96,7 +96,7 @@ TEST(LiveLayers, BiasAndWeightMustAgree) {
   EXPECT_EQ(message_of<ModelError>([&] {
               edit(*conv, {{"weight", {{0, 8, {0, 1}}}}});
             }),
-            "tensor \"bias\": does not fit its layer: wanted [2], found [8]");
+            "tensor \"bias\": does not fit its layer: expected [2], found [8]");
 }
 
 TEST(LiveLayers, LinearAndBilinear) {
@@ -104,16 +104,16 @@ TEST(LiveLayers, LinearAndBilinear) {
   const std::vector<int64_t> out = {1, 3};
   nn::Linear linear(6, 4);
   const at::Tensor x = at::randn({3, 6});
-  at::Tensor wanted = select(linear->forward(masked(x, 1, in)), 1, out);
+  at::Tensor expected = select(linear->forward(masked(x, 1, in)), 1, out);
   edit(*linear, {{"weight", {{0, 4, out}, {1, 6, in}}}, {"bias", {{0, 4, out}}}});
-  expect_computes(linear, wanted, select(x, 1, in));
+  expect_computes(linear, expected, select(x, 1, in));
 
   nn::Bilinear bilinear(6, 5, 4);
   const at::Tensor y = at::randn({3, 5});
   const std::vector<int64_t> in2 = {0, 1, 4};
-  wanted = select(bilinear->forward(masked(x, 1, in), masked(y, 1, in2)), 1, out);
+  expected = select(bilinear->forward(masked(x, 1, in), masked(y, 1, in2)), 1, out);
   edit(*bilinear, {{"weight", {{0, 4, out}, {1, 6, in}, {2, 5, in2}}}, {"bias", {{0, 4, out}}}});
-  expect_computes(bilinear, wanted, select(x, 1, in), select(y, 1, in2));
+  expect_computes(bilinear, expected, select(x, 1, in), select(y, 1, in2));
 }
 
 template <typename Norm, typename Options>
@@ -126,7 +126,7 @@ void check_feature_norm(int64_t dims, bool tracks) {
   norm->forward(x);  // running statistics that differ by channel
   norm->eval();
   const std::vector<int64_t> keep = {0, 3, 5};
-  const at::Tensor wanted = select(norm->forward(x), 1, keep);
+  const at::Tensor expected = select(norm->forward(x), 1, keep);
   std::vector<Cut> cuts = {{"weight", {{0, 6, keep}}}, {"bias", {{0, 6, keep}}}};
   if (tracks) {
     cuts.push_back({"running_mean", {{0, 6, keep}}});
@@ -135,7 +135,7 @@ void check_feature_norm(int64_t dims, bool tracks) {
   edit(*norm, cuts);
   EXPECT_EQ(norm->options.num_features(), 3);
   EXPECT_FALSE(norm->is_training());
-  expect_computes(norm, wanted, select(x, 1, keep));
+  expect_computes(norm, expected, select(x, 1, keep));
 }
 
 TEST(LiveLayers, BatchAndInstanceNorm) {
@@ -161,10 +161,10 @@ TEST(LiveLayers, LayerNorm) {
   norm->weight.uniform_(0.5, 2);
   const std::vector<int64_t> keep = {0, 1, 4, 5};
   const at::Tensor x = at::randn({2, 3, 4});
-  const at::Tensor wanted =
+  const at::Tensor expected =
       at::layer_norm(x, {3, 4}, select(norm->weight, 1, keep), select(norm->bias, 1, keep));
   edit(*norm, {{"weight", {{1, 6, keep}}}, {"bias", {{1, 6, keep}}}});
-  expect_computes(norm, wanted, x);
+  expect_computes(norm, expected, x);
 }
 
 TEST(LiveLayers, LayersWithoutTensorsAreTold) {
@@ -180,8 +180,8 @@ TEST(LiveLayers, LayersWithoutTensorsAreTold) {
   editor.set_attribute("2", "sizes", sizes);
   editor.commit();
   const at::Tensor x = at::randn({5, 4});
-  const at::Tensor wanted = at::group_norm(at::layer_norm(x, {4}), 2).view({5, 2, 2});
-  expect_close(net->forward(x), wanted);
+  const at::Tensor expected = at::group_norm(at::layer_norm(x, {4}), 2).view({5, 2, 2});
+  expect_close(net->forward(x), expected);
   editor.rollback();
   EXPECT_EQ(net->forward(at::randn({5, 6})).sizes(), at::IntArrayRef({5, 2, 3}));
 }
@@ -190,10 +190,10 @@ TEST(LiveLayers, GroupNorm) {
   nn::GroupNorm norm(3, 6);
   const std::vector<int64_t> keep = {0, 1, 4, 5};
   const at::Tensor x = at::randn({2, 6, 3});
-  const at::Tensor wanted = select(norm->forward(x), 1, keep);
+  const at::Tensor expected = select(norm->forward(x), 1, keep);
   edit(*norm, {{"weight", {{0, 6, keep}}}, {"bias", {{0, 6, keep}}}});
   EXPECT_EQ(norm->options.num_groups(), 2);
-  expect_computes(norm, wanted, select(x, 1, keep));
+  expect_computes(norm, expected, select(x, 1, keep));
 }
 
 TEST(LiveLayers, PReLU) {
@@ -201,24 +201,24 @@ TEST(LiveLayers, PReLU) {
   const at::NoGradGuard no_grad;
   prelu->weight.uniform_(0, 1);
   const at::Tensor x = at::randn({3, 4});
-  const at::Tensor wanted = select(prelu->forward(x), 1, {1, 2});
+  const at::Tensor expected = select(prelu->forward(x), 1, {1, 2});
   edit(*prelu, {{"weight", {{0, 4, {1, 2}}}}});
-  expect_computes(prelu, wanted, select(x, 1, {1, 2}));
+  expect_computes(prelu, expected, select(x, 1, {1, 2}));
 }
 
 TEST(LiveLayers, Embeddings) {
   nn::Embedding table(nn::EmbeddingOptions(7, 4).padding_idx(5));
   const at::Tensor words = at::tensor({1, 5, 6}, at::kLong);
-  at::Tensor wanted = select(table->forward(words), 1, {0, 3});
+  at::Tensor expected = select(table->forward(words), 1, {0, 3});
   edit(*table, {{"weight", {{0, 7, {1, 5, 6}}, {1, 4, {0, 3}}}}});
   EXPECT_EQ(*table->options.padding_idx(), 1);
-  expect_computes(table, wanted, at::arange(3));
+  expect_computes(table, expected, at::arange(3));
   EXPECT_THROW(edit(*table, {{"weight", {{0, 3, {0, 2}}}}}), UnsupportedError);
 
   nn::EmbeddingBag bag(7, 4);
-  wanted = select(bag->forward(words.view({1, 3})), 1, {0, 3});
+  expected = select(bag->forward(words.view({1, 3})), 1, {0, 3});
   edit(*bag, {{"weight", {{1, 4, {0, 3}}}}});
-  expect_computes(bag, wanted, words.view({1, 3}));
+  expect_computes(bag, expected, words.view({1, 3}));
   EXPECT_EQ(bag->options.embedding_dim(), 2);
 }
 

@@ -55,13 +55,13 @@ void check_recurrent(int64_t gates, int64_t layers, bool bidirectional) {
   const std::vector<Cut> cuts = recurrent_cuts(*layer, gates, directions);
   mask_readers(*layer, cuts);
   const at::Tensor x = at::randn({7, 2, kInputSize});
-  const at::Tensor wanted =
+  const at::Tensor expected =
       select(std::get<0>(layer->forward(x)), 2, in_blocks(kHidden, kHiddenSize, directions));
   edit(*layer, cuts);
   EXPECT_EQ(layer->options.hidden_size(), 4);
-  expect_close(std::get<0>(layer->forward(select(x, 2, kInput))), wanted);
+  expect_close(std::get<0>(layer->forward(select(x, 2, kInput))), expected);
   const auto clone = std::dynamic_pointer_cast<typename Layer::ContainedType>(layer->clone());
-  expect_close(std::get<0>(clone->forward(select(x, 2, kInput))), wanted);
+  expect_close(std::get<0>(clone->forward(select(x, 2, kInput))), expected);
 }
 
 TEST(LiveRecurrent, LayersStackedAndInBothDirections) {
@@ -82,10 +82,10 @@ TEST(LiveRecurrent, ProjectedLstm) {
   }
   mask_readers(*lstm, cuts);
   const at::Tensor x = at::randn({7, 2, 5});
-  const at::Tensor wanted = select(std::get<0>(lstm->forward(x)), 2, projected);
+  const at::Tensor expected = select(std::get<0>(lstm->forward(x)), 2, projected);
   edit(*lstm, cuts);
   EXPECT_EQ(lstm->options.proj_size(), 2);
-  expect_close(std::get<0>(lstm->forward(select(x, 2, kInput))), wanted);
+  expect_close(std::get<0>(lstm->forward(select(x, 2, kInput))), expected);
 }
 
 at::Tensor state_of(const at::Tensor& hidden) { return hidden; }
@@ -96,10 +96,10 @@ void check_cell(int64_t gates) {
   Cell cell(kInputSize, kHiddenSize);
   const std::vector<Cut> cuts = recurrent_cuts(*cell, gates, 1);
   const at::Tensor x = at::randn({2, kInputSize});
-  const at::Tensor wanted = select(state_of(cell->forward(masked(x, 1, kInput))), 1, kHidden);
+  const at::Tensor expected = select(state_of(cell->forward(masked(x, 1, kInput))), 1, kHidden);
   edit(*cell, cuts);
   EXPECT_EQ(cell->options.input_size(), 3);
-  expect_close(state_of(cell->forward(select(x, 1, kInput))), wanted);
+  expect_close(state_of(cell->forward(select(x, 1, kInput))), expected);
 }
 
 TEST(LiveRecurrent, Cells) {
@@ -150,12 +150,12 @@ TEST(LiveAttention, WholeHeadsAndAsManyInputs) {
   attention->in_proj_bias.uniform_(-1, 1);
   attention->out_proj->weight.copy_(masked(attention->out_proj->weight, 1, keep.rows));
   const at::Tensor x = masked(at::randn({5, 2, 12}), 2, keep.inputs);
-  const at::Tensor wanted = std::get<0>(attention->forward(x, x, x));
+  const at::Tensor expected = std::get<0>(attention->forward(x, x, x));
   edit(*attention, attention_cuts(keep));
   EXPECT_EQ(attention->options.num_heads(), 2);
   EXPECT_EQ(attention->options.embed_dim(), 8);
   const at::Tensor small = select(x, 2, keep.inputs);
-  expect_close(std::get<0>(attention->forward(small, small, small)), wanted);
+  expect_close(std::get<0>(attention->forward(small, small, small)), expected);
 }
 
 TEST(LiveAttention, KeysOfAnotherWidth) {
@@ -163,19 +163,19 @@ TEST(LiveAttention, KeysOfAnotherWidth) {
   const std::vector<int64_t> keep = {0, 2, 5};
   const at::Tensor x = at::randn({5, 2, 12});
   const at::Tensor memory = masked(at::randn({4, 2, 6}), 2, keep);
-  const at::Tensor wanted = std::get<0>(attention->forward(x, memory, memory));
+  const at::Tensor expected = std::get<0>(attention->forward(x, memory, memory));
   edit(*attention, {{"k_proj_weight", {{1, 6, keep}}}, {"v_proj_weight", {{1, 6, keep}}}});
   EXPECT_EQ(attention->options.kdim(), 3);
   const at::Tensor small = select(memory, 2, keep);
-  expect_close(std::get<0>(attention->forward(x, small, small)), wanted);
+  expect_close(std::get<0>(attention->forward(x, small, small)), expected);
 }
 
 TEST(LiveAttention, ItsOutputMayHaveAnyWidth) {
   nn::MultiheadAttention attention(12, 3);
   const at::Tensor x = at::randn({5, 2, 12});
-  const at::Tensor wanted = select(std::get<0>(attention->forward(x, x, x)), 2, {1, 4});
+  const at::Tensor expected = select(std::get<0>(attention->forward(x, x, x)), 2, {1, 4});
   edit(*attention, {{"out_proj.weight", {{0, 12, {1, 4}}}}, {"out_proj.bias", {{0, 12, {1, 4}}}}});
-  expect_close(std::get<0>(attention->forward(x, x, x)), wanted);
+  expect_close(std::get<0>(attention->forward(x, x, x)), expected);
 }
 
 TEST(LiveAttention, WhatItsForwardCannotDoIsRefused) {

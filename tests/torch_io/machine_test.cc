@@ -78,11 +78,11 @@ TEST(Examine, FindsAndMeasures) {
 
 TEST(Examine, LeavesTheRandomGenerator) {
   at::manual_seed(7);
-  const at::Tensor wanted = at::rand({4});
+  const at::Tensor requested = at::rand({4});
   at::manual_seed(7);
   TrainingStep step({.batch = 2});
   step.run();
-  EXPECT_TRUE(at::equal(at::rand({4}), wanted));
+  EXPECT_TRUE(at::equal(at::rand({4}), requested));
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ TorchNetwork each(std::function<at::Tensor(const at::Tensor&)> what) {
 Proof compare(TorchNetwork original, TorchNetwork small) {
   const Reference reference(network(), {}, {}, original, {});
   Proof proof = reference.compare(small);
-  reference.allow_for_rounding(proof, original);
+  reference.widen_tolerance(proof, original);
   return proof;
 }
 
@@ -220,9 +220,9 @@ TEST(Prove, WeightsThatAreReadAnewComputeTheSame) {
   const auto inputs = to_tensors(runtime::random_inputs(graph, Probe{}, 1));
   EXPECT_TRUE(at::equal(plain_run(graph)(inputs).at(0), plain_run(graph, every)(inputs).at(0)));
   const TorchNetwork streamed = masked_run(graph, pruning.plan, every);
-  const at::Tensor wanted = masked_run(graph, pruning.plan)(inputs).at(0);
-  EXPECT_GT(wanted.abs().max().item<float>(), 0);
-  EXPECT_TRUE(at::equal(wanted, streamed(inputs).at(0)));
+  const at::Tensor requested = masked_run(graph, pruning.plan)(inputs).at(0);
+  EXPECT_GT(requested.abs().max().item<float>(), 0);
+  EXPECT_TRUE(at::equal(requested, streamed(inputs).at(0)));
   const int held = source->count();
   streamed(inputs);
   EXPECT_EQ(source->count() - held, 12) << "every weight is read again in every run";
@@ -244,9 +244,9 @@ TEST(Network, CopiesBothWays) {
   ASSERT_EQ(outputs.size(), 2U);
   EXPECT_EQ(outputs[0].dtype, DType::kInt16);
   EXPECT_EQ(outputs[0].dims, (Shape{2, 2}));
-  const int16_t wanted[] = {1, 1, 2, 2};
-  ASSERT_EQ(outputs[0].bytes.size(), sizeof wanted);
-  EXPECT_EQ(std::memcmp(outputs[0].bytes.data(), wanted, sizeof wanted), 0);
+  const int16_t requested[] = {1, 1, 2, 2};
+  ASSERT_EQ(outputs[0].bytes.size(), sizeof requested);
+  EXPECT_EQ(std::memcmp(outputs[0].bytes.data(), requested, sizeof requested), 0);
   EXPECT_EQ(outputs[1].dims, (Shape{0, 3}));
   EXPECT_EQ(network.run({{input}}).at(0).at(0).bytes, outputs[0].bytes);
   EXPECT_THROW(to_tensors({{"x", DType::kString, {1}, {}}}), UnsupportedError);

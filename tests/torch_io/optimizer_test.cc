@@ -115,9 +115,9 @@ void expect_same_step(const std::string& name, const Make& make, const Plan& pla
   at::manual_seed(11);
   train_step(pruned.net, *pruned.optimizer);
   restore(*masked_net.net, plan);
-  const auto wanted = masked_net.net->named_parameters();
+  const auto expected = masked_net.net->named_parameters();
   for (const auto& p : pruned.net->named_parameters()) {
-    EXPECT_TRUE(at::allclose(p.value(), wanted[p.key()], 0, 1e-6)) << p.key();
+    EXPECT_TRUE(at::allclose(p.value(), expected[p.key()], 0, 1e-6)) << p.key();
   }
 }
 

@@ -109,16 +109,16 @@ TEST_P(RecurrentNets, ShrinkAlikeLiveAndInAFile) {
     return net.forward(inputs.at(0));
   };
   const Pruned script = prune(torch_io::traced(net, forward, {x}), {x});
-  const std::vector<int> wanted =
+  const std::vector<int> requested =
       form.projects ? std::vector<int>{kProjected, kHidden} : std::vector<int>{kHidden};
-  EXPECT_EQ(sizes_of(script.pruning.plan), wanted) << script.dump;
+  EXPECT_EQ(sizes_of(script.pruning.plan), requested) << script.dump;
   EXPECT_LE(script.difference, 1e-5);
   EXPECT_LE(script.misread.value_or(1), 1e-5);
 
   const auto config = from_shorthand({.criterion = "l1", .ratio = 0.5});
   const parsimony::Pruned live = parsimony::prune(net, forward, {x}, config);
   EXPECT_TRUE(live.proof.holds());
-  EXPECT_EQ(sizes_of(live.plan), wanted);
+  EXPECT_EQ(sizes_of(live.plan), requested);
   const at::NoGradGuard no_grad;
   EXPECT_LE(relative_difference({net.forward(x)}, run(script.small, {x})), 1e-5);
 }

@@ -55,11 +55,11 @@ struct Shortened {
     shorthand.ratio = ratio;
     request.config = from_shorthand(shorthand);
     plan = plan_depth(script.graph, request, services).pruning.plan;
-    const auto wanted = torch_io::masked_run(script.graph, plan)({inputs[0].toTensor()});
+    const auto expected = torch_io::masked_run(script.graph, plan)({inputs[0].toTensor()});
     torch_io::ScriptEditor editor(script);
     apply_plan(plan, script.graph, choose_probe(script.graph, specs_of(inputs)), editor);
     small = editor.finish();
-    difference = relative_difference(run(small, inputs), wanted);
+    difference = relative_difference(run(small, inputs), expected);
   }
 };
 

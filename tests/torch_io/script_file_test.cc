@@ -209,10 +209,10 @@ TEST(ScriptFile, MemoryThatSeveralTensorsShowIsNotUsedUp) {
   torch_io::ScriptGraph script = torch_io::read_script(net, specs);
   torch_io::ScriptEditor editor(script);
   apply_plan(plan_of(file, specs), script.graph, choose_probe(script.graph, specs), editor);
-  const torch::jit::Module wanted = editor.finish();
+  const torch::jit::Module expected = editor.finish();
   for (const std::string name : {"w1", "w2"}) {
-    EXPECT_TRUE(at::equal(tensor_of(small, name), tensor_of(wanted, name))) << name;
-    EXPECT_FALSE(tensor_of(wanted, name).is_alias_of(both)) << name;
+    EXPECT_TRUE(at::equal(tensor_of(small, name), tensor_of(expected, name))) << name;
+    EXPECT_FALSE(tensor_of(expected, name).is_alias_of(both)) << name;
   }
   EXPECT_EQ(tensor_of(small, "w1").size(0), 4);
 }
@@ -299,13 +299,13 @@ void expect_same(const onnx_io::ModelFile& onnx, const torch::jit::Module& modul
                  const std::vector<InputSpec>& specs, Folded folded) {
   Graph from_onnx = onnx_io::to_graph(onnx);
   torch_io::ScriptGraph script = torch_io::read_script(module, specs);
-  const Summary wanted = summary_of(from_onnx, specs);
+  const Summary expected = summary_of(from_onnx, specs);
   const Summary found = summary_of(script.graph, specs);
-  EXPECT_EQ(found.groups, wanted.groups);
+  EXPECT_EQ(found.groups, expected.groups);
   if (folded == Folded::kNo) {
-    EXPECT_EQ(found.params, wanted.params);
+    EXPECT_EQ(found.params, expected.params);
   }
-  EXPECT_EQ(found.macs, wanted.macs);
+  EXPECT_EQ(found.macs, expected.macs);
 }
 
 TEST(TwoFrontEnds, AgreeOnASmallNetwork) {

@@ -38,12 +38,12 @@ def forward(self, x):
   request.rescale = rescale;
   torch_io::ScriptGraph script = torch_io::read_script(reloaded(module), request.inputs);
   const Pruning pruning = plan_pruning(script.graph, request);
-  const auto wanted = torch_io::masked_run(script.graph, pruning.plan)({inputs[0].toTensor()});
+  const auto expected = torch_io::masked_run(script.graph, pruning.plan)({inputs[0].toTensor()});
   torch_io::ScriptEditor editor(script);
   apply_plan(pruning.plan, script.graph, pruning.analysis.probe, editor);
   const auto small = reloaded(editor.finish());
   EXPECT_EQ(small.attr("wq").toTensor().size(1), 6);
-  return {pruning.plan, pruning.scales, relative_difference(run(small, inputs), wanted)};
+  return {pruning.plan, pruning.scales, relative_difference(run(small, inputs), expected)};
 }
 
 const std::vector<std::string> kSpellings = {"s * 0.28867513459481287",

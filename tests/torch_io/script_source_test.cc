@@ -295,8 +295,8 @@ def forward(self, x):
   Module wide = scripted(source, floats);
   const Tensor x = at::randn({4, 6}).to(at::kHalf);
   const std::vector<Tensor> found = torch_io::script_run(half)({x});
-  const Tensor wanted = wide.forward({x.to(at::kFloat)}).toTensor();
-  EXPECT_TRUE(at::equal(found.at(0), wanted));
+  const Tensor expected = wide.forward({x.to(at::kFloat)}).toTensor();
+  EXPECT_TRUE(at::equal(found.at(0), expected));
   EXPECT_EQ(half.attr("w1").toTensor().scalar_type(), at::kHalf);
   EXPECT_TRUE(at::equal(half.attr("w1").toTensor(), halves[0].second));
 }
@@ -438,16 +438,16 @@ void expect_values_to_change_late(const Module& net, const at::Tensor& input) {
   };
   const auto early = edited(script);
   assign_all(*early, small);
-  const at::Tensor wanted = run(early->finish(), {input}).at(0);
+  const at::Tensor expected = run(early->finish(), {input}).at(0);
   const torch_io::ScriptGraph again = torch_io::read_script(net, specs);
   const auto late = edited(again);
   const Module first = late->finish();
   const at::Tensor before = run(first, {input}).at(0);
   assign_all(*late, small);
-  EXPECT_TRUE(at::equal(run(late->finish(), {input}).at(0), wanted));
-  EXPECT_TRUE(at::equal(run(reloaded(late->finish()), {input}).at(0), wanted));
+  EXPECT_TRUE(at::equal(run(late->finish(), {input}).at(0), expected));
+  EXPECT_TRUE(at::equal(run(reloaded(late->finish()), {input}).at(0), expected));
   EXPECT_TRUE(at::equal(run(first, {input}).at(0), before)) << "made before, and stays";
-  EXPECT_FALSE(at::equal(before, wanted));
+  EXPECT_FALSE(at::equal(before, expected));
   EXPECT_THROW(apply_plan(plan, again.graph, choose_probe(again.graph, specs), *late),
                UnsupportedError);
 }

@@ -76,11 +76,11 @@ std::vector<at::Tensor> run(jit::Module module, const std::vector<c10::IValue>& 
 }
 
 double relative_difference(const std::vector<at::Tensor>& found,
-                           const std::vector<at::Tensor>& wanted) {
-  double worst = found.size() == wanted.size() ? 0 : std::numeric_limits<double>::infinity();
-  for (size_t i = 0; i < std::min(found.size(), wanted.size()); ++i) {
-    if (found[i].sizes() != wanted[i].sizes()) return std::numeric_limits<double>::infinity();
-    const at::Tensor a = wanted[i].to(at::kDouble);
+                           const std::vector<at::Tensor>& expected) {
+  double worst = found.size() == expected.size() ? 0 : std::numeric_limits<double>::infinity();
+  for (size_t i = 0; i < std::min(found.size(), expected.size()); ++i) {
+    if (found[i].sizes() != expected[i].sizes()) return std::numeric_limits<double>::infinity();
+    const at::Tensor a = expected[i].to(at::kDouble);
     const at::Tensor gap = (found[i].to(at::kDouble) - a).abs();
     if (a.numel() == 0) continue;
     const double size = std::max(a.abs().max().item<double>(), 1e-30);
@@ -100,13 +100,13 @@ void mask(const torch_io::ScriptGraph& script, const Plan& plan) {
       }
       const auto& origin = script.origins->tensor_origins.at(name);
       if (origin.synthetic || origin.computed != nullptr) continue;
-      std::vector<int64_t> gone;
+      std::vector<int64_t> removed;
       for (int64_t i = 0; i < slice.size; ++i) {
-        if (!std::binary_search(slice.keep.begin(), slice.keep.end(), i)) gone.push_back(i);
+        if (!std::binary_search(slice.keep.begin(), slice.keep.end(), i)) removed.push_back(i);
       }
-      if (gone.empty()) continue;
+      if (removed.empty()) continue;
       at::Tensor source = origin.source;
-      source.index_fill_(slice.axis, at::tensor(gone, at::kLong), 0);
+      source.index_fill_(slice.axis, at::tensor(removed, at::kLong), 0);
     }
   }
 }

@@ -50,6 +50,6 @@ Pruned prune(const torch::jit::Module& module, const std::vector<c10::IValue>& i
 void mask(const torch_io::ScriptGraph& script, const Plan& plan);
 
 double relative_difference(const std::vector<at::Tensor>& found,
-                           const std::vector<at::Tensor>& wanted);
+                           const std::vector<at::Tensor>& expected);
 
 }  // namespace parsimony::test

@@ -21,7 +21,7 @@ using training::Batch;
 using training::Batches;
 
 Batches batches_of(const at::Tensor& x) {
-  return [x](int64_t size) -> training::Feed {
+  return [x](int64_t size) -> training::BatchSource {
     return [x, size, next = int64_t{0}]() mutable -> std::optional<Batch> {
       const int64_t count = std::min(size, x.size(0) - next);
       if (count <= 0) return {};

@@ -31,9 +31,9 @@ TEST(Claim, OneAtATime) {
 TEST(Claim, AFileThatAKilledProcessLeftIsFree) {
   const TemporaryFolder folder;
   const std::string path = folder / "claim";
-  std::optional<Claim> gone(std::in_place, path);
+  std::optional<Claim> removed(std::in_place, path);
   std::filesystem::create_hard_link(path, folder / "kept");
-  gone.reset();
+  removed.reset();
   std::filesystem::rename(folder / "kept", path);
   EXPECT_TRUE(Claim(path).held());
 }

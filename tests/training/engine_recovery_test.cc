@@ -104,7 +104,7 @@ void expect_answer(Engine& engine, const RowsCase& layer, const std::vector<int6
   }
   const int64_t groups = groups_of_layer(node);
   const bool convolves = node.op.starts_with("Conv");
-  const at::Tensor wanted = test::answer_rows(y, convolves ? 1 : -1, groups);
+  const at::Tensor expected = test::answer_rows(y, convolves ? 1 : -1, groups);
   const at::Tensor rows = test::rows_of(engine, {node, weight.dims, 0, steps}, x);
   at::Tensor matrix = torch_io::to_tensor(weight);
   if (node.op == "ConvTranspose") {  // [(g i) o ..k] as [g o (i k)]
@@ -115,8 +115,8 @@ void expect_answer(Engine& engine, const RowsCase& layer, const std::vector<int6
   ASSERT_EQ(rows.size(0), groups);
   const at::Tensor found =
       at::matmul(rows, matrix.reshape({groups, -1, rows.size(2)}).transpose(1, 2));
-  ASSERT_EQ(found.sizes(), wanted.sizes());
-  EXPECT_TRUE(at::allclose(found, wanted, 1e-4, 1e-4));
+  ASSERT_EQ(found.sizes(), expected.sizes());
+  EXPECT_TRUE(at::allclose(found, expected, 1e-4, 1e-4));
 }
 
 TEST_P(OnEngine, RowsTimesTheMatrixAreTheAnswer) {
@@ -140,24 +140,24 @@ TEST_P(OnEngine, MomentsAreThoseOfLibtorch) {
   needs.inputs = {"W1", "W2", "W3", "W4"};
   const CalibrationData job{.data = "random:32"};
   const auto data = std::make_shared<const SampleSource>(job.data, graph, sample_options(job));
-  const Statistics wanted =
+  const Statistics expected =
       measure(graph, analysis.facts, analysis.coupling, needs, batches_of(data, 32));
   const Statistics found =
       measure_on(*engine_, graph, analysis.facts, analysis.coupling, needs, job);
   EXPECT_EQ(found.samples, 32);
-  EXPECT_EQ(found.groups, wanted.groups);
+  EXPECT_EQ(found.groups, expected.groups);
   ASSERT_EQ(found.channels.size(), 4U);
-  for (const auto& [kind, groups] : wanted.channels) {
+  for (const auto& [kind, groups] : expected.channels) {
     for (const Group& group : analysis.coupling.groups) {
       const auto a = found.of(kind, group);
-      const auto b = wanted.of(kind, group);
+      const auto b = expected.of(kind, group);
       ASSERT_EQ(a.size(), b.size());
       ASSERT_FALSE(a.empty());
       for (size_t c = 0; c < a.size(); ++c) EXPECT_NEAR(a[c], b[c], 1e-4 * std::abs(b[c]) + 1e-9);
     }
   }
   ASSERT_EQ(found.inputs.size(), 4U);
-  for (const auto& [name, moments] : wanted.inputs) {
+  for (const auto& [name, moments] : expected.inputs) {
     EXPECT_EQ(found.inputs.at(name).rows, moments.rows) << name;
     EXPECT_TRUE(found.inputs.at(name).second.isApprox(moments.second, 1e-5)) << name;
   }
@@ -192,15 +192,15 @@ TEST_P(OnEngine, RecoveryIsThatOfLibtorch) {
   const PrunedOnEngine net;
   for (const RecoveryMethod method : {kBias, kBatchNorm, kLeastSquares}) {
     SCOPED_TRACE(name_of(method));
-    const Recovered wanted = net.on_libtorch(method);
+    const Recovered expected = net.on_libtorch(method);
     const Recovered found = net.on(*engine_, method);
     const RecoveryStep& step = found.report.steps.front();
     EXPECT_GT(step.layers, 0);
-    EXPECT_EQ(step.layers, wanted.report.steps.front().layers);
-    EXPECT_NEAR(found.report.before.error, wanted.report.before.error, 1e-5);
-    EXPECT_NEAR(step.after.error, wanted.report.steps.front().after.error, 1e-4);
-    EXPECT_EQ(found.report.notes, wanted.report.notes);
-    const std::vector<LayerRecovery>& fits = wanted.report.steps.front().fits;
+    EXPECT_EQ(step.layers, expected.report.steps.front().layers);
+    EXPECT_NEAR(found.report.before.error, expected.report.before.error, 1e-5);
+    EXPECT_NEAR(step.after.error, expected.report.steps.front().after.error, 1e-4);
+    EXPECT_EQ(found.report.notes, expected.report.notes);
+    const std::vector<LayerRecovery>& fits = expected.report.steps.front().fits;
     EXPECT_EQ(fits.empty(), method == kBatchNorm);
     ASSERT_EQ(step.fits.size(), fits.size());
     for (size_t i = 0; i < fits.size(); ++i) {
@@ -211,14 +211,14 @@ TEST_P(OnEngine, RecoveryIsThatOfLibtorch) {
       EXPECT_NEAR(*step.fits[i].before, *fits[i].before, 1e-4);
       EXPECT_NEAR(*step.fits[i].after, *fits[i].after, 1e-4);
     }
-    ASSERT_EQ(found.updates.size(), wanted.updates.size());
+    ASSERT_EQ(found.updates.size(), expected.updates.size());
     for (size_t i = 0; i < found.updates.size(); ++i) {
       const auto floats = [](const TensorUpdate& update) {
         return at::from_blob(const_cast<std::byte*>(update.values.data()),
                              {std::ssize(update.values) / 4}, at::kFloat);
       };
-      EXPECT_EQ(found.updates[i].tensor, wanted.updates[i].tensor);
-      EXPECT_LT(far_apart(floats(found.updates[i]), floats(wanted.updates[i])), 1e-3)
+      EXPECT_EQ(found.updates[i].tensor, expected.updates[i].tensor);
+      EXPECT_LT(far_apart(floats(found.updates[i]), floats(expected.updates[i])), 1e-3)
           << found.updates[i].tensor;
     }
   }
@@ -230,16 +230,16 @@ TEST_P(OnEngine, ADataSetIsThatOfLibtorch) {
   net.job.samples = 48;
   net.job.mean = {0.5, 0.4, 0.3};
   net.job.deviation = {0.2, 0.3, 0.4};
-  const Recovered wanted = net.on_libtorch(RecoveryMethod::kBias);
+  const Recovered expected = net.on_libtorch(RecoveryMethod::kBias);
   const Recovered found = net.on(*engine_, RecoveryMethod::kBias);
   EXPECT_EQ(found.report.test_samples, 80);
-  EXPECT_EQ(found.report.test_samples, wanted.report.test_samples);
-  ASSERT_TRUE(wanted.report.dense_accuracy);
-  EXPECT_EQ(found.report.dense_accuracy, wanted.report.dense_accuracy);
-  EXPECT_NEAR(found.report.before.error, wanted.report.before.error, 1e-5);
+  EXPECT_EQ(found.report.test_samples, expected.report.test_samples);
+  ASSERT_TRUE(expected.report.dense_accuracy);
+  EXPECT_EQ(found.report.dense_accuracy, expected.report.dense_accuracy);
+  EXPECT_NEAR(found.report.before.error, expected.report.before.error, 1e-5);
   const RecoveryState& after = found.report.steps.front().after;
-  EXPECT_NEAR(after.error, wanted.report.steps.front().after.error, 1e-4);
-  EXPECT_EQ(after.accuracy, wanted.report.steps.front().after.accuracy);
+  EXPECT_NEAR(after.error, expected.report.steps.front().after.error, 1e-4);
+  EXPECT_EQ(after.accuracy, expected.report.steps.front().after.accuracy);
   EXPECT_FALSE(after.test_error);
 }
 

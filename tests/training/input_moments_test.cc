@@ -104,8 +104,8 @@ TEST(InputMoments, OfAConvolutionAreThoseOfItsWindows) {
   for (int64_t out = 0; out < 4; ++out) {
     const at::Tensor kernel = w[out].flatten().contiguous();
     const Eigen::Map<const Eigen::VectorXd> v(kernel.data_ptr<double>(), 18);
-    const double wanted = y.select(1, out).square().sum().item<double>();
-    EXPECT_NEAR(v.dot(found.second.middleCols(out / 2 * 18, 18) * v), wanted, 1e-6 * wanted);
+    const double expected = y.select(1, out).square().sum().item<double>();
+    EXPECT_NEAR(v.dot(found.second.middleCols(out / 2 * 18, 18) * v), expected, 1e-6 * expected);
   }
 }
 
@@ -143,9 +143,9 @@ TEST(InputMoments, OfLargeConvolutionsAreSummedInParts) {
   const InputMoments found = net.of({x});
   EXPECT_EQ(found.rows, 150 * 126 * 126);
   const at::Tensor windows = x.unfold(2, 3, 1).unfold(3, 3, 1).reshape({-1, 9}).to(at::kDouble);
-  const at::Tensor wanted = at::matmul(windows.t(), windows).contiguous();
+  const at::Tensor expected = at::matmul(windows.t(), windows).contiguous();
   EXPECT_TRUE(found.second.isApprox(
-      Eigen::Map<const Eigen::MatrixXd>(wanted.data_ptr<double>(), 9, 9), 1e-5));
+      Eigen::Map<const Eigen::MatrixXd>(expected.data_ptr<double>(), 9, 9), 1e-5));
 }
 
 }  // namespace

@@ -151,8 +151,8 @@ TEST(Loader, Normalises) {
   const at::Tensor mean = at::tensor({0.1F, 0.5F, 0.9F}).reshape({3, 1, 1});
   const at::Tensor deviation = at::tensor({0.2F, 0.25F, 0.5F}).reshape({3, 1, 1});
   for (int64_t i = 0; i < 6; ++i) {
-    const at::Tensor wanted = (stored(samples, i) / 255 - mean) / deviation;
-    EXPECT_TRUE(at::allclose(inputs[i], wanted, 1e-5, 1e-5));
+    const at::Tensor expected = (stored(samples, i) / 255 - mean) / deviation;
+    EXPECT_TRUE(at::allclose(inputs[i], expected, 1e-5, 1e-5));
   }
 }
 
@@ -160,8 +160,8 @@ TEST(Loader, GivesOtherFormatsOfTheSameNumbers) {
   const Samples samples = some_samples(6);
   const LoaderOptions plain{.batch = 6, .scale = 1.0 / 255};
   Loader loader(samples, plain);
-  const at::Tensor wanted = epoch_of(loader, 0)[0].inputs;
-  EXPECT_TRUE(wanted.is_contiguous());
+  const at::Tensor expected = epoch_of(loader, 0)[0].inputs;
+  EXPECT_TRUE(expected.is_contiguous());
   for (const c10::ScalarType dtype : {c10::kFloat, c10::kBFloat16, c10::kHalf}) {
     LoaderOptions options = plain;
     options.channels_last = true;
@@ -169,7 +169,7 @@ TEST(Loader, GivesOtherFormatsOfTheSameNumbers) {
     Loader other(samples, options);
     const at::Tensor inputs = epoch_of(other, 0)[0].inputs;
     EXPECT_TRUE(inputs.is_contiguous(at::MemoryFormat::ChannelsLast));
-    EXPECT_TRUE(at::equal(inputs, wanted.to(dtype)));
+    EXPECT_TRUE(at::equal(inputs, expected.to(dtype)));
   }
 }
 
@@ -184,13 +184,13 @@ TEST(Loader, DevicesScaleAsTheCpuDoes) {
                                 .mean = {0.1, 0.5, 0.9},
                                 .deviation = {0.2, 0.25, 0.5}};
     Loader loader(samples, options);
-    const at::Tensor wanted = epoch_of(loader, 0)[0].inputs;
+    const at::Tensor expected = epoch_of(loader, 0)[0].inputs;
     const Gatherer gatherer(samples, options);
     const at::Tensor bytes = at::empty({5, 3, 8, 6}, at::kByte);
     gatherer.gather(0, samples.labels, static_cast<std::byte*>(bytes.data_ptr()));
     const at::Tensor found = DeviceScaling(gatherer, 3, options)(bytes);
-    EXPECT_EQ(found.suggest_memory_format(), wanted.suggest_memory_format());
-    EXPECT_TRUE(at::allclose(found, wanted, 1e-6, 1e-6));
+    EXPECT_EQ(found.suggest_memory_format(), expected.suggest_memory_format());
+    EXPECT_TRUE(at::allclose(found, expected, 1e-6, 1e-6));
   }
 }
 
@@ -217,16 +217,16 @@ TEST(Loader, ResidentSamplesGiveTheSameBatches) {
     on_device.resident = true;
     Loader resident(*samples, on_device);
     for (const int64_t epoch : {0, 1}) {
-      const std::vector<Batch> wanted = epoch_of(gathering, epoch, epoch);
+      const std::vector<Batch> expected = epoch_of(gathering, epoch, epoch);
       const std::vector<Batch> found = epoch_of(resident, epoch, epoch);
-      ASSERT_EQ(found.size(), wanted.size());
+      ASSERT_EQ(found.size(), expected.size());
       for (size_t i = 0; i < found.size(); ++i) {
-        EXPECT_EQ(found[i].index, wanted[i].index);
-        EXPECT_EQ(found[i].of_all, wanted[i].of_all);
-        EXPECT_TRUE(at::equal(found[i].labels, wanted[i].labels));
-        EXPECT_EQ(found[i].inputs.scalar_type(), wanted[i].inputs.scalar_type());
+        EXPECT_EQ(found[i].index, expected[i].index);
+        EXPECT_EQ(found[i].of_all, expected[i].of_all);
+        EXPECT_TRUE(at::equal(found[i].labels, expected[i].labels));
+        EXPECT_EQ(found[i].inputs.scalar_type(), expected[i].inputs.scalar_type());
         const double rounding = options.dtype == at::kBFloat16 ? 1e-2 : 1e-6;
-        EXPECT_TRUE(at::allclose(found[i].inputs, wanted[i].inputs, rounding, rounding));
+        EXPECT_TRUE(at::allclose(found[i].inputs, expected[i].inputs, rounding, rounding));
       }
     }
   }
@@ -255,24 +255,25 @@ TEST(Loader, RefusesOptionsThatCannotBe) {
     }
     return std::string("accepted");
   };
-  EXPECT_EQ(refused(samples, {.batch = 0}), "loader: batch is 0, wanted at least 1");
-  EXPECT_EQ(refused(samples, {.prefetch = -1}), "loader: prefetch is -1, wanted at least 0");
+  EXPECT_EQ(refused(samples, {.batch = 0}), "loader: batch is 0, expected at least 1");
+  EXPECT_EQ(refused(samples, {.prefetch = -1}), "loader: prefetch is -1, expected at least 0");
   EXPECT_EQ(refused(samples, {.augmentation = {.crop = 7}}),
-            "loader: crop is 7, wanted 0 to 6 pixels");
+            "loader: crop is 7, expected 0 to 6 pixels");
   EXPECT_EQ(refused(rows, {.augmentation = {.flip = true}}),
-            "loader: augmentation is on for samples of [12], wanted images [c, h, w]");
-  EXPECT_EQ(refused(rows, {.channels_last = true}),
-            "loader: memory format is channels-last for samples of [12], wanted images [c, h, w]");
+            "loader: augmentation is on for samples of [12], expected images [c, h, w]");
+  EXPECT_EQ(
+      refused(rows, {.channels_last = true}),
+      "loader: memory format is channels-last for samples of [12], expected images [c, h, w]");
   EXPECT_EQ(refused(samples, {.dtype = c10::kInt}),
-            "loader: type of inputs is Int, wanted float32, bfloat16, float16 or int64");
+            "loader: type of inputs is Int, expected float32, bfloat16, float16 or int64");
   EXPECT_EQ(refused(samples, {.mean = {0.5}, .deviation = {0.5}}),
-            "loader: number of means and deviations is 1 and 1, wanted 3 of each, or none");
+            "loader: number of means and deviations is 1 and 1, expected 3 of each, or none");
   EXPECT_EQ(refused(samples, {.mean = {0, 0, 0}, .deviation = {1, 0, 1}}),
-            "loader: deviation is 0.000000, wanted more than 0");
+            "loader: deviation is 0.000000, expected more than 0");
   Samples cut = samples;
   cut.values.pop_back();
-  EXPECT_EQ(refused(cut, {}), "loader: size of the samples is 575, wanted 576 bytes");
-  EXPECT_EQ(refused({}, {}), "loader: number of samples is 0, wanted some");
+  EXPECT_EQ(refused(cut, {}), "loader: size of the samples is 575, expected 576 bytes");
+  EXPECT_EQ(refused({}, {}), "loader: number of samples is 0, expected some");
 }
 
 TEST(Loader, CountsItsWaiting) {

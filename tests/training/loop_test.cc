@@ -260,7 +260,7 @@ std::vector<at::Tensor> after_steps(OptimizerKind kind, c10::Device device, bool
     kernels->step(at::ones({}, device));  // infinite gradients
     kernels->step(at::zeros({}, device));
   }
-  if (fused) kernels->settle();
+  if (fused) kernels->write_back_counts();
   // The state is the optimizer's own, which goes on by itself.
   for (at::Tensor& parameter : parameters) parameter.mutable_grad() = at::ones_like(parameter);
   optimizer->step();
@@ -275,11 +275,11 @@ TEST(FusedStep, TakesTheOptimizersSteps) {
   if (!FusedStep::of(*sgd)) GTEST_SKIP() << "this libtorch has no fused optimizers";
   for (const OptimizerKind kind :
        {OptimizerKind::kSgd, OptimizerKind::kAdam, OptimizerKind::kAdamW}) {
-    const auto wanted = after_steps(kind, c10::kCPU, false);
+    const auto expected = after_steps(kind, c10::kCPU, false);
     const c10::Device device(at::hasCUDA() ? c10::kCUDA : c10::kCPU);
     const auto found = after_steps(kind, device, true);
-    for (size_t i = 0; i < wanted.size(); ++i) {
-      EXPECT_TRUE(at::allclose(found[i].cpu(), wanted[i], 1e-5, 1e-6)) << static_cast<int>(kind);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_TRUE(at::allclose(found[i].cpu(), expected[i], 1e-5, 1e-6)) << static_cast<int>(kind);
     }
   }
 }
@@ -311,10 +311,10 @@ TEST(StepGraph, ReplaysTheSteps) {
   for (const std::string kind : {"live", "onnx", "script"}) {
     for (const OptimizerKind optimizer : {OptimizerKind::kSgd, OptimizerKind::kAdamW}) {
       std::string said;
-      const auto wanted = losses_on(c10::kCPU, Precision::kFloat32, kind, optimizer, &said);
+      const auto expected = losses_on(c10::kCPU, Precision::kFloat32, kind, optimizer, &said);
       const auto found = losses_on(device, Precision::kFloat32, kind, optimizer, &said);
-      for (size_t i = 0; i < wanted.size(); ++i) {
-        EXPECT_NEAR(found[i], wanted[i], 0.01 * wanted[i]) << kind;
+      for (size_t i = 0; i < expected.size(); ++i) {
+        EXPECT_NEAR(found[i], expected[i], 0.01 * expected[i]) << kind;
       }
       const auto half = losses_on(device, Precision::kFloat16, kind, optimizer, &said);
       EXPECT_LT(half.back(), half.front()) << kind;

@@ -163,7 +163,7 @@ TEST(OutputLoss, DrawsGradientsWhoseSquareIsTheLoss) {
     std::vector<at::Tensor> near = {values[0], values[1], values[2]};
     const at::Tensor& change = changes[changed];
     near[changed] = near[changed] + change;
-    const double wanted = loss({values[0], values[1], values[2]}, near).item<double>();
+    const double requested = loss({values[0], values[1], values[2]}, near).item<double>();
     const at::Generator generator = at::detail::createCPUGenerator(2);
     double sum = 0;
     constexpr int kDraws = 2000;
@@ -174,12 +174,12 @@ TEST(OutputLoss, DrawsGradientsWhoseSquareIsTheLoss) {
       own.drawn(leaves, generator).backward();
       sum += (leaves[changed].grad() * change).sum().square().item<double>();
     }
-    EXPECT_NEAR(sum / kDraws / wanted, 1, 0.1) << changed;
+    EXPECT_NEAR(sum / kDraws / requested, 1, 0.1) << changed;
   }
 }
 
 Batches noise(int64_t samples) {
-  return [samples](int64_t size) -> Feed {
+  return [samples](int64_t size) -> BatchSource {
     return [samples, size, first = int64_t{0}]() mutable -> std::optional<SampleBatch> {
       if (first >= samples) return {};
       at::manual_seed(static_cast<uint64_t>(first));
@@ -199,12 +199,12 @@ TEST(MatchingOutputs, BringsADetectorWithTwoInputsBack) {
   data.batches = noise(256);
   data.samples = 256;
   data.values = 3 * 8 * 8 + 6;
-  data.held = [all = noise(320)](int64_t size) -> Feed {
-    Feed feed = all(size);
+  data.held = [all = noise(320)](int64_t size) -> BatchSource {
+    BatchSource feed = all(size);
     for (int64_t skipped = 0; skipped < 256; skipped += size) feed();
     return feed;
   };
-  data.held_samples = 64;
+  data.held_out_samples = 64;
   RecoverySettings settings;
   settings.steps = {RecoveryMethod::kOutputs};
   settings.outputs = {.epochs = 60, .lr = 1e-2};
@@ -226,7 +226,7 @@ TEST(MatchingOutputs, BringsADetectorWithTwoInputsBack) {
 
 /// Eight batches of random numbers.
 Batches random_batches(const at::IntArrayRef& dims) {
-  return [dims = dims.vec()](int64_t) -> Feed {
+  return [dims = dims.vec()](int64_t) -> BatchSource {
     return [dims, left = 8]() mutable -> std::optional<SampleBatch> {
       if (left-- == 0) return {};
       SampleBatch batch;
@@ -495,7 +495,7 @@ struct Cell {
 
   /// A stream, whose states are those of the dense network.
   Batches stream(int64_t samples) const {
-    return fed_back(graph(), states, [samples](int64_t) -> Feed {
+    return fed_back(graph(), states, [samples](int64_t) -> BatchSource {
       return [samples, next = int64_t{0}]() mutable -> std::optional<SampleBatch> {
         if (next >= samples) return {};
         at::manual_seed(static_cast<uint64_t>(next++));
@@ -513,8 +513,8 @@ TEST(States, OfTheSmallNetworkAreItsOwn) {
   const Cell cell;
   const SmallNetwork small(cell.graph(), cell.pruning.plan);
   GraphModule module(small.graph(), GraphModuleOptions{.trainable = false});
-  const Feed feed = small_feed(small, cell.stream(4)(1));
-  const Feed dense = cell.stream(4)(1);
+  const BatchSource feed = small_feed(small, cell.stream(4)(1));
+  const BatchSource dense = cell.stream(4)(1);
   at::Tensor state = at::zeros({1, 6});
   for (int i = 0; i < 4; ++i) {
     const std::optional<SampleBatch> batch = feed();
@@ -531,8 +531,8 @@ TEST(States, OfANetworkThatWasCutEarlierBeginWithZeros) {
   const SmallNetwork cut(cell.graph(), cell.pruning.plan);
   const Plan nothing;
   const SmallNetwork small(cut.graph(), nothing);
-  const Feed same = small_feed(cut, cell.stream(3)(1));
-  const Feed feed = small_feed(small, cell.stream(3)(1));
+  const BatchSource same = small_feed(cut, cell.stream(3)(1));
+  const BatchSource feed = small_feed(small, cell.stream(3)(1));
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(at::allclose(feed()->inputs[1], same()->inputs[1])) << i;
 }
 
@@ -555,16 +555,16 @@ TEST(Walks, ComputeWhatTheWholeNetworkWould) {
   Detector net;
   const Graph& graph = net.graph();
   const auto value = [&](const char* name) { return graph.find(name); };
-  const std::vector<ValueId> wanted = {value("c"), value("boxes"), value("y")};
+  const std::vector<ValueId> requested = {value("c"), value("boxes"), value("y")};
   const SmallNetwork small(graph, Plan());
   const Batches batches = noise(24);
   torch_io::TorchEngine engine;
   const RefitData data = test::data_of(engine, small, batches, 8);
-  Walk walk(engine, graph, wanted);
+  Walk walk(engine, graph, requested);
   EXPECT_EQ(walk.add(data.feed(false), 2), 2);
   const EngineValues c = walk.compute(value("c"));
   walk.finish(value("c"));
-  const ValueFeed rest = data.feed(false);
+  const ValueSource rest = data.feed(false);
   rest();
   rest();
   EXPECT_EQ(walk.add(rest, 5), 1) << "the data end";
@@ -574,13 +574,13 @@ TEST(Walks, ComputeWhatTheWholeNetworkWould) {
   for (const Node& node : graph.nodes) {
     if (contains(node.outputs, value("boxes"))) weight = graph.value(node.inputs[1]).weight;
   }
-  const EngineValues boxes = walk.behind(weight, value("boxes"));
+  const EngineValues boxes = walk.after(weight, value("boxes"));
   walk.finish(value("boxes"));
   const EngineValues y = walk.compute(value("y"));
   Graph whole = graph;
-  whole.outputs = wanted;
+  whole.outputs = requested;
   GraphModule module(whole);
-  const Feed feed = batches(8);
+  const BatchSource feed = batches(8);
   for (size_t b = 0; b < 3; ++b) {
     const std::vector<at::Tensor> expected = module->forward(feed()->inputs);
     if (b < c.size()) {

@@ -49,12 +49,12 @@ TEST(ParameterGroups, NormsAreThoseOfAllMembers) {
   const auto sum_but = [](const at::Tensor& w, int64_t axis) {
     return w.detach().to(at::kDouble).square().transpose(0, axis).flatten(1).sum(1);
   };
-  at::Tensor wanted = sum_but(tensor_named(*net, "conv1.weight"), 0);
-  wanted += sum_but(tensor_named(*net, "conv2.weight"), 1);
+  at::Tensor requested = sum_but(tensor_named(*net, "conv1.weight"), 0);
+  requested += sum_but(tensor_named(*net, "conv2.weight"), 1);
   for (const char* vector : {"conv1.bias", "norm.weight", "norm.bias"}) {
-    wanted += tensor_named(*net, vector).detach().to(at::kDouble).square();
+    requested += tensor_named(*net, vector).detach().to(at::kDouble).square();
   }
-  EXPECT_TRUE(at::allclose(norms, wanted, 1e-5, 1e-7)) << norms << wanted;
+  EXPECT_TRUE(at::allclose(norms, requested, 1e-5, 1e-7)) << norms << requested;
 }
 
 /// The gradient is that of the value, the strengths held fixed.

@@ -49,9 +49,9 @@ double largest_difference(const Recovered& a, const Recovered& b) {
       const auto count = static_cast<int64_t>(update.values.size() / sizeof(float));
       return at::from_blob(const_cast<std::byte*>(update.values.data()), {count}, at::kFloat);
     };
-    const at::Tensor wanted = values(a.updates[i]);
-    const at::Tensor lack = values(b.updates[i]) - wanted;
-    largest = std::max(largest, (lack.norm() / wanted.norm()).item<double>());
+    const at::Tensor expected = values(a.updates[i]);
+    const at::Tensor lack = values(b.updates[i]) - expected;
+    largest = std::max(largest, (lack.norm() / expected.norm()).item<double>());
   }
   return largest;
 }
@@ -86,8 +86,8 @@ TEST(RankSums, StatisticsAreThoseOfOneProcess) {
       for (const GroupId g : groups.ids()) {
         ASSERT_EQ(all.channels.at(measure)[g].size(), groups[g].size());
         for (size_t c = 0; c < groups[g].size(); ++c) {
-          const double wanted = groups[g][c];
-          EXPECT_NEAR(all.channels.at(measure)[g][c], wanted, 1e-4 * std::abs(wanted) + 1e-12);
+          const double expected = groups[g][c];
+          EXPECT_NEAR(all.channels.at(measure)[g][c], expected, 1e-4 * std::abs(expected) + 1e-12);
         }
       }
     }

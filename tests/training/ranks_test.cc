@@ -108,7 +108,7 @@ TEST(Replicas, HaveTheGradientsOfAllSamples) {
     Toy whole = seeded_toy();
     const at::Tensor x = toy_samples(count);
     toy_loss(whole, x).backward();
-    const at::Tensor wanted = flattened(whole, true);
+    const at::Tensor requested = flattened(whole, true);
     Toy nets[] = {seeded_toy(), Toy(false), Toy(false)};  // those of the others do not matter
     on_ranks(3, [&](const RankGroup& group) {
       Toy& net = nets[group.rank()];
@@ -119,7 +119,7 @@ TEST(Replicas, HaveTheGradientsOfAllSamples) {
       replicas.backward(end > begin ? toy_loss(net, own) : at::Tensor(), end - begin);
     });
     for (Toy& net : nets) {
-      EXPECT_LT(distance(flattened(net, true), wanted), 1e-6);
+      EXPECT_LT(distance(flattened(net, true), requested), 1e-6);
       EXPECT_TRUE(flattened(net, true).equal(flattened(nets[0], true)));
       EXPECT_TRUE(flattened(net, false).equal(flattened(nets[0], false)));
     }

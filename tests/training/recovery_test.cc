@@ -72,7 +72,7 @@ at::Tensor all(const Graph& graph, const std::string& value, const Batches& batc
   part.outputs = {graph.find(value)};
   GraphModule module(part);
   std::vector<at::Tensor> parts;
-  const Feed feed = batches(16);
+  const BatchSource feed = batches(16);
   while (const auto batch = feed()) parts.push_back(module->forward(batch->inputs).front());
   return at::cat(parts);
 }
@@ -90,9 +90,9 @@ at::Tensor by_qr(const at::Tensor& rows, const at::Tensor& lack, double ridge) {
   const double lambda = ridge * x.squaredNorm() / static_cast<double>(x.cols());
   Eigen::MatrixXd system(x.rows() + x.cols(), x.cols());
   system << x, Eigen::MatrixXd::Identity(x.cols(), x.cols()) * std::sqrt(lambda);
-  Eigen::MatrixXd wanted = Eigen::MatrixXd::Zero(system.rows(), lack.size(1));
-  wanted.topRows(x.rows()) = matrix(lack);
-  const Eigen::MatrixXd found = system.colPivHouseholderQr().solve(wanted);
+  Eigen::MatrixXd expected = Eigen::MatrixXd::Zero(system.rows(), lack.size(1));
+  expected.topRows(x.rows()) = matrix(lack);
+  const Eigen::MatrixXd found = system.colPivHouseholderQr().solve(expected);
   const at::Tensor result = at::empty({found.cols(), found.rows()}, at::kDouble);
   std::copy(found.data(), found.data() + found.size(), result.data_ptr<double>());
   return result;
@@ -145,9 +145,9 @@ TEST(Refit, EqualsADenseSolveInDoubleForEveryLayer) {
       const at::Tensor scale = tensor(mixed, "gamma") / (tensor(mixed, "var") + 1e-5).sqrt();
       change = change / scale.unsqueeze(1);
     }
-    const at::Tensor wanted =
+    const at::Tensor expected =
         old.to(at::kDouble) + change.narrow(1, 0, change.size(1) - 1).reshape(old.sizes());
-    EXPECT_LT(apart(tensor(small.graph(), layer.weight), wanted), 1e-5);
+    EXPECT_LT(apart(tensor(small.graph(), layer.weight), expected), 1e-5);
   }
 }
 
@@ -171,14 +171,14 @@ TEST(Refit, LeavesNoLayerFurtherFromTheDenseOneThanBefore) {
 
 TEST(Refit, MoreRoundsInFrontOfAReluComeCloser) {
   const Pruned net;
-  const auto behind = [&](int rounds) {
+  const auto after = [&](int rounds) {
     SmallNetwork small(net.graph(), net.plan());
     refit(net.graph(), small, {"W3", "W4"}, net.batches, {.rounds = rounds, .batch = 16});
     at::Tensor dense = all(net.graph(), "e", net.batches);
     dense = dense.index_select(1, at::tensor(small.kept("W2", 0), at::kLong));
     return apart(all(small.graph(), "e", net.batches), dense);
   };
-  EXPECT_LT(behind(4), behind(1));
+  EXPECT_LT(after(4), after(1));
 }
 
 // It would take 64 if it could.
@@ -191,7 +191,7 @@ TEST(Refit, TakesAsManySamplesAsFitIntoMemory) {
                   {{"W1", "64x3x1x1"}, {"B1", "64"}, {"W2", "4x64x1x1"}});
   const Pruning pruning =
       plan_pruning(model.graph(), from_shorthand({.criterion = "l1", .ratio = 0.25}));
-  const Batches batches = [](int64_t) -> Feed {
+  const Batches batches = [](int64_t) -> BatchSource {
     return [left = 64]() mutable -> std::optional<SampleBatch> {
       if (left-- == 0) return {};
       SampleBatch batch;
@@ -227,7 +227,7 @@ struct Overfitted {
   Pruning pruning = plan_pruning(model.graph(), from_shorthand({.criterion = "l1", .ratio = 0.5}));
 
   static Batches samples(int64_t count, uint64_t seed) {
-    return [=](int64_t size) -> Feed {
+    return [=](int64_t size) -> BatchSource {
       const at::Tensor all = at::randn({count, 24}, at::detail::createCPUGenerator(seed));
       return [all, size, next = int64_t{0}]() mutable -> std::optional<SampleBatch> {
         if (next >= all.size(0)) return {};
@@ -307,12 +307,12 @@ TEST(Refit, AMatrixThatIsTransposedBeforeItsProductIsFittedAlike) {
   const Pruned apart_again(0.5, net);
   const Pruned in_one;
   SmallNetwork small(apart_again.graph(), apart_again.plan());
-  SmallNetwork wanted(in_one.graph(), in_one.plan());
+  SmallNetwork expected(in_one.graph(), in_one.plan());
   const RefitOptions options{.rounds = 1, .batch = 16};
   EXPECT_EQ(refit(apart_again.graph(), small, {}, apart_again.batches, options),
-            refit(in_one.graph(), wanted, {}, in_one.batches, options));
+            refit(in_one.graph(), expected, {}, in_one.batches, options));
   const at::Tensor before = tensor(SmallNetwork(in_one.graph(), in_one.plan()).graph(), "W4");
-  EXPECT_LT(apart(tensor(small.graph(), "W4"), tensor(wanted.graph(), "W4")), 1e-4);
+  EXPECT_LT(apart(tensor(small.graph(), "W4"), tensor(expected.graph(), "W4")), 1e-4);
   EXPECT_GT(apart(tensor(small.graph(), "W4"), before), 1e-2);
 }
 
@@ -322,8 +322,8 @@ TEST(Refit, BiasGivesTheAnswersTheirMeans) {
   const at::Tensor matrix_before = tensor(small.graph(), "W4");
   refit(net.graph(), small, {}, net.batches, {.weights = false, .batch = 16});
   const at::Tensor found = all(small.graph(), "y", net.batches).mean(0);
-  const at::Tensor wanted = all(net.graph(), "y", net.batches).mean(0);
-  EXPECT_LT(apart(found, wanted), 1e-4);
+  const at::Tensor expected = all(net.graph(), "y", net.batches).mean(0);
+  EXPECT_LT(apart(found, expected), 1e-4);
   at::Tensor dense = all(net.graph(), "d", net.batches).mean({0, 2, 3});
   dense = dense.index_select(0, at::tensor(small.kept("W2", 0), at::kLong));
   EXPECT_LT(apart(all(small.graph(), "d", net.batches).mean({0, 2, 3}), dense), 1e-4);
@@ -430,7 +430,7 @@ TEST(Recover, SaysWhatItCannotDo) {
             "for each");
   EXPECT_EQ(
       message_of([&] { parse_recovery("least_squares", "--recover"); }),
-      "--recover: unknown recovery \"least_squares\"; wanted bias, bn, least-squares, outputs, "
+      "--recover: unknown recovery \"least_squares\"; expected bias, bn, least-squares, outputs, "
       "outputs:blocks, finetune. Did you mean \"least-squares\"?");
 }
 

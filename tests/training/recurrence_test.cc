@@ -74,7 +74,7 @@ class Twins {
   }
 
   Batches batches() const {
-    return [shape = input_](int64_t) -> Feed {
+    return [shape = input_](int64_t) -> BatchSource {
       const auto generator = at::detail::createCPUGenerator(5);
       return [shape, generator, left = 12]() mutable -> std::optional<SampleBatch> {
         if (left-- == 0) return {};

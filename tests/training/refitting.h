@@ -21,7 +21,7 @@ using training::Batches;
 inline RefitData data_of(Engine& engine, const SmallNetwork& small, const Batches& batches,
                          int64_t batch) {
   return {engine, [&small, batches, batch](bool of_small) {
-            training::Feed feed = batches(batch);
+            training::BatchSource feed = batches(batch);
             return training::values_of(of_small ? training::small_feed(small, std::move(feed))
                                                 : std::move(feed));
           }};

@@ -17,7 +17,7 @@
 namespace parsimony::training {
 namespace {
 
-using test::answers;
+using test::predictions;
 using test::size_of;
 using test::small_data;
 

@@ -66,9 +66,10 @@ TEST(Lottery, WhatIsLeftReturnsToItsFirstWeights) {
     for (const Plan& plan : run.plans()) first.follow(plan);
     const auto now = tensors_of_net(run.net());
     first.restore(run.net());
-    const auto wanted = tensors_of_net(run.net());
-    ASSERT_EQ(now.size(), wanted.size());
-    for (size_t i = 0; i < now.size(); ++i) EXPECT_TRUE(at::equal(now[i], wanted[i])) << kind << i;
+    const auto expected = tensors_of_net(run.net());
+    ASSERT_EQ(now.size(), expected.size());
+    for (size_t i = 0; i < now.size(); ++i)
+      EXPECT_TRUE(at::equal(now[i], expected[i])) << kind << i;
   }
 }
 
@@ -81,13 +82,13 @@ TEST(Lottery, ReturnsToALaterEpochIfToldSo) {
   recipe.train.epochs = 0;
   TheRun run(make, small_data(), recipe, untimed());
   run.step();
-  Rewind behind(run.net());
+  Rewind after(run.net());
   while (!run.done()) run.step();
-  for (const Plan& plan : run.plans()) behind.follow(plan);
+  for (const Plan& plan : run.plans()) after.follow(plan);
   const auto now = tensors_of_net(run.net());
-  behind.restore(run.net());
-  const auto wanted = tensors_of_net(run.net());
-  for (size_t i = 0; i < now.size(); ++i) EXPECT_TRUE(at::equal(now[i], wanted[i])) << i;
+  after.restore(run.net());
+  const auto expected = tensors_of_net(run.net());
+  for (size_t i = 0; i < now.size(); ++i) EXPECT_TRUE(at::equal(now[i], expected[i])) << i;
 }
 
 TEST(Annealing, KeepsTheNumberOfChannelsAndNeverEndsWorseThanItBegan) {
@@ -171,16 +172,16 @@ TEST(Movement, AddsUpGradientTimesWeight) {
   for (const auto& [name, parameter] : net->parameters()) {
     if (name == "conv1.weight") w = parameter;
   }
-  at::Tensor wanted = at::zeros({8}, at::kDouble);
+  at::Tensor expected = at::zeros({8}, at::kDouble);
   for (int step = 0; step < 3; ++step) {
     at::manual_seed(step);
     net->forward(at::randn({4, 3, 32, 32})).square().sum().backward();
     movement.see(*net);
-    wanted -= (w.grad() * w.detach()).to(at::kDouble).sum({1, 2, 3});
+    expected -= (w.grad() * w.detach()).to(at::kDouble).sum({1, 2, 3});
     for (auto& [name, parameter] : net->parameters()) parameter.mutable_grad().reset();
   }
   const at::Tensor found = movement.sums().at("conv1.weight").to(at::kDouble).sum({1, 2, 3});
-  EXPECT_TRUE(at::allclose(found, wanted, 1e-5, 1e-5));
+  EXPECT_TRUE(at::allclose(found, expected, 1e-5, 1e-5));
 }
 
 /// The channels that moved least towards larger weights go, in a run that is stopped and taken up.

@@ -74,17 +74,17 @@ TEST_F(SideBySide, RethrowsTheFirstFailure) {
 }
 
 TEST_F(SideBySide, GroupsEndWithTheFeedAndHaveStatesAlone) {
-  const auto feed_of = [](int64_t count, bool alone) -> ValueFeed {
+  const auto feed_of = [](int64_t count, bool alone) -> ValueSource {
     return [count, alone, next = int64_t{0}]() mutable -> std::optional<ValueBatch> {
       if (next++ >= count) return {};
       return ValueBatch{EngineValues(static_cast<size_t>(next)), alone};
     };
   };
-  const ValueFeed plain = feed_of(5, false);
+  const ValueSource plain = feed_of(5, false);
   EXPECT_EQ(next_group(plain, 3).size(), 3U);
   EXPECT_EQ(next_group(plain, 3).size(), 2U);
   EXPECT_TRUE(next_group(plain, 3).empty());
-  const ValueFeed stream = feed_of(2, true);
+  const ValueSource stream = feed_of(2, true);
   EXPECT_EQ(next_group(stream, 3).size(), 1U);
   EXPECT_EQ(next_group(stream, 3).front().inputs.size(), 2U);
 }

@@ -161,7 +161,7 @@ const Dataset& small_data() {
 
 at::Tensor example() { return at::zeros({1, 3, 32, 32}); }
 
-at::Tensor answers(training::TrainableModel& net, const at::Tensor& x) {
+at::Tensor predictions(training::TrainableModel& net, const at::Tensor& x) {
   const at::NoGradGuard no_grad;
   net.train(false);
   return net.forward(x);

@@ -40,7 +40,7 @@ const Dataset& small_data();
 at::Tensor example();
 
 /// In evaluation mode, without gradients.
-at::Tensor answers(training::TrainableModel& net, const at::Tensor& x);
+at::Tensor predictions(training::TrainableModel& net, const at::Tensor& x);
 
 /// Elements of all parameters.
 int64_t size_of(training::TrainableModel& net);

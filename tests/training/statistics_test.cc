@@ -84,7 +84,7 @@ struct Data {
   }
 
   Batches batches() const {
-    return [*this](int64_t size) -> training::Feed {
+    return [*this](int64_t size) -> training::BatchSource {
       return [*this, size, next = int64_t{0}]() mutable -> std::optional<training::SampleBatch> {
         const int64_t count = std::min(size, x.size(0) - next);
         if (count <= 0) return {};
@@ -135,11 +135,11 @@ struct Direct {
   at::Tensor x, c, f;
 };
 
-void expect_near(const std::vector<double>& found, const at::Tensor& wanted) {
-  ASSERT_EQ(static_cast<int64_t>(found.size()), wanted.numel());
-  const double scale = wanted.abs().max().item<double>();
+void expect_near(const std::vector<double>& found, const at::Tensor& expected) {
+  ASSERT_EQ(static_cast<int64_t>(found.size()), expected.numel());
+  const double scale = expected.abs().max().item<double>();
   for (size_t i = 0; i < found.size(); ++i) {
-    EXPECT_NEAR(found[i], wanted[static_cast<int64_t>(i)].item<double>(), 1e-5 * scale) << i;
+    EXPECT_NEAR(found[i], expected[static_cast<int64_t>(i)].item<double>(), 1e-5 * scale) << i;
   }
 }
 
@@ -220,10 +220,10 @@ TEST(Statistics, FisherOfSamplesThatMeetIsThatOfEachAlone) {
   const Needs needs{.channels = {Measure::kFisher}};
   const Statistics together = block.measure(needs, data.batches());
   const Batches alone = [&](int64_t) { return data.batches()(1); };
-  const Statistics wanted = block.measure(needs, alone);
+  const Statistics expected = block.measure(needs, alone);
   ASSERT_EQ(block.analysis.coupling.groups.size(), 1U);
   for (const GroupId g : block.analysis.coupling.groups.ids()) {
-    const std::vector<double>& each = wanted.channels.at(Measure::kFisher)[g];
+    const std::vector<double>& each = expected.channels.at(Measure::kFisher)[g];
     ASSERT_FALSE(each.empty());
     expect_near(together.channels.at(Measure::kFisher)[g], at::tensor(each, at::kDouble));
   }
@@ -253,14 +253,14 @@ at::Tensor moment_of_windows(const at::Tensor& x, int64_t stride) {
   return at::matmul(rows.t(), rows);
 }
 
-void expect_moment(const InputMoments& found, const at::Tensor& wanted, int64_t rows) {
+void expect_moment(const InputMoments& found, const at::Tensor& expected, int64_t rows) {
   EXPECT_EQ(found.rows, rows);
-  ASSERT_EQ(found.second.rows(), wanted.size(0));
-  ASSERT_EQ(found.second.cols(), wanted.size(1));
-  const double scale = wanted.abs().max().item<double>();
-  const auto view = wanted.contiguous();
-  for (int64_t i = 0; i < wanted.size(0); ++i) {
-    for (int64_t j = 0; j < wanted.size(1); ++j) {
+  ASSERT_EQ(found.second.rows(), expected.size(0));
+  ASSERT_EQ(found.second.cols(), expected.size(1));
+  const double scale = expected.abs().max().item<double>();
+  const auto view = expected.contiguous();
+  for (int64_t i = 0; i < expected.size(0); ++i) {
+    for (int64_t j = 0; j < expected.size(1); ++j) {
       ASSERT_NEAR(found.second(i, j), view[i][j].item<double>(), 1e-5 * scale) << i << ' ' << j;
     }
   }

@@ -88,37 +88,39 @@ TEST_F(TargetLosses, OfClassesEventsAndDistributions) {
   EXPECT_NEAR(of("logits=bce", outputs_, {none_, at::zeros_like(logits_), none_, none_}),
               (logits_.exp() + 1).log().mean().item<double>(), 1e-5);
 
-  const at::Tensor wanted = logits_.flip(1).softmax(1);
+  const at::Tensor requested = logits_.flip(1).softmax(1);
   const double divergence =
-      (wanted * (wanted.log() - outputs_[2].log())).sum(1).mean().item<double>();
-  EXPECT_NEAR(of("kl", outputs_, {none_, wanted, none_, none_}), divergence, 1e-5);
-  EXPECT_NEAR(of("kl", outputs_, {none_, none_, wanted, none_}), divergence, 1e-5);
+      (requested * (requested.log() - outputs_[2].log())).sum(1).mean().item<double>();
+  EXPECT_NEAR(of("kl", outputs_, {none_, requested, none_, none_}), divergence, 1e-5);
+  EXPECT_NEAR(of("kl", outputs_, {none_, none_, requested, none_}), divergence, 1e-5);
 }
 
 TEST_F(TargetLosses, OfSequencesInEitherOrder) {
   at::manual_seed(1);
   const at::Tensor scores = at::randn({2, 6, 5});
-  const at::Tensor wanted = at::tensor({1, 2, -1, 3, 3, 1}, at::kLong).reshape({2, 3});
-  const double loss = at::ctc_loss(scores.transpose(0, 1).log_softmax(2), wanted,
+  const at::Tensor requested = at::tensor({1, 2, -1, 3, 3, 1}, at::kLong).reshape({2, 3});
+  const double loss = at::ctc_loss(scores.transpose(0, 1).log_softmax(2), requested,
                                    at::tensor({6, 6}, at::kLong), at::tensor({2, 3}, at::kLong))
                           .item<double>();
   std::vector<at::Tensor> outputs = outputs_;
   outputs[1] = scores;
-  EXPECT_NEAR(of("ctc", outputs, {none_, wanted, none_, none_}), loss, 1e-5);
+  EXPECT_NEAR(of("ctc", outputs, {none_, requested, none_, none_}), loss, 1e-5);
   outputs[1] = scores.transpose(0, 1);
-  EXPECT_NEAR(of("ctc", outputs, {none_, wanted, none_, none_}), loss, 1e-5);
-  EXPECT_NE(of("ctc:blank=4", outputs, {none_, wanted, none_, none_}), loss);
+  EXPECT_NEAR(of("ctc", outputs, {none_, requested, none_, none_}), loss, 1e-5);
+  EXPECT_NE(of("ctc:blank=4", outputs, {none_, requested, none_, none_}), loss);
 }
 
 TEST_F(TargetLosses, SayWhatDoesNotFit) {
   const at::Tensor classes = at::full({2, 4, 4}, 5, at::kLong);
-  EXPECT_EQ(error_of("cross_entropy", {none_, classes, none_, none_}),
-            "loss cross_entropy: the target of the output \"logits\" contains 5, wanted numbers in "
-            "[0, 4]");
+  EXPECT_EQ(
+      error_of("cross_entropy", {none_, classes, none_, none_}),
+      "loss cross_entropy: the target of the output \"logits\" contains 5, expected numbers in "
+      "[0, 4]");
   EXPECT_EQ(error_of("mse", {at::zeros({2, 4}), none_, none_, none_}),
             "loss mse: the output \"boxes\" is [2, 4, 4, 4], its target [2, 4]");
-  EXPECT_EQ(error_of("bce", {none_, none_, none_, mask_ + 1}),
-            "loss bce: the target of the output \"mask\" contains 1.25, wanted numbers in [0, 1]");
+  EXPECT_EQ(
+      error_of("bce", {none_, none_, none_, mask_ + 1}),
+      "loss bce: the target of the output \"mask\" contains 1.25, expected numbers in [0, 1]");
   EXPECT_EQ(error_of("ctc", {none_, classes, none_, none_}),
             "loss ctc: the output \"logits\" is [2, 5, 4, 4], its target [2, 4, 4]");
   EXPECT_EQ(error_of("box=mse", {mask_, none_, none_, none_}),
@@ -136,7 +138,7 @@ Calibration lessons(int64_t samples) {
   Calibration data;
   data.samples = samples;
   data.values = 3 * 4 * 4;
-  data.batches = [samples](int64_t size) -> Feed {
+  data.batches = [samples](int64_t size) -> BatchSource {
     return [samples, size, first = int64_t{0}]() mutable -> std::optional<SampleBatch> {
       if (first >= samples) return {};
       at::manual_seed(static_cast<uint64_t>(first));

@@ -17,8 +17,8 @@
 namespace parsimony::training {
 namespace {
 
-using test::answers;
 using test::example;
+using test::predictions;
 using test::size_of;
 
 const ConfigList kHalf = from_shorthand({.criterion = "l1", .ratio = 0.5});
@@ -90,7 +90,7 @@ TEST_P(Nets, TrainingMovesTheStatisticsAndEvaluationDoesNot) {
   };
   const at::Tensor before = statistics();
   ASSERT_EQ(before.numel(), 16);
-  answers(*net_, some_images(4));
+  predictions(*net_, some_images(4));
   EXPECT_TRUE(at::equal(statistics(), before));
   train(*net_, 1);
   EXPECT_TRUE(statistics().ne(before).all().item<bool>());
@@ -113,7 +113,7 @@ TEST_P(Nets, ACutKeepsWhatWasTrained) {
   const std::unique_ptr<TrainableModel> untrained = make_();
   ASSERT_TRUE(untrained->prune(example(), kHalf, {}).proof.holds());
   const at::Tensor x = some_images(4);
-  EXPECT_FALSE(at::allclose(answers(*net_, x), answers(*untrained, x)));
+  EXPECT_FALSE(at::allclose(predictions(*net_, x), predictions(*untrained, x)));
 }
 
 TEST_P(Nets, ACutNetStaysInItsModeAndTrainsOn) {
@@ -121,7 +121,7 @@ TEST_P(Nets, ACutNetStaysInItsModeAndTrainsOn) {
   net_->prune(example(), kHalf, {});
   const at::Tensor x = some_images(4);
   const at::Tensor in_training = net_->forward(x).detach();
-  EXPECT_FALSE(at::allclose(answers(*net_, x), in_training));
+  EXPECT_FALSE(at::allclose(predictions(*net_, x), in_training));
   const std::vector<double> losses = train(*net_, 4);
   EXPECT_LT(losses[3], losses[0]);
 }
@@ -143,7 +143,7 @@ TEST_P(Nets, WhatIsSavedComputesTheSame) {
   net_->save(folder_ / "saved", example());
   const std::unique_ptr<TrainableModel> again = file_net(folder_ / "saved")();
   const at::Tensor x = some_images(4);
-  EXPECT_TRUE(at::equal(answers(*again, x), answers(*net_, x)));
+  EXPECT_TRUE(at::equal(predictions(*again, x), predictions(*net_, x)));
 }
 
 TEST_P(Nets, TheMemoryFormatDoesNotShowInTheFile) {
@@ -169,7 +169,7 @@ TEST_P(Nets, APlanAndTheValuesRestoreACutNet) {
   for (const Plan& plan : plans) other->restore(plan);
   copy_values(*net_, *other);
   const at::Tensor x = some_images(4);
-  EXPECT_TRUE(at::equal(answers(*other, x), answers(*net_, x)));
+  EXPECT_TRUE(at::equal(predictions(*other, x), predictions(*net_, x)));
   net_->save(folder_ / "cut", example());
   other->save(folder_ / "restored", example());
   EXPECT_TRUE(test::same_bytes(read_file(folder_ / "cut"), read_file(folder_ / "restored")));
@@ -178,18 +178,18 @@ TEST_P(Nets, APlanAndTheValuesRestoreACutNet) {
 TEST_P(Nets, ARefusedCutLeavesTheNetAsItWas) {
   train(*net_, 2);
   const at::Tensor x = some_images(4);
-  const at::Tensor before = answers(*net_, x);
+  const at::Tensor before = predictions(*net_, x);
   ConfigList nonsense = kHalf;
   nonsense.entries[0].op_names = {"no_such_layer"};
   EXPECT_THROW(net_->prune(example(), nonsense, {}), ConfigError);
-  EXPECT_TRUE(at::equal(answers(*net_, x), before));
+  EXPECT_TRUE(at::equal(predictions(*net_, x), before));
   EXPECT_TRUE(net_->prune(example(), kHalf, {}).proof.holds());
 }
 
 TEST_P(Nets, ANetThatGivesNoNumbersIsLeftAsItIs) {
   train(*net_, 1);
   const at::Tensor x = some_images(4);
-  const at::Tensor before = answers(*net_, x);
+  const at::Tensor before = predictions(*net_, x);
   const at::Tensor spoilt = one_weight(*net_);
   const at::Tensor value = spoilt.clone();
   at::Tensor(spoilt).fill_(std::numeric_limits<float>::infinity());
@@ -197,7 +197,7 @@ TEST_P(Nets, ANetThatGivesNoNumbersIsLeftAsItIs) {
       refusal_of<UnsupportedError>([&] { net_->prune(example(), kHalf, {}); });
   EXPECT_NE(message.find("gives NaN, or nothing but infinities"), std::string::npos) << message;
   one_weight(*net_).copy_(value);
-  EXPECT_TRUE(at::equal(answers(*net_, x), before));
+  EXPECT_TRUE(at::equal(predictions(*net_, x), before));
   EXPECT_TRUE(net_->prune(example(), kHalf, {}).proof.holds());
 }
 
@@ -247,7 +247,7 @@ TEST(OnnxNet, TheLossSeesWhatStandsBeforeASoftmax) {
   const auto net = file_net(folder / "net.onnx")();
   const at::Tensor x = at::ones({2, 4});
   const at::Tensor w = named(net->parameters(), "W").detach();
-  EXPECT_TRUE(at::allclose(answers(*net, x), x.mm(w.t())));
+  EXPECT_TRUE(at::allclose(predictions(*net, x), x.mm(w.t())));
 }
 
 constexpr const char* kConvolutions = R"(
@@ -270,12 +270,12 @@ TEST(OnnxNet, NormsForTrainingBeginWithTheAnswersOfTheNetwork) {
   const auto normed = file_net(folder / "net.onnx", {.batch_norm = true})();
   EXPECT_EQ(normed->parameters().size(), plain->parameters().size() + 4);
   const at::Tensor x = at::randn({5, 2, 6, 6});
-  EXPECT_TRUE(at::allclose(answers(*normed, x), answers(*plain, x), 1e-5, 1e-6));
+  EXPECT_TRUE(at::allclose(predictions(*normed, x), predictions(*plain, x), 1e-5, 1e-6));
   normed->train(true);
-  EXPECT_TRUE(at::allclose(normed->forward(x), answers(*plain, x), 1e-4, 1e-5));
+  EXPECT_TRUE(at::allclose(normed->forward(x), predictions(*plain, x), 1e-4, 1e-5));
   // From now on another batch has statistics of its own.
   const at::Tensor other = 3 * at::randn({5, 2, 6, 6}) + 1;
-  EXPECT_FALSE(at::allclose(normed->forward(other), answers(*plain, other), 1e-2, 1e-2));
+  EXPECT_FALSE(at::allclose(normed->forward(other), predictions(*plain, other), 1e-2, 1e-2));
 }
 
 TEST(OnnxNet, NormsForTrainingAreFoldedIntoTheFile) {
@@ -293,7 +293,7 @@ TEST(OnnxNet, NormsForTrainingAreFoldedIntoTheFile) {
   const auto saved = file_net(folder / "saved.onnx")();
   EXPECT_EQ(saved->parameters().size(), 4);
   const at::Tensor x = at::randn({5, 2, 6, 6});
-  EXPECT_TRUE(at::allclose(answers(*saved, x), answers(*net, x), 1e-4, 1e-5));
+  EXPECT_TRUE(at::allclose(predictions(*saved, x), predictions(*net, x), 1e-4, 1e-5));
 }
 
 TEST(OnnxNet, NormsForTrainingSurviveACut) {
@@ -307,13 +307,13 @@ TEST(OnnxNet, NormsForTrainingSurviveACut) {
   const PruneResult cut = net->prune(x, kHalf, {});
   EXPECT_TRUE(cut.proof.holds());
   EXPECT_EQ(named(net->parameters(), "W").size(0), 2);
-  const at::Tensor before = answers(*net, x);
+  const at::Tensor before = predictions(*net, x);
   net->train(true);
   net->forward(at::randn({8, 2, 6, 6}));
   net->train(false);
   net->save(folder / "small.onnx", x);
-  EXPECT_TRUE(
-      at::allclose(answers(*file_net(folder / "small.onnx")(), x), answers(*net, x), 1e-4, 1e-5));
+  EXPECT_TRUE(at::allclose(predictions(*file_net(folder / "small.onnx")(), x), predictions(*net, x),
+                           1e-4, 1e-5));
 }
 
 TEST(OnnxNet, NormsForTrainingNeedAConvolutionWithABias) {
@@ -424,7 +424,7 @@ TEST(ScriptNet, ATraceInEvaluationModeIsTrainedAllTheSame) {
   module.save(folder / "traced.pt");
   const auto net = file_net(folder / "traced.pt")();
   const at::Tensor x = 5 * at::randn({16, 4}) + 3;
-  EXPECT_TRUE(at::allclose(answers(*net, x), x));
+  EXPECT_TRUE(at::allclose(predictions(*net, x), x));
   net->train(true);
   EXPECT_TRUE(at::allclose(net->forward(x).mean(0), at::zeros({4}), 0, 1e-5));
   EXPECT_TRUE(at::allclose(named(net->buffers(), "mean"), 0.1 * x.mean(0)));
@@ -474,7 +474,7 @@ TEST(ScriptNet, SaysWhatTheProgramSays) {
   module.register_parameter("w", at::ones({3, 4}).set_requires_grad(true), false);
   module.define(
       "def forward(self, x):\n"
-      "    assert x.dim() == 2, 'two dimensions are wanted'\n"
+      "    assert x.dim() == 2, 'two dimensions are expected'\n"
       "    return torch.mm(x, torch.t(self.w))\n");
   module.save(folder / "choosy.pt");
   const auto net = file_net(folder / "choosy.pt")();
@@ -482,7 +482,7 @@ TEST(ScriptNet, SaysWhatTheProgramSays) {
     return refusal_of<ModelError>([&] { net->forward(at::ones(dims)); });
   };
   EXPECT_EQ(message({5, 4, 1}),
-            (folder / "choosy.pt") + ": AssertionError: two dimensions are wanted");
+            (folder / "choosy.pt") + ": AssertionError: two dimensions are expected");
   EXPECT_EQ(message({5, 7}),
             (folder / "choosy.pt") + ": mat1 and mat2 shapes cannot be multiplied (5x7 and 4x3)");
 }

@@ -110,9 +110,9 @@ def check_states(sample: Sample, before: List[State], after: List[State], cuts: 
         if dense.keys() != small.keys():
             raise Wrong(f"names: {sorted(dense.keys() ^ small.keys())[:3]}")
         for name, tensor in dense.items():
-            wanted = cut_tensor(tensor, cuts.get(name, {}))
-            if wanted.shape != small[name].shape or not torch.equal(wanted, small[name]):
-                raise Wrong(f"{name}: {list(small[name].shape)}, wanted {list(wanted.shape)} of {list(tensor.shape)}")
+            expected = cut_tensor(tensor, cuts.get(name, {}))
+            if expected.shape != small[name].shape or not torch.equal(expected, small[name]):
+                raise Wrong(f"{name}: {list(small[name].shape)}, expected {list(expected.shape)} of {list(tensor.shape)}")
             count += name in cuts
     return count
 
@@ -125,12 +125,12 @@ def check_optimizers(dense: nn.Module, small: nn.Module, optimizers, cuts: Dict[
         for one, other in zip(*optimizers, strict=True):
             state, found = one.state.get(parameter, {}), other.state.get(named[name], {})
             if state.keys() != found.keys():
-                raise Wrong(f"{name}: states {sorted(found)}, wanted {sorted(state)}")
+                raise Wrong(f"{name}: states {sorted(found)}, expected {sorted(state)}")
             for key, value in state.items():
                 if not isinstance(value, Tensor) or value.numel() <= 1:
                     continue
-                wanted = cut_tensor(value, cuts.get(name, {}))
-                if wanted.shape != found[key].shape or not torch.equal(wanted, found[key]):
+                expected = cut_tensor(value, cuts.get(name, {}))
+                if expected.shape != found[key].shape or not torch.equal(expected, found[key]):
                     raise Wrong(f"{name}: its {key} is not that of its channels")
                 set_zero(value, cuts.get(name, {}))
                 count += name in cuts
@@ -147,8 +147,8 @@ def shrink(module: nn.Module, cuts: Dict[str, Cuts]) -> None:
     follow_tensors(module, journal, rescaled=False)
 
 
-def difference(wanted: Dict[str, Tensor], found: Dict[str, Tensor], scale: float) -> float:
-    return max(float((wanted[name] - found[name]).abs().max()) for name in wanted) / max(scale, 1e-30)
+def difference(expected: Dict[str, Tensor], found: Dict[str, Tensor], scale: float) -> float:
+    return max(float((expected[name] - found[name]).abs().max()) for name in expected) / max(scale, 1e-30)
 
 
 def parameters(module: nn.Module) -> Dict[str, Tensor]:
@@ -195,9 +195,9 @@ def judge(sample: Sample, small_file: pathlib.Path, small_network: pathlib.Path,
         set_zero(tensor.data, cuts.get(name, {}))
     row["states"] = check_optimizers(dense, small, optimizers, cuts)
     with torch.no_grad():
-        wanted, found = (outputs_of(sample, module) for module in (dense, small))
-        scale = max(float(x.abs().max()) for x in wanted.values())
-        row["outputs"] = difference(wanted, found, scale)
+        expected, found = (outputs_of(sample, module) for module in (dense, small))
+        scale = max(float(x.abs().max()) for x in expected.values())
+        row["outputs"] = difference(expected, found, scale)
         if not sample.onnx:
             network = tensors_in(torch.jit.load(small_network)(*sample.example))
             row["outputs"] = max(row["outputs"], difference(network, found, scale))

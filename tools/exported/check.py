@@ -74,28 +74,28 @@ def check(original, small, plan, io):
     program = torch.export.load(small)
     found = flatten(program.module()(*inputs))
     same = lambda a, b: float((a - b).abs().max() / b.abs().max().clamp_min(1e-12))
-    for value, wanted in zip(found, flatten(outputs)):
-        assert value.shape == wanted.shape, f"shape {list(value.shape)}, wanted {list(wanted.shape)}"
+    for value, expected in zip(found, flatten(outputs)):
+        assert value.shape == expected.shape, f"shape {list(value.shape)}, expected {list(expected.shape)}"
     # Sizes in the file are those of a run.
     metas = {node.name: node.meta["val"] for node in program.graph.nodes if "val" in node.meta}
     masked = torch.export.load(original)
     mask(masked, Plan.load(plan))
-    wanted = flatten(Masked(masked.module()).run(*flatten(inputs)))
-    worst = max(same(a, b) for a, b in zip(found, wanted))
-    changed = max(same(b, c) for b, c in zip(wanted, flatten(outputs)))
+    expected = flatten(Masked(masked.module()).run(*flatten(inputs)))
+    worst = max(same(a, b) for a, b in zip(found, expected))
+    changed = max(same(b, c) for b, c in zip(expected, flatten(outputs)))
     shapes = Shapes(program.module(), metas)
     shapes.run(*flatten(inputs))
     return worst, changed, shapes.wrong, runtime_difference(small.with_suffix(".onnx"), flatten(inputs), found)
 
 
-def runtime_difference(path, inputs, wanted):
+def runtime_difference(path, inputs, expected):
     """Of ONNX Runtime on the exported network; None without one."""
     if onnxruntime is None or not path.exists():
         return None
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     feeds = {value.name: x.numpy() for value, x in zip(session.get_inputs(), inputs)}
     found = [torch.from_numpy(y) for y in session.run(None, feeds)]
-    return max(float((a - b).abs().max() / b.abs().max().clamp_min(1e-12)) for a, b in zip(found, wanted))
+    return max(float((a - b).abs().max() / b.abs().max().clamp_min(1e-12)) for a, b in zip(found, expected))
 
 
 class Shapes(torch.fx.Interpreter):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Exports the networks of networks.py with random weights as .pt2, each with inputs and outputs as
-NAME.io.pt beside it. Runs with the torch whose format is wanted.
+NAME.io.pt beside it. Runs with the torch whose format is expected.
 
     tools/exported/export.py FOLDER [NAME ...]
 """

@@ -32,16 +32,16 @@ def accuracy(path, images, labels, scale=1, mean=0, std=1, count=None, threads=1
     """(correct, total); a pixel p is fed as (p * scale - mean) / std."""
     inputs = Model.read(path).inputs
     if len(inputs) != 1 or not inputs[0].dims:
-        raise FileFault(f"{path}: wanted a model with one tensor as input")
+        raise FileFault(f"{path}: expected a model with one tensor as input")
     if len(images) != labels.size:
         raise FileFault(f"found {len(images)} images, but {labels.size} labels")
-    (wanted,), sample = inputs, math.prod(images.shape[1:])
-    batch, *shape = wanted.dims
-    fits = wanted.type in STORED and all(isinstance(dim, int) for dim in shape)
+    (expected,), sample = inputs, math.prod(images.shape[1:])
+    batch, *shape = expected.dims
+    fits = expected.type in STORED and all(isinstance(dim, int) for dim in shape)
     if not fits or math.prod(shape) != sample:
-        dims = ",".join(str(dim or "?") for dim in wanted.dims)
+        dims = ",".join(str(dim or "?") for dim in expected.dims)
         raise FileFault(
-            f'{path}: input "{wanted.name}" is {wanted.type} [{dims}], the images have {sample} pixels each'
+            f'{path}: input "{expected.name}" is {expected.type} [{dims}], the images have {sample} pixels each'
         )
     total = min(len(images), count or len(images))
     is_fixed = isinstance(batch, int)
@@ -51,11 +51,11 @@ def accuracy(path, images, labels, scale=1, mean=0, std=1, count=None, threads=1
     for start in range(0, total, batch):
         pixels = images[start : min(start + batch, total)].astype(float)
         numbers = (pixels * scale - mean) / std
-        if "int" in wanted.type:
+        if "int" in expected.type:
             numbers = numpy.floor(numbers + 0.5)
-        fed = numpy.zeros((batch if is_fixed else len(pixels), *shape), wanted.type)
+        fed = numpy.zeros((batch if is_fixed else len(pixels), *shape), expected.type)
         fed[: len(pixels)] = numbers.reshape(-1, *shape)
-        output, *_ = session.run({wanted.name: fed}).values()
+        output, *_ = session.run({expected.name: fed}).values()
         found = classes(output, len(fed))[: len(pixels)]
         correct += int((found == labels[start : start + len(pixels)]).sum())
     return correct, total

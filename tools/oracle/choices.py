@@ -24,17 +24,17 @@ def give_choices(reference, small, feeds, threads):
     for model in (reference, small):
         for name in names:
             model.add_output(name)
-    wanted = run_all(reference.encode(), "disabled", feeds, threads)
+    expected = run_all(reference.encode(), "disabled", feeds, threads)
     (found,) = run_all(small.encode(), "disabled", feeds[:1], threads)
     operands = [
         name
         for name in names
-        if wanted[0][name].dtype == numpy.float32 and wanted[0][name].ndim == found[name].ndim
+        if expected[0][name].dtype == numpy.float32 and expected[0][name].ndim == found[name].ndim
     ]
     for model in (reference, small):
         for name in operands:
             give(model, name)
-    return operands, [fed | {given(name): run[name] for name in operands} for fed, run in zip(feeds, wanted)]
+    return operands, [fed | {given(name): run[name] for name in operands} for fed, run in zip(feeds, expected)]
 
 
 def given(name):

@@ -153,7 +153,7 @@ def hidden_behind(model, value):
 
 @dataclasses.dataclass
 class Result:
-    wanted: dict  # of the reference: by level a list of runs
+    expected: dict  # of the reference: by level a list of runs
     refusal: str | None
     outputs: list
     verdict: str
@@ -175,17 +175,17 @@ class Pair:
     def run(self, feeds, as_file=True):
         """Runs both and compares them. The file itself must run as well, as its user will run it."""
         threads = self.options.threads
-        wanted = run_levels(self.reference, feeds, threads)
+        expected = run_levels(self.reference, feeds, threads)
         refusal, outputs = None, []
         try:
             if as_file:
                 run_all(self.path, "all", feeds[:1], threads)
             found = run_levels(self.small, feeds, threads)
-            outputs = [measured(name, wanted, found, self.base) for name in wanted["all"][0]]
+            outputs = [measured(name, expected, found, self.base) for name in expected["all"][0]]
         except Refusal as error:
             refusal = str(error)
         verdict = verdict_of(self.mixes, refusal, outputs, self.tensors, self.base)
-        return Result(wanted, refusal, outputs, verdict)
+        return Result(expected, refusal, outputs, verdict)
 
     def run_with_choices(self, feeds, alone):
         """Once more where the two may have chosen differently; None where that explains nothing."""
@@ -204,12 +204,12 @@ def run_levels(model, feeds, threads):
     return {level: run_all(model.encode(), level, feeds, threads) for level in LEVELS}
 
 
-def measured(name, wanted, found, base):
+def measured(name, expected, found, base):
     """One output of the reference against the small model's; both by level and probe."""
-    output = described(name, wanted["disabled"][0])
+    output = described(name, expected["disabled"][0])
     if name not in found["disabled"][0]:
         return {**output, "difference": math.inf, "tolerance": base, "noise": 0, "missing": True}
-    a = {level: [run[name] for run in runs] for level, runs in wanted.items()}
+    a = {level: [run[name] for run in runs] for level, runs in expected.items()}
     b = {level: [run[name] for run in runs] for level, runs in found.items()}
     noise = largest(map(difference_of, a["disabled"], a["all"]))["difference"]
     tolerance = max(base, NOISE_MARGIN * noise if math.isfinite(noise) else 0)
@@ -260,19 +260,19 @@ def notes(job, plan, pair, result, feeds):
             f"({named}), and its own are compared with them"
         )
     if any(one.get("nan") for one in result.outputs):
-        lines.append(whose_nan(job.original, feeds, result.wanted, pair.options.threads))
+        lines.append(whose_nan(job.original, feeds, result.expected, pair.options.threads))
     for output in result.outputs:
         lines += output_notes(output, pair.mixes)
     return lines + pair.tensors["wrong"]
 
 
-def whose_nan(path, feeds, wanted, threads):
+def whose_nan(path, feeds, expected, threads):
     """The inputs', the masking's or the small model's."""
 
     def any_nan(runs):
         return any(has_nan(output) for run in runs for output in run.values())
 
-    if not any(map(any_nan, wanted.values())):
+    if not any(map(any_nan, expected.values())):
         return "the small model gives NaN where the masked original does not"
     if any_nan(run_all(path, "all", feeds, threads)):
         return "the original itself gives NaN on these inputs: choose others"

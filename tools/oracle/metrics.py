@@ -36,24 +36,24 @@ def is_finite(array):
     return is_text(array) or bool(numpy.isfinite(array.astype(float)).all())
 
 
-def difference_of(wanted, found):
+def difference_of(expected, found):
     """The relative difference of one output of one run, and where it is largest.
 
-    It is infinite where the shape is another, and where `wanted` is zero throughout and `found` is
+    It is infinite where the shape is another, and where `expected` is zero throughout and `found` is
     not: there is no scale to set it against.
     """
-    if wanted.shape != found.shape:
-        shapes = {"shape_wanted": list(wanted.shape), "shape_found": list(found.shape)}
-        return {"difference": numpy.inf, **shapes, "rank_differs": wanted.ndim != found.ndim}
-    apart = distances(wanted, found).ravel()
+    if expected.shape != found.shape:
+        shapes = {"shape_wanted": list(expected.shape), "shape_found": list(found.shape)}
+        return {"difference": numpy.inf, **shapes, "rank_differs": expected.ndim != found.ndim}
+    apart = distances(expected, found).ravel()
     if not apart.any():
         return {"difference": 0.0}
     at = int(apart.argmax())
-    scale = peak(wanted)
+    scale = peak(expected)
     return {
         "difference": float(apart[at]) / scale if scale else numpy.inf,
         "at": at,
-        "wanted": wanted.item(at),
+        "expected": expected.item(at),
         "found": found.item(at),
     }
 

@@ -41,40 +41,40 @@ def read_plan(path):
 
 def plan_fault(plan):
     if not isinstance(plan, dict) or plan.get("parsimony_plan") != 1:
-        return "parsimony_plan: wanted 1: is this a plan?"
+        return "parsimony_plan: expected 1: is this a plan?"
     if not isinstance(plan.get("groups"), list):
-        return "groups: wanted a list"
+        return "groups: expected a list"
     for g, group in enumerate(plan["groups"]):
         if not isinstance(group.get("slices"), list):
-            return f"groups[{g}].slices: wanted a list"
+            return f"groups[{g}].slices: expected a list"
         for s, one in enumerate(group["slices"]):
             if fault := slice_fault(one):
                 return f"groups[{g}].slices[{s}].{fault}"
     for b, block in enumerate(plan.get("blocks", [])):
         if not isinstance(block.get("add"), str) or block.get("kept_input") not in (0, 1):
-            return f"blocks[{b}]: wanted add, a name, and kept_input, 0 or 1"
+            return f"blocks[{b}]: expected add, a name, and kept_input, 0 or 1"
     for c, copy in enumerate(plan.get("copies", [])):
         named = all(isinstance(copy.get(key), str) for key in ("tensor", "of", "consumer"))
         if not named or not isinstance(copy.get("input"), int):
-            return f"copies[{c}]: wanted tensor, of, consumer and input"
+            return f"copies[{c}]: expected tensor, of, consumer and input"
     return None
 
 
 def slice_fault(one):
     axis, role, size, keep = (one.get(key) for key in ("axis", "role", "size", "keep"))
     if not isinstance(one.get("tensor"), str):
-        return "tensor: wanted a name"
+        return "tensor: expected a name"
     if not isinstance(axis, int) or axis < 0:
-        return f"axis: found {axis}, wanted 0 or more"
+        return f"axis: found {axis}, expected 0 or more"
     if role not in ("in", "out", "with"):
-        return f'role: found "{role}", wanted "in", "out" or "with"'
+        return f'role: found "{role}", expected "in", "out" or "with"'
     if not isinstance(size, int) or size < 1:
-        return f"size: found {size}, wanted 1 or more"
+        return f"size: found {size}, expected 1 or more"
     if not isinstance(keep, list):
-        return "keep: wanted a list"
+        return "keep: expected a list"
     whole = all(isinstance(k, int) and 0 <= k < size for k in keep)
     if not whole or any(a >= b for a, b in zip(keep, keep[1:])):
-        return f"keep: wanted ascending indices below {size}"
+        return f"keep: expected ascending indices below {size}"
     return None
 
 
@@ -201,7 +201,7 @@ def values_of(plan, name, size):
     if found is None:
         raise FileFault(f'the file beside the plan lacks "{name}"')
     if found.size != size:
-        raise FileFault(f'the file beside the plan: "{name}" has {found.size} bytes, wanted {size}')
+        raise FileFault(f'the file beside the plan: "{name}" has {found.size} bytes, expected {size}')
     return found
 
 
@@ -277,10 +277,10 @@ def check_tensors(original, small, plan):
         if found is None:
             absent.append(name)
             continue
-        wanted = cut(array_of(required(original, original.origin(copied.get(name, name)))), slices)
-        if list(found.dims) != list(wanted.shape):
-            wrong.append(f'"{name}" has shape {list(found.dims)}, the plan leaves {list(wanted.shape)}')
-        elif name not in folded and array_of(found).tobytes() != wanted.tobytes():
+        expected = cut(array_of(required(original, original.origin(copied.get(name, name)))), slices)
+        if list(found.dims) != list(expected.shape):
+            wrong.append(f'"{name}" has shape {list(found.dims)}, the plan leaves {list(expected.shape)}')
+        elif name not in folded and array_of(found).tobytes() != expected.tobytes():
             wrong.append(f'"{name}" has other values than the original\'s kept ones, and is not in folds')
     as_planned = len(by_tensor) - len(absent) - (len(wrong) - kept_wrong)
     return {"sliced": len(by_tensor), "as_planned": as_planned, "absent": absent, "wrong": wrong}

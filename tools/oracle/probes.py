@@ -61,7 +61,7 @@ def parse_spec(text):
     """Reads `1x3x32x32`, `2x8:int64` or `:int64=16000`."""
     match = re.fullmatch(r"(\d+(?:x\d+)*)?(?::(\w+))?(?:=(\S+))?", text)
     if not match or not text:
-        raise UsageFault(f'--input "{text}": wanted a form like 1x3x32x32, 2x8:int64 or :int64=16000')
+        raise UsageFault(f'--input "{text}": expected a form like 1x3x32x32, 2x8:int64 or :int64=16000')
     shape, kind, value = match.groups()
     spec = Spec([int(size) for size in shape.split("x")] if shape else [], ALIASES.get(kind, kind))
     if kind and spec.type not in FED:
@@ -111,8 +111,8 @@ def require_fit(argument, spec):
     )
     if not fits:
         shape = ",".join(str(dim or "?") for dim in dims)
-        wanted = ",".join(map(str, spec.shape))
-        raise UsageFault(f'input "{name}" has shape [{shape}], --input says [{wanted}]')
+        expected = ",".join(map(str, spec.shape))
+        raise UsageFault(f'input "{name}" has shape [{shape}], --input says [{expected}]')
 
 
 def fill(pairs, size, integers):

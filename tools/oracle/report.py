@@ -26,7 +26,7 @@ def comparison_text(result):
         result,
         ["output", "type", "shape", *columns],
         rows,
-        *(f"{one['name']}, element {one['at']}: found {one['found']}, wanted {one['wanted']}" for one in beyond),
+        *(f"{one['name']}, element {one['at']}: found {one['found']}, expected {one['expected']}" for one in beyond),
         f"tensors: {tensors['sliced']} sliced, {tensors['as_planned']} as planned, "
         f"{len(tensors['absent'])} under another name, {len(tensors['wrong'])} wrong",
         *(f"note: {note}" for note in result["notes"]),

@@ -71,7 +71,7 @@ def main():
     parser.add_argument("--channels-last", action="store_true")
     options = parser.parse_args()
     if options.batch % options.ranks or options.samples % options.batch:
-        parser.error("wanted a batch of equal shares, and whole batches")
+        parser.error("expected a batch of equal shares, and whole batches")
     if options.ranks == 1:
         train(0, options, None)
         return

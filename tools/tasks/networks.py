@@ -109,16 +109,16 @@ class Detector(PictureNetwork):
 
     def value(self, dense, small, shared):
         """Share of the dense network's boxes: same class, IoU of half at least, each taken once."""
-        found = wanted = 0
+        found = expected = 0
         for k in range(len(next(iter(dense.values())))):
             rest = self.boxes(small, k)
             for box in self.boxes(dense, k):
-                wanted += 1
+                expected += 1
                 match = numpy.where(rest[:, 5] == box[5], overlaps(box, rest), 0) if len(rest) else [0]
                 if max(match) >= 0.5:
                     found += 1
                     rest = numpy.delete(rest, int(numpy.argmax(match)), 0)
-        return f"{100 * found / wanted:.0f} % of {wanted}"
+        return f"{100 * found / expected:.0f} % of {expected}"
 
     def picture(self, outputs):
         image = self.background()

@@ -24,9 +24,9 @@ FOLDERS = ("/usr/include", "/usr/share", "/usr/lib")
 
 def photographs(shared, part):
     """RGB pictures of BSDS500: its training and validation parts to calibrate, its test part to test."""
-    wanted = ("test/",) if part == "test" else ("train/", "val/")
+    expected = ("test/",) if part == "test" else ("train/", "val/")
     with tarfile.open(shared / "data/bsds500-images.tar") as archive:
-        members = [m for m in archive.getmembers() if m.name.startswith(wanted) and m.isfile()]
+        members = [m for m in archive.getmembers() if m.name.startswith(expected) and m.isfile()]
         for member in sorted(members, key=lambda m: mixed(m.name)):
             yield Image.open(io.BytesIO(archive.extractfile(member).read())).convert("RGB")
 

@@ -25,7 +25,7 @@ const at::Tensor& Call::at_or_none(const Tensors& tensors, size_t i) {
 }
 
 const at::Tensor& Call::presence(size_t i) const {
-  if (const HeldWeight* held = weight(i)) {
+  if (const StoredWeight* held = weight(i)) {
     present.resize(std::max(present.size(), i + 1));
     if (!present[i].defined()) present[i] = held->present();
   }
@@ -46,7 +46,7 @@ at::Tensor Call::filled(size_t i, double value) const {
   return in(i).masked_fill(presence(i).logical_not(), value);
 }
 
-at::ScalarType Call::held(at::ScalarType type) const {
+at::ScalarType Call::stored_type(at::ScalarType type) const {
   return widens && (type == at::kHalf || type == at::kBFloat16) ? at::kFloat : type;
 }
 
@@ -57,7 +57,7 @@ int64_t Call::integer(std::string_view attribute, int64_t fallback) const {
   if (const auto* list = std::get_if<Ints>(found); list != nullptr && list->size() == 1) {
     return list->front();
   }
-  throw errors::bad_attribute(label(node), attribute, "wanted an integer");
+  throw errors::bad_attribute(label(node), attribute, "expected an integer");
 }
 
 double Call::real(std::string_view attribute, double fallback) const {
@@ -65,14 +65,14 @@ double Call::real(std::string_view attribute, double fallback) const {
   if (found == nullptr) return fallback;
   if (const auto* one = std::get_if<double>(found)) return *one;
   if (const auto* one = std::get_if<int64_t>(found)) return static_cast<double>(*one);
-  throw errors::bad_attribute(label(node), attribute, "wanted a number");
+  throw errors::bad_attribute(label(node), attribute, "expected a number");
 }
 
 std::string Call::text(std::string_view attribute, std::string fallback) const {
   const Attribute* found = find(attribute);
   if (found == nullptr) return fallback;
   if (const auto* one = std::get_if<std::string>(found)) return *one;
-  throw errors::bad_attribute(label(node), attribute, "wanted a string");
+  throw errors::bad_attribute(label(node), attribute, "expected a string");
 }
 
 Ints Call::integers(std::string_view attribute, Ints fallback) const {
@@ -80,7 +80,7 @@ Ints Call::integers(std::string_view attribute, Ints fallback) const {
   if (found == nullptr) return fallback;
   if (const auto* list = std::get_if<Ints>(found)) return *list;
   if (const auto* one = std::get_if<int64_t>(found)) return {*one};
-  throw errors::bad_attribute(label(node), attribute, "wanted integers");
+  throw errors::bad_attribute(label(node), attribute, "expected integers");
 }
 
 std::vector<double> Call::reals(std::string_view attribute) const {
@@ -88,14 +88,14 @@ std::vector<double> Call::reals(std::string_view attribute) const {
   if (found == nullptr) return {};
   if (const auto* list = std::get_if<std::vector<double>>(found)) return *list;
   if (const auto* list = std::get_if<Ints>(found)) return {list->begin(), list->end()};
-  throw errors::bad_attribute(label(node), attribute, "wanted numbers");
+  throw errors::bad_attribute(label(node), attribute, "expected numbers");
 }
 
 std::vector<std::string> Call::texts(std::string_view attribute) const {
   const Attribute* found = find(attribute);
   if (found == nullptr) return {};
   if (const auto* list = std::get_if<std::vector<std::string>>(found)) return *list;
-  throw errors::bad_attribute(label(node), attribute, "wanted strings");
+  throw errors::bad_attribute(label(node), attribute, "expected strings");
 }
 
 Ints Call::ints_in(size_t i) const {

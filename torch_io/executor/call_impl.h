@@ -17,7 +17,7 @@ namespace parsimony::executor {
 using Tensors = std::vector<at::Tensor>;
 using Ints = std::vector<int64_t>;
 
-struct HeldWeight;
+struct StoredWeight;
 
 /// The node's name, or its operator if it has none.
 const std::string& label(const Node& node);
@@ -36,7 +36,7 @@ class Call {
   mutable Tensors present;
   /// Operands that are weights with absent parts. Their presence is as large as the weight, so it
   /// is computed on demand.
-  std::vector<const HeldWeight*> weights;
+  std::vector<const StoredWeight*> weights;
   /// Of the operands in the file, which a tensor of another type may hold; may be fewer.
   std::span<const DType> types;
   bool training = false;
@@ -49,7 +49,7 @@ class Call {
   const at::Tensor& in(size_t i) const { return at_or_none(inputs, i); }
   bool has_in(size_t i) const { return in(i).defined(); }
   const at::Tensor& presence(size_t i) const;
-  const HeldWeight* weight(size_t i) const { return i < weights.size() ? weights[i] : nullptr; }
+  const StoredWeight* weight(size_t i) const { return i < weights.size() ? weights[i] : nullptr; }
   /// The presence as 0 and 1 in the operand's shape.
   at::Tensor presence_numbers(size_t i) const;
   /// The operand with absent elements replaced by `value`.
@@ -82,7 +82,7 @@ class Call {
   }
 
   /// The type in which results of this type are stored.
-  at::ScalarType held(at::ScalarType type) const;
+  at::ScalarType stored_type(at::ScalarType type) const;
 
   /// @throws UnsupportedError naming the node
   [[noreturn]] void unsupported(std::string_view what) const;

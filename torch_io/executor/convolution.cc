@@ -31,11 +31,11 @@ OutputPadding transposed_padding(const Call& call, const Ints& full) {
       continue;
     }
     // SAME: as long as the input is, times the stride.
-    const int64_t wanted =
+    const int64_t requested =
         shape.empty() ? call.in(0).size(index(i) + 2) * strides[i] : shape[shape.size() - rank + i];
-    const int64_t total = std::max<int64_t>(0, full[i] + extra[i] - wanted);
+    const int64_t total = std::max<int64_t>(0, full[i] + extra[i] - requested);
     padding.begin[i] = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
-    padding.end[i] = full[i] - wanted - padding.begin[i];
+    padding.end[i] = full[i] - requested - padding.begin[i];
   }
   return padding;
 }

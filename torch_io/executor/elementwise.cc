@@ -83,10 +83,12 @@ Tensors clip(const Call& call) {
 }
 
 Tensors cast(const Call& call) {
-  return {call.in(0).to(call.held(type_of_code(call, call.integer("to", 0))))};
+  return {call.in(0).to(call.stored_type(type_of_code(call, call.integer("to", 0))))};
 }
 
-Tensors cast_like(const Call& call) { return {call.in(0).to(call.held(call.in(1).scalar_type()))}; }
+Tensors cast_like(const Call& call) {
+  return {call.in(0).to(call.stored_type(call.in(1).scalar_type()))};
+}
 
 Tensors identity(const Call& call) { return {call.in(0)}; }
 

@@ -101,9 +101,9 @@ Tensors one_hot(const Call& call) {
   const int64_t depth = static_cast<int64_t>(call.number_in(1, 0));
   const at::Tensor indices = call.in(0).to(at::kLong);
   const int64_t axis = wrapped(call.integer("axis", -1), indices.dim() + 1);
-  const at::Tensor wanted = at::where(indices < 0, indices + depth, indices).unsqueeze(axis);
+  const at::Tensor requested = at::where(indices < 0, indices + depth, indices).unsqueeze(axis);
   const at::Tensor hit =
-      wanted == along(at::arange(depth, indices.options()), axis, indices.dim() + 1);
+      requested == along(at::arange(depth, indices.options()), axis, indices.dim() + 1);
   return {at::where(hit, values[1], values[0])};
 }
 

@@ -57,7 +57,7 @@ class Masking {
       throw no_such_weight(entry.tensor);
     }
     if (!program_.by_name.contains(entry.tensor)) {
-      HeldWeight own = weight(entry.of);
+      StoredWeight own = weight(entry.of);
       if (own.tensor.defined()) own.tensor = add(entry.tensor, own.tensor);
       const WeightId id = program_.weights.push_back(std::move(own));
       program_.weight_of.push_back(id);
@@ -78,18 +78,18 @@ class Masking {
 
   /// What the slices keep is present, whether the rest becomes zero or not.
   void add(const TensorMask& mask) {
-    HeldWeight& held = weight(std::string(mask.tensor));
+    StoredWeight& stored = weight(std::string(mask.tensor));
     for (const PlanSlice* slice : mask.slices) {
-      if (slice->axis >= index(held.dims.size()) || held.dims[slice->axis] != slice->size) {
+      if (slice->axis >= index(stored.dims.size()) || stored.dims[slice->axis] != slice->size) {
         throw ModelError("the plan cuts axis ", slice->axis, " of ", in_quotes(slice->tensor),
                          ", of size ", slice->size, "; the weight's shape is ",
-                         to_string(held.dims));
+                         to_string(stored.dims));
       }
       at::Tensor stays = flags(slice->size, slice->keep);
-      if (held.tensor.defined()) stays = stays.to(held.tensor.device());
-      held.kept.emplace_back(slice->axis, stays);
+      if (stored.tensor.defined()) stays = stays.to(stored.tensor.device());
+      stored.kept.emplace_back(slice->axis, stays);
     }
-    held.add(mask);
+    stored.add(mask);
   }
 
   void cut(const PlanEnd& entry) {
@@ -128,7 +128,7 @@ class Masking {
     return found->second;
   }
 
-  HeldWeight& weight(const std::string& name) { return program_.weights[id_of(name)]; }
+  StoredWeight& weight(const std::string& name) { return program_.weights[id_of(name)]; }
 
   Program& program_;
 };
@@ -175,8 +175,8 @@ at::Tensor small_like(const at::Tensor& present) {
 SmallSizes::SmallSizes(const Program& program) : small_(program.names.size()) {
   for (const ValueId v : small_.ids()) {
     // What is made of a weight that was cut is data, such as a token repeated for each sample.
-    const HeldWeight* held = program.held(v);
-    constant_.push_back(held != nullptr && held->kept.empty());
+    const StoredWeight* stored = program.stored(v);
+    constant_.push_back(stored != nullptr && stored->kept.empty());
   }
 }
 

@@ -184,7 +184,7 @@ Kernel lstm, gru, rnn, torch_lstm, torch_gru, torch_rnn;
 const Operator* own_operator();
 
 /// Runs the node on all elements of its operands. @throws UnsupportedError if ONNX Runtime refuses,
-/// or a gradient is wanted
+/// or a gradient is requested
 Tensors run_own_kernel(const Call& call);
 
 /// Presence of the results: absent is what depends on absent elements alone. A kernel that mixes

@@ -188,11 +188,11 @@ Tensors max_unpool(const Call& call) {
   const at::Tensor flat = at::zeros({c10::multiply_integers(dims)}, x.options());
   at::Tensor y = flat.scatter(0, call.in(1).flatten(), x.flatten()).reshape(dims);
   if (!call.has_in(2)) return {y};
-  const Ints wanted = call.ints_in(2);
+  const Ints requested = call.ints_in(2);
   Ints more;  // from the last axis to the first
   for (size_t i = rank; i-- > 0;) {
     more.push_back(0);
-    more.push_back(wanted.at(i + 2) - dims[i + 2]);
+    more.push_back(requested.at(i + 2) - dims[i + 2]);
   }
   return {at::constant_pad_nd(y, more, 0)};
 }

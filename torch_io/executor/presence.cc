@@ -74,7 +74,7 @@ Tensors as_first(const Operator& /*op*/, const Call& call, const Tensors& output
 }
 
 Tensors moved(const Operator& op, const Call& call, const Tensors& /*outputs*/) {
-  const HeldWeight* weight = op.data == 1 ? call.weight(0) : nullptr;
+  const StoredWeight* weight = op.data == 1 ? call.weight(0) : nullptr;
   if (weight == nullptr) return as_flags(run_on_presence(op, call, op.kernel));
   Tensors all;  // axis by axis, so that no presence as large as the weight is made
   for (const auto& [axis, stays] : weight->kept) {
@@ -94,7 +94,7 @@ Tensors contracted(const Operator& op, const Call& call, const Tensors& /*output
 }
 
 Tensors multiplied(const Operator& op, const Call& call, const Tensors& outputs) {
-  const HeldWeight* matrix = call.weight(1);
+  const StoredWeight* matrix = call.weight(1);
   const bool known = matrix != nullptr || !call.presence(1).defined();
   if (!known || call.in(1).dim() != 2 || call.in(0).dim() < 2) {
     return contracted(op, call, outputs);

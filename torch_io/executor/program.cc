@@ -100,7 +100,7 @@ Step* Program::find(const std::string& key) {
   return found;
 }
 
-const HeldWeight* Program::held(ValueId v) const {
+const StoredWeight* Program::stored(ValueId v) const {
   if (v == kNone || weight_of[v] == kNone) return nullptr;
   return &weights[weight_of[v]];
 }
@@ -171,7 +171,7 @@ Graph with_swish(Graph graph) {
     const Node& node = graph.nodes[n];
     if (node.op == "Sigmoid" && readers[node.outputs.front()] == 1) gates[node.outputs.front()] = n;
   }
-  std::vector<NodeId> gone;
+  std::vector<NodeId> removed;
   for (const NodeId n : graph.nodes.ids()) {
     Node& node = graph.nodes[n];
     if (node.op != "Mul") continue;
@@ -181,7 +181,7 @@ Graph with_swish(Graph graph) {
       const Node& sigmoid = graph.nodes[gate->second];
       const ValueId x = node.inputs[1 - i];
       if (sigmoid.inputs.front() != x || sigmoid.body != node.body) continue;
-      gone.push_back(gate->second);
+      removed.push_back(gate->second);
       node.op = "Swish";
       node.inputs = {x};
       break;
@@ -190,7 +190,7 @@ Graph with_swish(Graph graph) {
   Graph fused = graph;
   fused.nodes.clear();
   for (const NodeId n : graph.nodes.ids()) {
-    if (!contains(gone, n)) fused.nodes.push_back(std::move(graph.nodes[n]));
+    if (!contains(removed, n)) fused.nodes.push_back(std::move(graph.nodes[n]));
   }
   return fused;
 }

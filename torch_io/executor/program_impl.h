@@ -47,9 +47,9 @@ struct Program {
   std::vector<ValueId> outputs;
   /// Of inputs that are partly absent, and zero there: per axis, the kept indices, boolean.
   std::map<ValueId, std::vector<std::pair<int64_t, at::Tensor>>> inputs_kept;
-  IdVector<WeightId, HeldWeight> weights;   ///< neither tensor nor `read` if unused
-  std::map<std::string, WeightId> by_name;  ///< the first of each name
-  std::shared_ptr<const Plan> plan;         ///< to which the weights' masks refer; may be null
+  IdVector<WeightId, StoredWeight> weights;  ///< neither tensor nor `read` if unused
+  std::map<std::string, WeightId> by_name;   ///< the first of each name
+  std::shared_ptr<const Plan> plan;          ///< to which the weights' masks refer; may be null
   bool masked = false;
   bool mixes = false;   ///< by a plan whose groups pass what mixes channels
   bool widens = false;  ///< float16 is widened to float32 and stays so
@@ -58,7 +58,7 @@ struct Program {
   /// is none.
   Step* find(const std::string& key);
   /// Null if the value is not a weight.
-  const HeldWeight* held(ValueId v) const;
+  const StoredWeight* stored(ValueId v) const;
 };
 
 /// Why a node cannot be run; empty if it can.
@@ -108,7 +108,7 @@ ValueId read_in_chunks(const Program& program, const Step& step);
 
 /// The node's results in several runs, reading every row only once.
 /// @throws c10::Error
-Tensors compute_in_chunks(const std::vector<Call>& calls, const HeldWeight& weight);
+Tensors compute_in_chunks(const std::vector<Call>& calls, const StoredWeight& weight);
 
 /// Execution uses the sizes of the original. Those of the small network are computed in parallel,
 /// from Shape through all nodes that only read sizes and weights.

@@ -21,7 +21,7 @@ at::Tensor placed(const Call& call, size_t i, const at::Tensor& x, int64_t axis)
 
 /// Of the numbers that a type has, those nearest to whole ones; half way between two, the even one.
 at::Tensor saturated(const at::Tensor& x, DType type) {
-  const at::ScalarType held = torch_io::held_as(type);
+  const at::ScalarType held = torch_io::stored_as(type);
   if (bits_of(type) > 16) return x.to(held);
   const bool is_signed =
       type == DType::kInt2 || type == DType::kInt4 || type == DType::kInt8 || type == DType::kInt16;

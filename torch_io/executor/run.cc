@@ -62,8 +62,8 @@ void bring_together(Tensors& operands) {
   }
 }
 
-ModelError wrong_inputs(size_t wanted, size_t found) {
-  return ModelError("the network has ", wanted, " inputs, found ", found, " tensors");
+ModelError wrong_inputs(size_t expected, size_t found) {
+  return ModelError("the network has ", expected, " inputs, found ", found, " tensors");
 }
 
 /// Of one network on its own inputs.
@@ -75,8 +75,8 @@ class Execution {
     if (program.masked) present_.resize(program.names.size());
     if (program.masked) small_.emplace(program);
     for (const ValueId v : values_.ids()) {
-      const HeldWeight* held = program.held(v);
-      if (held != nullptr && !held->read) values_[v] = held->tensor;
+      const StoredWeight* stored = program.stored(v);
+      if (stored != nullptr && !stored->read) values_[v] = stored->tensor;
     }
     if (inputs.size() != program_.inputs.size()) {
       throw wrong_inputs(program_.inputs.size(), inputs.size());
@@ -141,15 +141,15 @@ class Execution {
   /// As in `Call`.
   at::Tensor presence_of(ValueId v) const {
     if (!program_.masked) return {};
-    const HeldWeight* weight = cut_weight(v);
+    const StoredWeight* weight = cut_weight(v);
     return weight == nullptr ? present_[v] : weight->present();
   }
 
  private:
   /// The weight, if parts of it are absent.
-  const HeldWeight* cut_weight(ValueId v) const {
-    const HeldWeight* held = program_.held(v);
-    return held == nullptr || held->kept.empty() ? nullptr : held;
+  const StoredWeight* cut_weight(ValueId v) const {
+    const StoredWeight* stored = program_.stored(v);
+    return stored == nullptr || stored->kept.empty() ? nullptr : stored;
   }
 
   static bool has_absences(const Call& call) {
@@ -227,27 +227,28 @@ class Execution {
 };
 
 /// Provides streamed weights to runs during its lifetime.
-class Loan {
+class BorrowedBuffer {
  public:
-  Loan(const Program& program, std::span<Execution> runs, const std::vector<ValueId>& values)
+  BorrowedBuffer(const Program& program, std::span<Execution> runs,
+                 const std::vector<ValueId>& values)
       : runs_(runs) {
     const at::NoGradGuard guard;
     for (const ValueId v : values) {
-      const HeldWeight* held = program.held(v);
-      if (held == nullptr || !held->read || runs.front().value(v).defined()) continue;
-      provide(v, held->load(program.widens));
+      const StoredWeight* stored = program.stored(v);
+      if (stored == nullptr || !stored->read || runs.front().value(v).defined()) continue;
+      provide(v, stored->load(program.widens));
     }
   }
-  Loan(std::span<Execution> runs, ValueId v, const at::Tensor& tensor) : runs_(runs) {
+  BorrowedBuffer(std::span<Execution> runs, ValueId v, const at::Tensor& tensor) : runs_(runs) {
     provide(v, tensor);
   }
-  ~Loan() {
+  ~BorrowedBuffer() {
     for (const ValueId v : provided_) {
       for (Execution& run : runs_) run.value(v).reset();
     }
   }
-  Loan(const Loan&) = delete;
-  Loan& operator=(const Loan&) = delete;
+  BorrowedBuffer(const BorrowedBuffer&) = delete;
+  BorrowedBuffer& operator=(const BorrowedBuffer&) = delete;
 
  private:
   void provide(ValueId v, const at::Tensor& tensor) {
@@ -260,9 +261,9 @@ class Loan {
 };
 
 /// Advances all runs step by step together, so that streamed weights are read once.
-class Lockstep {
+class PairedRun {
  public:
-  Lockstep(const Program& program, std::span<Execution> runs) : program_(program), runs_(runs) {}
+  PairedRun(const Program& program, std::span<Execution> runs) : program_(program), runs_(runs) {}
 
   void take(const std::vector<Step>& steps) {
     for (const Step& step : steps) {
@@ -277,11 +278,11 @@ class Lockstep {
   }
 
   /// Of each run.
-  std::vector<Tensors> results(const std::vector<ValueId>& wanted) {
-    const Loan loan(program_, runs_, wanted);
+  std::vector<Tensors> results(const std::vector<ValueId>& expected) {
+    const BorrowedBuffer loan(program_, runs_, expected);
     std::vector<Tensors> all(runs_.size());
     for (size_t r = 0; r < runs_.size(); ++r) {
-      for (const ValueId v : wanted) all[r].push_back(runs_[r].value(v));
+      for (const ValueId v : expected) all[r].push_back(runs_[r].value(v));
     }
     return all;
   }
@@ -293,14 +294,14 @@ class Lockstep {
       take_in_chunks(step, large);
       return;
     }
-    const Loan loan(program_, runs_, step.node.inputs);
+    const BorrowedBuffer loan(program_, runs_, step.node.inputs);
     for (Execution& run : runs_) run.take(step);
   }
 
   void take_in_chunks(const Step& step, ValueId large) {
     const at::NoGradGuard guard;
-    const HeldWeight& weight = *program_.held(large);
-    const Loan sizes(runs_, large, of_sizes(weight.dims));
+    const StoredWeight& weight = *program_.stored(large);
+    const BorrowedBuffer sizes(runs_, large, of_sizes(weight.dims));
     std::vector<Call> calls;
     for (const Execution& run : runs_) widen_halves(*step.op, calls.emplace_back(run.call(step)));
     Tensors results = compute_in_chunks(calls, weight);
@@ -319,7 +320,7 @@ Partials Execution::branch(const Call& call) {
       throw wrong_inputs(body.inputs.size(), inputs.size());
     }
     for (size_t i = 0; i < inputs.size(); ++i) place(body.inputs[i], std::move(inputs[i]));
-    Lockstep alone(program_, {this, 1});
+    PairedRun alone(program_, {this, 1});
     alone.take(body.steps);
     Tensors tensors = alone.results(body.outputs).front();
     Partials parts;
@@ -338,12 +339,12 @@ std::vector<Tensors> run(const Program& program, const std::vector<Tensors>& inp
   const auto go = [&](std::span<const Tensors> some) {
     std::vector<Execution> runs;
     for (const Tensors& each : some) runs.emplace_back(program, each, training, observer);
-    Lockstep together(program, runs);
+    PairedRun together(program, runs);
     together.take(program.steps);
     for (Tensors& each : together.results(program.outputs)) outputs.push_back(std::move(each));
   };
   const bool reads = std::any_of(program.weights.begin(), program.weights.end(),
-                                 [](const HeldWeight& held) { return held.read != nullptr; });
+                                 [](const StoredWeight& stored) { return stored.read != nullptr; });
   const size_t at_once = reads ? inputs.size() : 1;
   for (size_t i = 0; i < inputs.size(); i += at_once) go({&inputs[i], at_once});
   return outputs;
@@ -354,7 +355,7 @@ namespace {
 constexpr int64_t kChunk = 1 << 20;  // elements: 4 MB of floats
 
 /// [n rows] · [rows columns]. Rows that are absent count as zero.
-at::Tensor product(const at::Tensor& x, const HeldWeight& weight) {
+at::Tensor product(const at::Tensor& x, const StoredWeight& weight) {
   const int64_t columns = weight.dims[1];
   const auto most = std::max<int64_t>(1, kChunk / std::max<int64_t>(1, columns));
   const Ints rows = weight.present_rows();
@@ -368,7 +369,7 @@ at::Tensor product(const at::Tensor& x, const HeldWeight& weight) {
   return y;
 }
 
-Tensors multiply(const std::vector<Call>& calls, const HeldWeight& weight) {
+Tensors multiply(const std::vector<Call>& calls, const StoredWeight& weight) {
   Tensors each;
   Ints sizes;
   for (const Call& call : calls) {
@@ -384,7 +385,7 @@ Tensors multiply(const std::vector<Call>& calls, const HeldWeight& weight) {
   return results;
 }
 
-Tensors take_rows(const std::vector<Call>& calls, const HeldWeight& weight) {
+Tensors take_rows(const std::vector<Call>& calls, const StoredWeight& weight) {
   Tensors results;
   for (const Call& call : calls) {
     Ints rows = call.ints_in(1);
@@ -408,12 +409,12 @@ ValueId read_in_chunks(const Program& program, const Step& step) {
   if (!gathers && step.op->op != "MatMul") return kNone;
   const ValueId matrix = step.node.inputs.at(gathers ? 0 : 1);
   const ValueId other = step.node.inputs.at(gathers ? 1 : 0);
-  const HeldWeight* held = program.held(matrix);
-  const bool can = held != nullptr && held->comes_in_rows() && held->dims.size() == 2;
-  return can && program.held(other) == nullptr ? matrix : kNone;
+  const StoredWeight* stored = program.stored(matrix);
+  const bool can = stored != nullptr && stored->comes_in_rows() && stored->dims.size() == 2;
+  return can && program.stored(other) == nullptr ? matrix : kNone;
 }
 
-Tensors compute_in_chunks(const std::vector<Call>& calls, const HeldWeight& weight) {
+Tensors compute_in_chunks(const std::vector<Call>& calls, const StoredWeight& weight) {
   return calls.front().node.op == "Gather" ? take_rows(calls, weight) : multiply(calls, weight);
 }
 

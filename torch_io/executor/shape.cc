@@ -171,13 +171,13 @@ Tensors pad(const Call& call) {
 
 Tensors expand(const Call& call) {
   const at::Tensor& x = call.in(0);
-  const Ints wanted = call.ints_in(1);
-  const auto rank = std::max(x.dim(), index(wanted.size()));
+  const Ints requested = call.ints_in(1);
+  const auto rank = std::max(x.dim(), index(requested.size()));
   Ints dims(rank, 1);
   std::copy(x.sizes().rbegin(), x.sizes().rend(), dims.rbegin());
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    int64_t& dim = dims[dims.size() - wanted.size() + i];
-    if (wanted[i] != 1) dim = wanted[i];
+  for (size_t i = 0; i < requested.size(); ++i) {
+    int64_t& dim = dims[dims.size() - requested.size() + i];
+    if (requested[i] != 1) dim = requested[i];
   }
   return {x.expand(dims)};
 }

@@ -8,7 +8,7 @@
 
 namespace parsimony::executor {
 
-at::Tensor HeldWeight::flags(int64_t axis) const {
+at::Tensor StoredWeight::flags(int64_t axis) const {
   at::Tensor all;
   for (const auto& [cut, stays] : kept) {
     if (cut == axis) all = both(all, stays);
@@ -16,11 +16,11 @@ at::Tensor HeldWeight::flags(int64_t axis) const {
   return all;
 }
 
-at::Tensor HeldWeight::spread(int64_t axis, const at::Tensor& stays) const {
+at::Tensor StoredWeight::spread(int64_t axis, const at::Tensor& stays) const {
   return along(stays, axis, index(dims.size())).expand(dims);
 }
 
-at::Tensor HeldWeight::present() const {
+at::Tensor StoredWeight::present() const {
   at::Tensor all;
   for (const auto& [axis, stays] : kept) {
     const at::Tensor wide = spread(axis, stays);
@@ -29,7 +29,7 @@ at::Tensor HeldWeight::present() const {
   return all;
 }
 
-at::Tensor HeldWeight::load(bool widened) const {
+at::Tensor StoredWeight::load(bool widened) const {
   if (tensor.defined() || !read) return tensor;
   // New values are of the type in which the weight is stored.
   const bool as_stored =
@@ -39,13 +39,13 @@ at::Tensor HeldWeight::load(bool widened) const {
   return whole;
 }
 
-at::Tensor HeldWeight::load_rows(const Ints& rows) const {
+at::Tensor StoredWeight::load_rows(const Ints& rows) const {
   at::Tensor loaded = read(rows, true);
   for (const TensorMask& mask : masks) torch_io::mask_rows(mask, loaded, dims, rows);
   return loaded;
 }
 
-Ints HeldWeight::present_rows() const {
+Ints StoredWeight::present_rows() const {
   const at::Tensor stays = flags(0);
   Ints rows = every_row(dims);
   if (!stays.defined()) return rows;
@@ -54,14 +54,14 @@ Ints HeldWeight::present_rows() const {
   return rows;
 }
 
-bool HeldWeight::comes_in_rows() const {
+bool StoredWeight::comes_in_rows() const {
   const auto only_slices = [](const TensorMask& mask) {
     return mask.smallest == 0 && mask.values.empty() && mask.elements == nullptr;
   };
   return read && !dims.empty() && std::ranges::all_of(masks, only_slices);
 }
 
-void HeldWeight::add(const TensorMask& mask) {
+void StoredWeight::add(const TensorMask& mask) {
   if (!mask.changes_values()) return;
   if (tensor.defined()) {
     torch_io::mask_values(mask, tensor);
@@ -103,7 +103,7 @@ at::Tensor WeightReader::read(const Ints& rows, bool widened) const {
     return widened ? torch_io::to_floats(some) : torch_io::to_tensor(some);
   }
   const Weight shape = part(0, index(rows.size()));
-  const at::Tensor tensor = at::empty(shape.dims, torch_io::held_as(shape.dtype));
+  const at::Tensor tensor = at::empty(shape.dims, torch_io::stored_as(shape.dtype));
   auto* out = static_cast<std::byte*>(tensor.data_ptr());
   for (size_t i = 0, count = 0; i < rows.size(); i += count) {
     count = neighbours(rows, i);

@@ -39,7 +39,7 @@ class WeightReader {
 /// 0, 1, …, one for each row.
 Ints every_row(const Shape& dims);
 
-struct HeldWeight {
+struct StoredWeight {
   at::Tensor tensor;  ///< registered with the module; undefined if streamed by `read`
   /// Reads rows on demand; float16 as float32 if `widened`.
   std::function<at::Tensor(const Ints& rows, bool widened)> read;

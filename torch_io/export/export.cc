@@ -38,8 +38,8 @@ std::vector<InputSpec> without_values(const std::vector<InputSpec>& specs) {
 }
 
 /// `forward` returns something other than tensors.
-UnsupportedError other_results(size_t tensors, size_t wanted) {
-  return UnsupportedError("\"forward\" returns ", tensors, " tensors, but ", wanted,
+UnsupportedError other_results(size_t tensors, size_t requested) {
+  return UnsupportedError("\"forward\" returns ", tensors, " tensors, but ", requested,
                           " values that an ONNX model would return: let it return tensors only");
 }
 
@@ -69,7 +69,7 @@ Proof prove(const Graph& graph, const torch::jit::Module& module,
   const Reference reference(graph, {.inputs = without_values(inputs)}, {}, original, options);
   torch_io::TorchNetwork written = torch_io::plain_run(graph);
   Proof proof = reference.compare(written);
-  reference.allow_for_rounding(proof, original);
+  reference.widen_tolerance(proof, original);
   return proof;
 }
 

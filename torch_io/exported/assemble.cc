@@ -27,7 +27,7 @@ using Names = std::unordered_map<std::string, jit::Value*>;
 
 /// The member of a union such as {"as_tensor": {"name": "x"}}.
 JsonReader member_of(const JsonReader& one) {
-  if (one.size() != 1) one.wanted("an object with one member");
+  if (one.size() != 1) one.expected("an object with one member");
   return *one.members().begin();
 }
 
@@ -90,7 +90,7 @@ class Assembler {
     const JsonReader graph_module = root_.at("graph_module");
     const JsonReader graph = graph_module.at("graph");
     define_tensors(graph_module.at("signature"));
-    modules_.settle();
+    modules_.finalize();
     Names names;
     define_inputs(graph, names);
     follow(graph, kTopGraph, names);
@@ -363,14 +363,14 @@ class Assembler {
   /// The names of what is given to a sub-graph: of all values behind it.
   static std::vector<std::string> operands_of(const JsonReader& node) {
     std::vector<std::string> operands;
-    bool behind = false;
+    bool after = false;
     for (const JsonReader input : node.at("inputs").list()) {
       const JsonReader value = member_of(input.at("arg"));
       if (value.own_key() == "as_graph") {
-        behind = true;
+        after = true;
         continue;
       }
-      if (!behind) continue;
+      if (!after) continue;
       append_names(value, operands);
     }
     return operands;

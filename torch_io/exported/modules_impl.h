@@ -36,7 +36,7 @@ class Modules {
   }
 
   /// Call after the last `add`.
-  void settle() { self_->setType(root_.type()); }
+  void finalize() { self_->setType(root_.type()); }
 
   /// The value of the attribute, at the insertion point when it is first read.
   jit::Value* read(const std::string& path) {

@@ -123,7 +123,7 @@ std::set<size_t> read_steps(const jit::Graph& program) {
 /// reads stay.
 void drop_nodes(Draft& draft, const Calls& before, const Calls& after) {
   const std::set<size_t> read = read_steps(*draft.program.module.get_method("forward").graph());
-  std::set<std::string> gone;
+  std::set<std::string> removed;
   std::set<size_t> dropped;
   for (const auto& [step, call] : before) {
     if (after.contains(step)) continue;
@@ -134,17 +134,17 @@ void drop_nodes(Draft& draft, const Calls& before, const Calls& after) {
                                    "it would go from a sub-graph");
     }
     dropped.insert(std::stoul(place.substr(place.rfind('/') + 1)));
-    gone.insert(outputs.begin(), outputs.end());
+    removed.insert(outputs.begin(), outputs.end());
   }
   if (dropped.empty()) return;
   Json left = Json::array();
   size_t i = 0;
   for (Json& node : draft.graph()["nodes"]) {
-    const bool checks = node["outputs"].empty() && reads_any(node, gone);
+    const bool checks = node["outputs"].empty() && reads_any(node, removed);
     if (!dropped.contains(i++) && !checks) left.push_back(std::move(node));
   }
   draft.graph()["nodes"] = std::move(left);
-  for (const std::string& name : gone) draft.graph()["tensor_values"].erase(name);
+  for (const std::string& name : removed) draft.graph()["tensor_values"].erase(name);
 }
 
 }  // namespace

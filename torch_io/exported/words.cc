@@ -71,7 +71,7 @@ double real_of(const JsonReader& value) {
   if (text.ends_with("-Infinity")) return -std::numeric_limits<double>::infinity();
   if (text.ends_with("Infinity")) return std::numeric_limits<double>::infinity();
   if (text.ends_with("NaN")) return std::numeric_limits<double>::quiet_NaN();
-  value.wanted("a number");
+  value.expected("a number");
 }
 
 template <typename T, typename Read>
@@ -119,7 +119,7 @@ std::optional<c10::IValue> literal_of(const JsonReader& arg, const c10::TypePtr&
   if (type != nullptr && type->kind() == c10::TypeKind::OptionalType) {
     return literal_of(arg, type->castRaw<c10::OptionalType>()->getElementType());
   }
-  if (arg.size() != 1) arg.wanted("an object with one member");
+  if (arg.size() != 1) arg.expected("an object with one member");
   const JsonReader value = *arg.members().begin();
   const std::string_view kind = value.own_key();
   if (kind == "as_none") return c10::IValue();

@@ -60,7 +60,7 @@ class Journal {
 struct LayerEdit {
   std::string path;
   const Journal* journal = nullptr;
-  std::map<std::string, std::vector<int64_t>, std::less<>> wanted;
+  std::map<std::string, std::vector<int64_t>, std::less<>> requested;
 
   std::string name_of(std::string_view tensor) const;
   /// Of the attribute, if it was set. @throws ModelError if it is not one positive number

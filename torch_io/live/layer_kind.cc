@@ -23,10 +23,10 @@ std::string LayerEdit::name_of(std::string_view tensor) const {
 }
 
 std::optional<int64_t> LayerEdit::integer(std::string_view attribute) const {
-  const auto known = wanted.find(attribute);
-  if (known == wanted.end()) return std::nullopt;
+  const auto known = requested.find(attribute);
+  if (known == requested.end()) return std::nullopt;
   if (known->second.size() != 1 || known->second.front() < 1) {
-    throw errors::bad_attribute(path, attribute, "wanted one number above 0");
+    throw errors::bad_attribute(path, attribute, "expected one number above 0");
   }
   return known->second.front();
 }
@@ -41,7 +41,7 @@ void LayerEdit::agrees(std::string_view attribute, int64_t found) const {
 void LayerEdit::require(std::string_view tensor, const at::Tensor& value,
                         const std::vector<int64_t>& shape) const {
   if (!value.defined() || value.sizes() == at::IntArrayRef(shape)) return;
-  throw ModelError("tensor ", in_quotes(name_of(tensor)), ": does not fit its layer: wanted ",
+  throw ModelError("tensor ", in_quotes(name_of(tensor)), ": does not fit its layer: expected ",
                    to_string(shape), ", found ", to_string(value.sizes().vec()));
 }
 
@@ -65,12 +65,13 @@ int64_t groups_left(const std::string& tensor, const AxisKeep& axis, int64_t gro
   return std::ssize(left);
 }
 
-/// As many groups as `wanted`, else as the channels that are kept form.
+/// As many groups as `requested`, else as the channels that are kept form.
 /// @throws ModelError if the channels are not a multiple of them
-int64_t groups_of(const LayerEdit& edit, std::string_view attribute, std::optional<int64_t> wanted,
-                  const at::Tensor& weight, int64_t before) {
+int64_t groups_of(const LayerEdit& edit, std::string_view attribute,
+                  std::optional<int64_t> requested, const at::Tensor& weight, int64_t before) {
   const int64_t groups =
-      wanted ? *wanted : groups_left(edit.name_of("weight"), edit.journal->kept(weight, 0), before);
+      requested ? *requested
+                : groups_left(edit.name_of("weight"), edit.journal->kept(weight, 0), before);
   if (weight.size(0) % groups != 0) {
     throw errors::bad_attribute(
         edit.path, attribute,
@@ -87,9 +88,9 @@ void follow_conv(Conv& conv, const LayerEdit& edit) {
   auto& options = conv.options;
   const at::Tensor& weight = conv.weight;
   // The number of groups follows from the kept channels, not from the shapes.
-  std::optional<int64_t> wanted = edit.integer("groups");
-  if (!wanted) wanted = edit.integer("group");
-  const int64_t groups = groups_of(edit, "groups", wanted, weight, options.groups());
+  std::optional<int64_t> requested = edit.integer("groups");
+  if (!requested) requested = edit.integer("group");
+  const int64_t groups = groups_of(edit, "groups", requested, weight, options.groups());
   const int64_t joint = weight.size(0);
   const int64_t split = weight.size(1) * groups;
   const int64_t out = options.transposed() ? split : joint;
@@ -147,8 +148,8 @@ void follow_embedding(Embedding& layer, const LayerEdit& edit) {
 }
 
 void follow_unflatten(torch::nn::UnflattenImpl& layer, const LayerEdit& edit) {
-  const auto sizes = edit.wanted.find("sizes");
-  if (sizes != edit.wanted.end()) layer.options.sizes(sizes->second);
+  const auto sizes = edit.requested.find("sizes");
+  if (sizes != edit.requested.end()) layer.options.sizes(sizes->second);
 }
 
 // Normalizations: num_features, num_channels and num_groups, normalized_shape.
@@ -171,24 +172,24 @@ LayerKind feature_norm(std::string_view name) {
 }
 
 void follow_layer_norm(torch::nn::LayerNormImpl& norm, const LayerEdit& edit) {
-  const auto wanted = edit.wanted.find("normalized_shape");
-  if (wanted != edit.wanted.end()) norm.options.normalized_shape(wanted->second);
+  const auto requested = edit.requested.find("normalized_shape");
+  if (requested != edit.requested.end()) norm.options.normalized_shape(requested->second);
   if (!norm.weight.defined()) return;
-  if (wanted == edit.wanted.end()) norm.options.normalized_shape(norm.weight.sizes().vec());
+  if (requested == edit.requested.end()) norm.options.normalized_shape(norm.weight.sizes().vec());
   edit.require("weight", norm.weight, norm.options.normalized_shape());
   edit.require("bias", norm.bias, norm.options.normalized_shape());
 }
 
 void follow_group_norm(torch::nn::GroupNormImpl& norm, const LayerEdit& edit) {
-  const std::optional<int64_t> wanted = edit.integer("num_groups");
+  const std::optional<int64_t> requested = edit.integer("num_groups");
   if (!norm.weight.defined()) {  // the channels are nowhere
-    if (wanted) norm.options.num_groups(*wanted);
+    if (requested) norm.options.num_groups(*requested);
     return;
   }
   const int64_t channels = norm.weight.size(0);
   edit.require("bias", norm.bias, {channels});
   const int64_t groups =
-      groups_of(edit, "num_groups", wanted, norm.weight, norm.options.num_groups());
+      groups_of(edit, "num_groups", requested, norm.weight, norm.options.num_groups());
   norm.options.num_channels(channels).num_groups(groups);
 }
 

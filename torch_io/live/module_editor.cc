@@ -103,7 +103,7 @@ void ModuleEditor::set_attribute(const std::string& node, const std::string& att
         node, attribute,
         "not one that " + std::string(layer.kind->name) + " has, or not one that can change");
   }
-  layer.edit.wanted[attribute].assign(values.begin(), values.end());
+  layer.edit.requested[attribute].assign(values.begin(), values.end());
 }
 
 void ModuleEditor::set_input(const std::string& node, int input, const HostTensor& constant) {
@@ -113,7 +113,7 @@ void ModuleEditor::set_input(const std::string& node, int input, const HostTenso
 void ModuleEditor::commit() {
   state_->journal.undo_options();
   for (auto& [module, layer] : state_->layers) {
-    if (layer.edit.wanted.empty() && !any_touched(*module, state_->journal)) continue;
+    if (layer.edit.requested.empty() && !any_touched(*module, state_->journal)) continue;
     state_->journal.remember(layer.kind->remember(*module));
     layer.kind->follow(*module, layer.edit);
   }

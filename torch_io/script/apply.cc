@@ -191,7 +191,7 @@ Nodes add_duplicates(Edits& edits, const Origins& origins) {
 
 }  // namespace
 
-at::Tensor as_held(const TensorOrigin& origin, const at::Tensor& tensor) {
+at::Tensor as_stored(const TensorOrigin& origin, const at::Tensor& tensor) {
   if (!origin.source.defined() || !origin.source.is_complex()) return tensor;
   if (tensor.numel() == 0) return at::empty({0}, origin.source.options());
   return at::view_as_complex(tensor.contiguous());
@@ -218,7 +218,7 @@ std::vector<Replacement> replacements(const Edits& edits, const Origins& origins
     const auto origin = origins.tensor_origins.find(name);
     at::Tensor fresh = origin == origins.tensor_origins.end()
                            ? tensor.detach()
-                           : as_held(origin->second, tensor.detach());
+                           : as_stored(origin->second, tensor.detach());
     if (fresh.is_alias_of(held)) fresh = fresh.clone();
     found.push_back({name, held, fresh, fresh});
   }
@@ -228,10 +228,10 @@ std::vector<Replacement> replacements(const Edits& edits, const Origins& origins
 void place_constants(const Edits& edits, const Origins& origins) {
   for (const auto& [name, tensor] : edits.tensors) {
     const auto origin = origins.tensor_origins.find(name);
-    if (origin == origins.tensor_origins.end() || edits.gone.contains(name)) continue;
+    if (origin == origins.tensor_origins.end() || edits.removed.contains(name)) continue;
     jit::Node* constant = origin->second.constant;
     if (constant == nullptr) continue;
-    constant->t_(c10::attr::value, as_held(origin->second, tensor.detach().clone()));
+    constant->t_(c10::attr::value, as_stored(origin->second, tensor.detach().clone()));
     constant->output()->inferTypeFrom(constant->t(c10::attr::value));
   }
 }
@@ -255,7 +255,7 @@ void bypass(Edits& edits, const Origins& origins) {
   std::unordered_set<const jit::Node*> left;
   for_each_node(*origins.graph->block(), [&](const jit::Node* node) { left.insert(node); });
   for (const auto& [name, origin] : origins.tensor_origins) {
-    if (origin.constant != nullptr && !left.contains(origin.constant)) edits.gone.insert(name);
+    if (origin.constant != nullptr && !left.contains(origin.constant)) edits.removed.insert(name);
   }
 }
 

@@ -72,7 +72,7 @@ class Arguments {
       if (next_ >= inputs_) {
         throw ConfigError("TorchScript does not say what shape its inputs have: \"forward\" takes ",
                           in_quotes(name), " as input ", next_ + 1, ", but ", inputs_,
-                          " were given; wanted for example 1x3x32x32");
+                          " were given; expected for example 1x3x32x32");
       }
       argument.kind = is_number(type) ? ArgumentKind::kNumber : ArgumentKind::kTensor;
       argument.input = next_++;
@@ -81,8 +81,8 @@ class Arguments {
       for (const c10::TypePtr& item : tuple->elements()) add(argument, item);
     } else if (const auto list = type->cast<c10::ListType>()) {
       argument.kind = ArgumentKind::kList;
-      const size_t behind = wanted_behind();
-      const size_t count = inputs_ > next_ + behind ? inputs_ - next_ - behind : 1;
+      const size_t after = arguments_after();
+      const size_t count = inputs_ > next_ + after ? inputs_ - next_ - after : 1;
       for (size_t i = 0; i < count; ++i) add(argument, list->getElementType());
     } else if (const auto dictionary = type->cast<c10::DictType>()) {
       if (dictionary->getKeyType()->kind() != c10::TypeKind::StringType) throw refused(argument);
@@ -102,12 +102,12 @@ class Arguments {
   }
 
   /// How many inputs the arguments behind this one need at least.
-  size_t wanted_behind() const {
-    size_t wanted = 0;
+  size_t arguments_after() const {
+    size_t requested = 0;
     for (size_t i = position_ + 1; i < schema_.size(); ++i) {
-      if (!schema_[i].default_value()) wanted += leaves(schema_[i].type());
+      if (!schema_[i].default_value()) requested += leaves(schema_[i].type());
     }
-    return wanted;
+    return requested;
   }
 
   static size_t leaves(const c10::TypePtr& type) {

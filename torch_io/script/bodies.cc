@@ -66,7 +66,7 @@ std::vector<ValueId> Interpreter::values_of(const std::string& op,
   std::vector<ValueId> values;
   for (const Binding& binding : all) {
     values.push_back(binding.is(BindingKind::kTensor) ? binding.value : run_time(binding).value);
-    if (binding.is(BindingKind::kNumber)) pin_sizes_behind(op, binding.value);
+    if (binding.is(BindingKind::kNumber)) pin_source_sizes(op, binding.value);
   }
   return values;
 }

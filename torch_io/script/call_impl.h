@@ -86,20 +86,20 @@ class Call {
   /// Counted from the left.
   int64_t axis(int64_t axis, size_t rank) const;
 
-  void give(ValueId value) { give(0, Binding::tensor(value)); }
-  void give_node(const std::string& op_name, const std::vector<Operand>& inputs,
-                 Attributes attributes = {}, const std::string& domain = "") {
-    give(out.emit(op_name, inputs, std::move(attributes), domain));
+  void set_result(ValueId value) { set_result(0, Binding::tensor(value)); }
+  void set_node(const std::string& op_name, const std::vector<Operand>& inputs,
+                Attributes attributes = {}, const std::string& domain = "") {
+    set_result(out.emit(op_name, inputs, std::move(attributes), domain));
   }
-  void give_complex(ValueId value) {
+  void set_complex(ValueId value) {
     out.set_complex(value);
-    give(value);
+    set_result(value);
   }
-  void give(size_t i, Binding binding) { results.at(i) = std::move(binding); }
+  void set_result(size_t i, Binding binding) { results.at(i) = std::move(binding); }
   /// The result may share memory with the operand.
-  void give_view(ValueId view, ValueId base) {
+  void set_view(ValueId view, ValueId base) {
     out.alias(view, base);
-    give(view);
+    set_result(view);
   }
 
  private:
@@ -169,6 +169,6 @@ ValueId filled_with(Call& call, ValueId sizes, double number, DType dtype);
 /// Swaps the last two dimensions.
 ValueId transposed(Call& call, ValueId value);
 /// The matrix of the model of which the value is the transpose, else kNone.
-ValueId matrix_behind(Call& call, ValueId value);
+ValueId underlying_matrix(Call& call, ValueId value);
 
 }  // namespace parsimony::torch_io::script

@@ -421,7 +421,7 @@ bool ScriptEditor::can_write(const std::string& node) const {
 namespace {
 
 /// Of values whose calls the edits have removed nothing is known any more.
-void forget_gone(EditedScript& program) {
+void forget_removed(EditedScript& program) {
   std::unordered_set<const jit::Value*> left;
   const auto add = [&](const jit::Value* value) { left.insert(value); };
   std::ranges::for_each(program.graph->inputs(), add);
@@ -441,7 +441,7 @@ torch::jit::Module ScriptEditor::finish() {
   const Origins& origins = *impl_->origins;
   try {
     if (!impl_->applied) script::apply(impl_->edits, origins);
-    if (!std::exchange(impl_->applied, true)) forget_gone(impl_->program);
+    if (!std::exchange(impl_->applied, true)) forget_removed(impl_->program);
     const std::vector<Outside> outside = script::place_tensors(impl_->edits, origins);
     // A graph keeps what was compiled from it before; what is read again has nothing to keep.
     std::stringstream stream;

@@ -14,7 +14,7 @@
 namespace parsimony::torch_io::script {
 
 /// A tensor of the Graph as the module holds it: complex, if it was.
-at::Tensor as_held(const TensorOrigin& origin, const at::Tensor& tensor);
+at::Tensor as_stored(const TensorOrigin& origin, const at::Tensor& tensor);
 
 /// The new value at a location.
 struct Change {
@@ -46,8 +46,8 @@ struct Edits {
 
   // Changes already made. The origins are shared and not modified.
   std::unordered_map<std::string, at::Tensor>
-      placed;                            ///< what attributes hold for `TensorOrigin::source`
-  std::unordered_set<std::string> gone;  ///< constants read only by bypassed calls
+      placed;                               ///< what attributes hold for `TensorOrigin::source`
+  std::unordered_set<std::string> removed;  ///< constants read only by bypassed calls
 
   bool any() const {
     return !tensors.empty() || !changes.empty() || !splits.empty() || !duplicates.empty() ||

@@ -263,7 +263,7 @@ std::optional<c10::IValue> Interpreter::argument_like(const Binding& binding, co
 }
 
 /// The call as those that libtorch makes in its place.
-bool Interpreter::look_inside(jit::Node* node, std::vector<Binding>& results) {
+bool Interpreter::inline_call(jit::Node* node, std::vector<Binding>& results) {
   const auto* schema = node->kind().is_aten() ? node->maybeSchema() : nullptr;
   if (schema == nullptr || schema->is_mutable()) return false;
   Made made;

@@ -118,7 +118,7 @@ Binding Interpreter::given(const Argument& argument, const std::string& name,
     const bool is_number = argument.kind == ArgumentKind::kNumber;
     if (is_number && !spec.value) {
       throw ConfigError("input ", in_quotes(name),
-                        " of \"forward\" is a number; wanted for example :int64=16000 or "
+                        " of \"forward\" is a number; expected for example :int64=16000 or "
                         ":float32=0.5");
     }
     const bool is_real = argument.type->kind() == c10::TypeKind::FloatType;
@@ -153,7 +153,7 @@ void Interpreter::define_outputs() {
     collect_values(binding, BindingKind::kTensor, tensors);
     collect_values(binding, BindingKind::kNumber, numbers);
   }
-  for (const ValueId number : numbers) pin_sizes_behind("return", number);
+  for (const ValueId number : numbers) pin_source_sizes("return", number);
   result_numbers_ = numbers.size();
   builder_.begin("output");
   for (ValueId value : tensors) {
@@ -162,7 +162,7 @@ void Interpreter::define_outputs() {
     const bool again =
         std::find(graph_.outputs.begin(), graph_.outputs.end(), value) != graph_.outputs.end();
     if (!computed || again) value = builder_.emit("Identity", {{value}});
-    pin_sizes_behind("return", value);
+    pin_source_sizes("return", value);
     graph_.outputs.push_back(value);
   }
   if (graph_.outputs.empty()) throw ModelError("\"forward\" returns no tensor");
@@ -295,7 +295,7 @@ void Interpreter::call(jit::Node* node) {
   std::vector<Binding> results;
   if (!lower(node, op, results)) {
     if (hold(node, literal, /*unknown=*/true)) return;
-    if (!look_inside(node, results)) return opaque(node);
+    if (!inline_call(node, results)) return opaque(node);
   }
   if (literal) remember(results[0], *literal);
   // What dropout_ writes in evaluation mode is there already.

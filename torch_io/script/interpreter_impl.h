@@ -147,8 +147,8 @@ class Interpreter {
                               const Binding& third);
   bool arithmetic(torch::jit::Node* node, const std::string& op);
   Binding run_time(const Binding& number);
-  std::vector<Size> sizes_behind(ValueId number) const;
-  void pin_sizes_behind(const std::string& op, ValueId number);
+  std::vector<Size> source_sizes(ValueId number) const;
+  void pin_source_sizes(const std::string& op, ValueId number);
   void settle(const std::string& op, const SettledNumber& number);
 
   // bodies.cc
@@ -171,14 +171,14 @@ class Interpreter {
   // inside.cc
   std::optional<at::Tensor> like(ValueId value);
   std::optional<c10::IValue> argument_like(const Binding& binding, const c10::Type& type,
-                                           const c10::IValue* held);
-  bool look_inside(torch::jit::Node* node, std::vector<Binding>& results);
+                                           const c10::IValue* stored);
+  bool inline_call(torch::jit::Node* node, std::vector<Binding>& results);
 
   // control.cc
   void branch(torch::jit::Node* node);
   void loop(torch::jit::Node* node);
   void opaque(torch::jit::Node* node);
-  void size_up(torch::jit::Value* of, ValueId value);
+  void record_shape(torch::jit::Value* of, ValueId value);
   void collect_captures(torch::jit::Block& block, std::vector<ValueId>& values);
   std::optional<bool> decided(const Binding& condition);
   std::optional<int64_t> count(const Binding& number);

@@ -29,8 +29,8 @@ DType type_of(int64_t torch) {
 }
 
 void cast(Call& call, const Operand& x, DType type) {
-  if (call.out.graph().value(x.value).dtype == type) return call.give(x.value);
-  call.give_view(call.out.cast(x, type), x.value);
+  if (call.out.graph().value(x.value).dtype == type) return call.set_result(x.value);
+  call.set_view(call.out.cast(x, type), x.value);
 }
 
 /// An input's type may not be known; such inputs count as float32.
@@ -48,10 +48,10 @@ bool is_computed(const Binding& number) {
 void filled(Call& call, ValueId sizes, const Binding& number, DType dtype) {
   if (is_computed(number)) {
     call.require(known_type(call, number.value) == dtype);
-    return call.give_node("Expand", {{number.value}, {sizes}});
+    return call.set_node("Expand", {{number.value}, {sizes}});
   }
   call.require(number.fixed_number());
-  call.give(filled_with(call, sizes, number.as_double(), dtype));
+  call.set_result(filled_with(call, sizes, number.as_double(), dtype));
 }
 
 /// The type that an argument names, else `other`.
@@ -71,7 +71,7 @@ void complex_zeros(Call& call, size_t at) {
   std::vector<Element> sizes = call.elements(at);
   sizes.push_back({2});
   filled(call, call.out.list_of(sizes), Binding::of_float(0), DType::kFloat32);
-  call.give_complex(call.results[0].value);
+  call.set_complex(call.results[0].value);
 }
 
 /// No tensor of the module's, whose numbers may change.
@@ -99,15 +99,15 @@ ValueId filled_with(Call& call, ValueId sizes, double number, DType dtype) {
 }
 
 /// dropout in evaluation mode, detach: the tensor itself
-void lower_same(Call& call) { call.give(call.tensor(0).value); }
+void lower_same(Call& call) { call.set_result(call.tensor(0).value); }
 
 /// clone: the same numbers in other memory
-void lower_copy(Call& call) { call.give_node("Identity", {call.tensor(0)}); }
+void lower_copy(Call& call) { call.set_node("Identity", {call.tensor(0)}); }
 
 /// contiguous: the tensor itself or a copy, as the case may be
 void lower_maybe_copy(Call& call) {
   const Operand x = call.tensor(0);
-  call.give_view(call.out.emit("Identity", {x}), x.value);
+  call.set_view(call.out.emit("Identity", {x}), x.value);
 }
 
 /// _cast_Long(x, non_blocking)
@@ -130,7 +130,7 @@ void lower_to(Call& call) {
   if (call.arg(2).is(BindingKind::kInt))
     return cast(call, call.tensor(0), type_of(call.integer(2)));
   if (call.arg(1).is(BindingKind::kTensor)) return lower_type_as(call);
-  call.give(call.tensor(0).value);
+  call.set_result(call.tensor(0).value);
 }
 
 /// The type of another tensor: mostly the one that it has.
@@ -138,9 +138,9 @@ void lower_type_as(Call& call) {
   const ValueId x = call.tensor(0).value;
   const DType from = known_type(call, x);
   const DType to = known_type(call, call.tensor(1).value);
-  if (!is_floating(from) && to == DType::kFloat32) return call.give(call.out.real(x));
+  if (!is_floating(from) && to == DType::kFloat32) return call.set_result(call.out.real(x));
   call.require(from == to || (is_floating(from) && is_floating(to)));
-  call.give(x);
+  call.set_result(x);
 }
 
 /// zeros(sizes, dtype, …), ones(…), full(sizes, number, dtype, …), new_zeros(x, sizes, dtype, …),
@@ -177,8 +177,8 @@ void lower_scalar_tensor(Call& call) {
   const bool whole = call.op == "tensor" && !call.arg(0).is(BindingKind::kFloat);
   const DType dtype = type_or(call.arg(1), whole ? DType::kInt64 : DType::kFloat32);
   call.require(dtype == DType::kFloat32 || dtype == DType::kInt64);
-  call.give(dtype == DType::kInt64 ? call.out.integer(static_cast<int64_t>(call.number(0)))
-                                   : call.out.number(call.number(0)));
+  call.set_result(dtype == DType::kInt64 ? call.out.integer(static_cast<int64_t>(call.number(0)))
+                                         : call.out.number(call.number(0)));
 }
 
 /// fill(x, number), zero(x): x gives its shape and its type. Zeros are a product, for which what is
@@ -189,7 +189,7 @@ void lower_fill(Call& call) {
   const DType dtype = known_type(call, x.value);
   if (number.as_double() == 0 && (is_floating(dtype) || dtype == DType::kInt64)) {
     const ValueId zero = is_floating(dtype) ? call.out.number(0) : call.out.integer(0);
-    return call.give_node("Mul", {x, {zero}});
+    return call.set_node("Mul", {x, {zero}});
   }
   filled(call, sizes_of(call.out, x.value), number, dtype);
 }
@@ -201,22 +201,22 @@ void lower_copy_into(Call& call) {
   const Graph& graph = call.out.graph();
   call.require(graph.value(x.value).dtype == graph.value(from.value).dtype);
   if (call.shape(x.value) == call.shape(from.value)) {
-    return call.give_node("Identity", {from});
+    return call.set_node("Identity", {from});
   }
   const ValueId sizes = sizes_of(call.out, x.value);
   if (call.rank(from.value) != 0 || !is_of_program(call, from.value)) {
-    return call.give_node("Expand", {from, {sizes}});
+    return call.set_node("Expand", {from, {sizes}});
   }
-  call.give(filled_with(call, sizes, call.single(1), graph.value(x.value).dtype));
+  call.set_result(filled_with(call, sizes, call.single(1), graph.value(x.value).dtype));
 }
 
 namespace {
 
 /// Numbers that the program computes, and that no edit can change there.
-void give_fixed(Call& call, const HostTensor& numbers) {
+void set_fixed(Call& call, const HostTensor& numbers) {
   const ValueId value = call.out.constant(numbers);
   call.out.graph().pinned_values.emplace_back(value, "the program computes it");
-  call.give(value);
+  call.set_result(value);
 }
 
 /// arange of which some number is real: they are all fixed.
@@ -232,7 +232,7 @@ void real_range(Call& call, size_t numbers) {
   for (int64_t i = 0; i < all.dims[0]; ++i) {
     all.floats.push_back(static_cast<float>(start + step * static_cast<double>(i)));
   }
-  give_fixed(call, all);
+  set_fixed(call, all);
 }
 
 }  // namespace
@@ -257,7 +257,7 @@ void lower_arange(Call& call) {
   const Operand step = numbers > 2 ? number(2) : Operand{call.out.integer(1)};
   const ValueId result = call.out.emit("Range", {start, end, step});
   call.out.graph().value(result).dtype = DType::kInt64;
-  call.give(real ? call.out.real(result) : result);
+  call.set_result(real ? call.out.real(result) : result);
 }
 
 /// linspace(start, end, steps, dtype, …): from either end, as libtorch counts
@@ -273,7 +273,7 @@ void lower_linspace(Call& call) {
     numbers.floats.push_back(i < steps / 2 || steps == 1 ? start + step * static_cast<float>(i)
                                                          : end - step * static_cast<float>(left));
   }
-  give_fixed(call, numbers);
+  set_fixed(call, numbers);
 }
 
 }  // namespace parsimony::torch_io::script

@@ -31,8 +31,8 @@ ValueId with_last_axis(Call& call, ValueId x) {
   return call.out.emit("Unsqueeze", {{x}, {call.out.integers({-1})}});
 }
 
-void give_pair(Call& call, const Parts& parts) {
-  call.give_complex(call.out.emit(
+void set_pair(Call& call, const Parts& parts) {
+  call.set_complex(call.out.emit(
       "Concat", {{with_last_axis(call, parts.real)}, {with_last_axis(call, parts.imaginary)}},
       {{"axis", int64_t{-1}}}));
 }
@@ -40,18 +40,18 @@ void give_pair(Call& call, const Parts& parts) {
 using Product = std::function<ValueId(ValueId, ValueId)>;
 
 /// (a + bi)(c + di) = ac - bd + (ad + bc)i, of which one may be real
-void give_product(Call& call, ValueId x, ValueId y, const Product& product) {
+void set_product(Call& call, ValueId x, ValueId y, const Product& product) {
   const Parts a = parts_of(call, x);
   const Parts b = parts_of(call, y);
   if (b.imaginary == kNone) {
-    return give_pair(call, {product(a.real, b.real), product(a.imaginary, b.real)});
+    return set_pair(call, {product(a.real, b.real), product(a.imaginary, b.real)});
   }
   if (a.imaginary == kNone) {
-    return give_pair(call, {product(a.real, b.real), product(a.real, b.imaginary)});
+    return set_pair(call, {product(a.real, b.real), product(a.real, b.imaginary)});
   }
-  give_pair(call,
-            {combined(call, "Sub", product(a.real, b.real), product(a.imaginary, b.imaginary)),
-             combined(call, "Add", product(a.real, b.imaginary), product(a.imaginary, b.real))});
+  set_pair(call,
+           {combined(call, "Sub", product(a.real, b.real), product(a.imaginary, b.imaginary)),
+            combined(call, "Add", product(a.real, b.imaginary), product(a.imaginary, b.real))});
 }
 
 /// What is neither complex nor known to be real may be either.
@@ -72,7 +72,7 @@ void lower_complex_mul(Call& call) {
   const Operand x = factor(call, 0);
   const Operand y = factor(call, 1);
   const auto product = [&](ValueId a, ValueId b) { return combined(call, "Mul", a, b); };
-  give_product(call, x.value, y.value, product);
+  set_product(call, x.value, y.value, product);
 }
 
 /// div(x, y) by a real y
@@ -81,7 +81,7 @@ void lower_complex_div(Call& call) {
   const Operand y = factor(call, 1);
   call.require(call.none(2) && !call.out.is_complex(y.value));
   const auto ratio = [&](ValueId a, ValueId b) { return combined(call, "Div", a, b); };
-  give_product(call, x.value, y.value, ratio);
+  set_product(call, x.value, y.value, ratio);
 }
 
 /// add(x, y, alpha), sub(x, y, alpha) of two that are complex
@@ -89,13 +89,13 @@ void lower_complex_add(Call& call) {
   call.require(call.out.is_complex(call.tensor(0).value));
   call.require(call.out.is_complex(call.tensor(1).value));
   lower_add(call);
-  call.give_complex(call.results[0].value);
+  call.set_complex(call.results[0].value);
 }
 
 /// matmul(x, y)
 void lower_complex_matmul(Call& call) {
   const auto product = [&](ValueId a, ValueId b) { return combined(call, "MatMul", a, b); };
-  give_product(call, factor(call, 0).value, factor(call, 1).value, product);
+  set_product(call, factor(call, 0).value, factor(call, 1).value, product);
 }
 
 /// einsum(equation, [x, y])
@@ -105,7 +105,7 @@ void lower_complex_einsum(Call& call) {
   const std::vector<Operand> tensors = call.tensors(1);
   call.require(tensors.size() == 2);
   for (const Operand& tensor : tensors) require_known(call, tensor.value);
-  give_product(call, tensors[0].value, tensors[1].value, [&](ValueId a, ValueId b) {
+  set_product(call, tensors[0].value, tensors[1].value, [&](ValueId a, ValueId b) {
     return call.out.emit("Einsum", {{a}, {b}}, {{"equation", equation}});
   });
 }
@@ -113,7 +113,7 @@ void lower_complex_einsum(Call& call) {
 /// conj(x)
 void lower_conj(Call& call) {
   const Parts x = parts_of(call, call.tensor(0).value);
-  give_pair(call, {x.real, call.out.emit("Neg", {{x.imaginary}})});
+  set_pair(call, {x.real, call.out.emit("Neg", {{x.imaginary}})});
 }
 
 /// abs(x)
@@ -121,19 +121,19 @@ void lower_complex_abs(Call& call) {
   const Parts x = parts_of(call, call.tensor(0).value);
   const ValueId squares = combined(call, "Add", combined(call, "Mul", x.real, x.real),
                                    combined(call, "Mul", x.imaginary, x.imaginary));
-  call.give_node("Sqrt", {{squares}});
+  call.set_node("Sqrt", {{squares}});
 }
 
 /// real(x), imag(x)
 void lower_part_of_complex(Call& call) {
   const ValueId x = call.tensor(0).value;
-  call.give_view(part_at(call, x, call.op == "imag" ? 1 : 0), x);
+  call.set_view(part_at(call, x, call.op == "imag" ? 1 : 0), x);
 }
 
 /// view_as_real(x): the pairs as they are
 void lower_view_as_real(Call& call) {
   const Operand x = call.tensor(0);
-  call.give_view(call.out.emit("Identity", {x}), x.value);
+  call.set_view(call.out.emit("Identity", {x}), x.value);
 }
 
 /// view_as_complex(x[… 2])
@@ -143,18 +143,18 @@ void lower_view_as_complex(Call& call) {
   call.require(call.rank(x.value) > 0 && call.shape(x.value).back() == 2);
   const ValueId pairs = call.out.emit("Identity", {x});
   call.out.alias(pairs, x.value);
-  call.give_complex(pairs);
+  call.set_complex(pairs);
 }
 
 /// complex(real, imaginary)
-void lower_complex(Call& call) { give_pair(call, {call.tensor(0).value, call.tensor(1).value}); }
+void lower_complex(Call& call) { set_pair(call, {call.tensor(0).value, call.tensor(1).value}); }
 
 /// polar(length, angle)
 void lower_polar(Call& call) {
   const ValueId length = call.tensor(0).value;
   const Operand angle = call.tensor(1);
-  give_pair(call, {combined(call, "Mul", length, call.out.emit("Cos", {angle})),
-                   combined(call, "Mul", length, call.out.emit("Sin", {angle}))});
+  set_pair(call, {combined(call, "Mul", length, call.out.emit("Cos", {angle})),
+                  combined(call, "Mul", length, call.out.emit("Sin", {angle}))});
 }
 
 namespace {
@@ -218,8 +218,8 @@ void transform(Call& call, const Transform& of) {
   for (int64_t i = 0; i <= last; ++i) {
     x = along_axis(call, of, of.half && !of.inverse ? last - i : i, x);
   }
-  if (!of.half || !of.inverse) return call.give_complex(x);
-  call.give_node("Squeeze", {{x}, {call.out.integers({-1})}});
+  if (!of.half || !of.inverse) return call.set_complex(x);
+  call.set_node("Squeeze", {{x}, {call.out.integers({-1})}});
 }
 
 std::vector<int64_t> axes_at(Call& call, size_t i) {

@@ -45,7 +45,7 @@ void convolution(Call& call, const Window& at, bool transposed) {
   call.require(weight.size() == n + 2);
   attributes.with("kernel_shape", std::vector<int64_t>(weight.begin() + 2, weight.end()));
   if (transposed) attributes.with("output_padding", call.integers(at.output_padding, n));
-  call.give_node(transposed ? "ConvTranspose" : "Conv", inputs, std::move(attributes));
+  call.set_node(transposed ? "ConvTranspose" : "Conv", inputs, std::move(attributes));
 }
 
 /// "max_pool2d" has windows of 2 dimensions.
@@ -84,7 +84,7 @@ void lower_max_pool(Call& call) {
   attributes.with("dilations", call.integers(4, n)).with("ceil_mode", call.integer(5, 0));
   const auto results =
       call.out.emit_many("MaxPool", {call.tensor(0)}, call.results.size(), attributes);
-  for (size_t i = 0; i < results.size(); ++i) call.give(i, Binding::tensor(results[i]));
+  for (size_t i = 0; i < results.size(); ++i) call.set_result(i, Binding::tensor(results[i]));
 }
 
 /// avg_pool2d(x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override)
@@ -94,7 +94,7 @@ void lower_avg_pool(Call& call) {
   call.require(call.none(6));
   Attributes attributes = pool_attributes(call, n);
   attributes.with("ceil_mode", call.integer(4, 0)).with("count_include_pad", call.integer(5, 1));
-  call.give_node("AveragePool", {call.tensor(0)}, std::move(attributes));
+  call.set_node("AveragePool", {call.tensor(0)}, std::move(attributes));
 }
 
 /// adaptive_avg_pool2d(x, output_size), adaptive_max_pool2d(x, output_size): the second result, the
@@ -104,10 +104,10 @@ void lower_adaptive_pool(Call& call) {
   require_batch(call, n);
   const std::vector<int64_t> sizes = call.integers(1, n);
   if (sizes == std::vector<int64_t>(n, 1)) {
-    return call.give_node("Global" + call.onnx, {call.tensor(0)});
+    return call.set_node("Global" + call.onnx, {call.tensor(0)});
   }
   const std::vector<Operand> inputs{call.tensor(0), {}, {}, {call.out.integers(sizes)}};
-  call.give_node("Adaptive" + call.onnx, inputs, {{"axes", successive(2, n + 2)}}, "torch");
+  call.set_node("Adaptive" + call.onnx, inputs, {{"axes", successive(2, n + 2)}}, "torch");
 }
 
 /// upsample_nearest2d(x, output_size, …), upsample_bilinear2d(x, output_size, align_corners, …);
@@ -132,7 +132,7 @@ void lower_upsample(Call& call) {
   if (!call.none(1)) {
     std::vector<Element> sizes = call.elements(1);
     call.require(sizes.size() == n);
-    call.give_node("Resize", {x, {}, {}, {call.out.list_of(sizes)}}, std::move(attributes));
+    call.set_node("Resize", {x, {}, {}, {call.out.list_of(sizes)}}, std::move(attributes));
     return;
   }
   const Binding& list = call.arg(call.size() - 1);
@@ -144,14 +144,14 @@ void lower_upsample(Call& call) {
     call.require(scale.fixed_number());
     scales.floats.push_back(scale.as_double());
   }
-  call.give_node("Resize", {x, {}, {call.out.constant(scales)}}, std::move(attributes));
+  call.set_node("Resize", {x, {}, {call.out.constant(scales)}}, std::move(attributes));
 }
 
 /// pixel_shuffle(x, r) -> DepthToSpace, channels outermost
 void lower_pixel_shuffle(Call& call) {
   require_batch(call, 2);
-  call.give_node("DepthToSpace", {call.tensor(0)},
-                 {{"blocksize", call.integer(1)}, {"mode", std::string("CRD")}});
+  call.set_node("DepthToSpace", {call.tensor(0)},
+                {{"blocksize", call.integer(1)}, {"mode", std::string("CRD")}});
 }
 
 namespace {
@@ -196,9 +196,9 @@ ValueId windows_of(Call& call, ValueId x, int64_t axis, const Windows& of, bool 
 void ordered(Call& call, int64_t k, int64_t axis, bool largest) {
   const auto found = call.out.emit_many("TopK", {call.tensor(0), {call.out.integers({k})}}, 2,
                                         {{"axis", axis}, {"largest", int64_t{largest ? 1 : 0}}});
-  if (call.op == "argsort") return call.give(found[1]);
-  call.give(found[0]);
-  call.give(1, Binding::tensor(found[1]));
+  if (call.op == "argsort") return call.set_result(found[1]);
+  call.set_result(found[0]);
+  call.set_result(1, Binding::tensor(found[1]));
 }
 
 }  // namespace
@@ -213,7 +213,7 @@ void lower_unfold(Call& call) {
   std::vector<int64_t> perm = successive(0, shape.size() + 1);
   perm.erase(perm.begin() + axis + 1);
   perm.push_back(axis + 1);
-  call.give(permuted(call, apart, perm));
+  call.set_result(permuted(call, apart, perm));
 }
 
 /// im2col(x[n c h w], kernel, dilation, padding, stride) -> [n (c kernel) windows]
@@ -237,7 +237,8 @@ void lower_im2col(Call& call) {
     x = windows_of(call, x, axis, windows, /*windows_first=*/false);
   }
   const Shape apart = call.shape(x);
-  call.give(reshaped(call, permuted(call, x, {0, 1, 2, 4, 3, 5}), {0, -1, apart[3] * apart[5]}));
+  call.set_result(
+      reshaped(call, permuted(call, x, {0, 1, 2, 4, 3, 5}), {0, -1, apart[3] * apart[5]}));
 }
 
 /// col2im(x[n (c kernel) windows], size, kernel, dilation, padding, stride) -> [n c size]
@@ -246,10 +247,10 @@ void lower_col2im(Call& call) {
   const std::vector<int64_t> padding = call.integers(4, 2);
   const ValueId size = call.out.list_of(call.elements(1));
   const ValueId kernel = call.out.integers(call.integers(2, 2));
-  call.give_node("Col2Im", {call.tensor(0), {size}, {kernel}},
-                 {{"dilations", call.integers(3, 2)},
-                  {"pads", std::vector<int64_t>{padding[0], padding[1], padding[0], padding[1]}},
-                  {"strides", call.integers(5, 2)}});
+  call.set_node("Col2Im", {call.tensor(0), {size}, {kernel}},
+                {{"dilations", call.integers(3, 2)},
+                 {"pads", std::vector<int64_t>{padding[0], padding[1], padding[0], padding[1]}},
+                 {"strides", call.integers(5, 2)}});
 }
 
 /// pixel_unshuffle(x[n c (h r) (w r)], r) -> [n (c r r) h w]
@@ -261,7 +262,7 @@ void lower_pixel_unshuffle(Call& call) {
   const int64_t h = shape[2] / r;
   const int64_t w = shape[3] / r;
   const ValueId apart = permuted(call, reshaped(call, x, {0, 0, h, r, w, r}), {0, 1, 3, 5, 2, 4});
-  call.give(reshaped(call, apart, {0, -1, h, w}));
+  call.set_result(reshaped(call, apart, {0, -1, h, w}));
 }
 
 /// grid_sampler(x, grid, mode, padding, align_corners), grid_sampler_2d likewise
@@ -272,10 +273,10 @@ void lower_grid_sampler(Call& call) {
   const int64_t padding = call.integer(3);
   call.require(mode >= 0 && mode < 3 && padding >= 0 && padding < 3);
   call.require(call.rank(call.tensor(0).value) == 4);
-  call.give_node("GridSample", {call.tensor(0), call.tensor(1)},
-                 {{"mode", std::string(kModes[mode])},
-                  {"padding_mode", std::string(kPaddings[padding])},
-                  {"align_corners", int64_t{call.flag(4) ? 1 : 0}}});
+  call.set_node("GridSample", {call.tensor(0), call.tensor(1)},
+                {{"mode", std::string(kModes[mode])},
+                 {"padding_mode", std::string(kPaddings[padding])},
+                 {"align_corners", int64_t{call.flag(4) ? 1 : 0}}});
 }
 
 /// topk(x, k, dim, largest, sorted) -> (values, indices)

@@ -55,32 +55,32 @@ void quotient(Call& call, const std::string& how) {
   }
   call.require(how != "trunc" || integers);
   const ValueId ratio = call.out.emit("Div", alike(call, a, b));
-  call.give(how == "floor" && !integers ? call.out.emit("Floor", {{ratio}}) : ratio);
+  call.set_result(how == "floor" && !integers ? call.out.emit("Floor", {{ratio}}) : ratio);
 }
 
 }  // namespace
 
-void lower_unary(Call& call) { call.give_node(call.onnx, {call.tensor(0)}); }
+void lower_unary(Call& call) { call.set_node(call.onnx, {call.tensor(0)}); }
 
 /// What is real also of integers, as sqrt(size).
-void lower_real(Call& call) { call.give_node(call.onnx, {real(call)}); }
+void lower_real(Call& call) { call.set_node(call.onnx, {real(call)}); }
 
 void lower_binary(Call& call) {
   Attributes attributes;
   if (call.op == "fmod") attributes.with("fmod", int64_t{1});  // the sign of the dividend
-  call.give_node(call.onnx, both(call), std::move(attributes));
+  call.set_node(call.onnx, both(call), std::move(attributes));
 }
 
 /// add(a, b, alpha) = a + alpha b, sub(a, b, alpha) = a - alpha b
 void lower_add(Call& call) {
   const Operand a = call.tensor_or_number(0);
-  call.give_node(call.onnx, alike(call, a, scaled(call, 1, 2)));
+  call.set_node(call.onnx, alike(call, a, scaled(call, 1, 2)));
 }
 
 /// rsub(a, b, alpha) = b - alpha a
 void lower_rsub(Call& call) {
   const Operand a = scaled(call, 0, 2);
-  call.give_node("Sub", alike(call, call.tensor_or_number(1), a));
+  call.set_node("Sub", alike(call, call.tensor_or_number(1), a));
 }
 
 /// div(a, b, rounding_mode)
@@ -89,34 +89,34 @@ void lower_div(Call& call) { quotient(call, call.none(2) ? "" : call.text(2)); }
 void lower_floor_divide(Call& call) { quotient(call, "floor"); }
 
 void lower_rsqrt(Call& call) {
-  call.give_node("Reciprocal", {{call.out.emit("Sqrt", {real(call)})}});
+  call.set_node("Reciprocal", {{call.out.emit("Sqrt", {real(call)})}});
 }
 
-void lower_square(Call& call) { call.give_node("Mul", {call.tensor(0), call.tensor(0)}); }
+void lower_square(Call& call) { call.set_node("Mul", {call.tensor(0), call.tensor(0)}); }
 
 void lower_ne(Call& call) {
   const ValueId same = call.out.emit("Equal", {call.tensor_or_number(0), call.tensor_or_number(1)});
-  call.give_node("Not", {{same}});
+  call.set_node("Not", {{same}});
 }
 
 /// log2(x), log10(x): log(x) by the log of the base
 void lower_log_of_base(Call& call) {
   const double base = call.op == "log2" ? 2 : 10;
   const ValueId natural = call.out.emit("Log", {real(call)});
-  call.give_node("Mul", {{natural}, {call.out.number(1 / std::log(base))}});
+  call.set_node("Mul", {{natural}, {call.out.number(1 / std::log(base))}});
 }
 
 void lower_log1p(Call& call) {
   const ValueId more = call.out.emit("Add", {real(call), {call.out.number(1)}});
-  call.give_node("Log", {{more}});
+  call.set_node("Log", {{more}});
 }
 
 void lower_expm1(Call& call) {
-  call.give_node("Sub", {{call.out.emit("Exp", {real(call)})}, {call.out.number(1)}});
+  call.set_node("Sub", {{call.out.emit("Exp", {real(call)})}, {call.out.number(1)}});
 }
 
 void lower_erfc(Call& call) {
-  call.give_node("Sub", {{call.out.number(1)}, {call.out.emit("Erf", {real(call)})}});
+  call.set_node("Sub", {{call.out.number(1)}, {call.out.emit("Erf", {real(call)})}});
 }
 
 /// trunc(x): towards zero; frac(x): what trunc leaves
@@ -124,7 +124,8 @@ void lower_trunc(Call& call) {
   const Operand x = call.tensor(0);
   const ValueId floor = call.out.emit("Floor", {{call.out.emit("Abs", {x})}});
   const ValueId whole = call.out.emit("Mul", {{floor}, {call.out.emit("Sign", {x})}});
-  call.give(call.op == "trunc" || call.op == "fix" ? whole : call.out.emit("Sub", {x, {whole}}));
+  call.set_result(call.op == "trunc" || call.op == "fix" ? whole
+                                                         : call.out.emit("Sub", {x, {whole}}));
 }
 
 /// lerp(a, b, weight) = a + weight (b - a)
@@ -132,17 +133,17 @@ void lower_lerp(Call& call) {
   const Operand a = call.tensor(0);
   const ValueId way = call.out.emit("Sub", {call.tensor(1), a});
   const ValueId part = call.out.emit("Mul", {{way}, call.tensor_or_number(2)});
-  call.give_node("Add", {a, {part}});
+  call.set_node("Add", {a, {part}});
 }
 
 /// where(condition, a, b)
 void lower_where(Call& call) {
-  call.give_node("Where", {call.tensor(0), call.tensor_or_number(1), call.tensor_or_number(2)});
+  call.set_node("Where", {call.tensor(0), call.tensor_or_number(1), call.tensor_or_number(2)});
 }
 
 /// masked_fill(x, mask, number)
 void lower_masked_fill(Call& call) {
-  call.give_node("Where", {call.tensor(1), call.tensor_or_number(2), call.tensor(0)});
+  call.set_node("Where", {call.tensor(1), call.tensor_or_number(2), call.tensor(0)});
 }
 
 /// nan_to_num(x, nan, posinf, neginf): by default infinities become the largest numbers of float32
@@ -156,7 +157,7 @@ void lower_nan_to_num(Call& call) {
   replace(call.out.emit("IsNaN", {{x}}), call.number(1, 0));
   replace(call.out.emit("Equal", {{x}, {call.out.number(HUGE_VAL)}}), call.number(2, kMost));
   replace(call.out.emit("Equal", {{x}, {call.out.number(-HUGE_VAL)}}), call.number(3, -kMost));
-  call.give(x);
+  call.set_result(x);
 }
 
 /// logit(x, eps) = log(x / (1 - x)), where x is first held within [eps, 1 - eps]
@@ -167,7 +168,7 @@ void lower_logit(Call& call) {
     x = {call.out.emit("Clip", {x, {call.out.number(least)}, {call.out.number(1 - least)}})};
   }
   const ValueId rest = call.out.emit("Sub", {{call.out.number(1)}, x});
-  call.give_node("Log", {{call.out.emit("Div", {x, {rest}})}});
+  call.set_node("Log", {{call.out.emit("Div", {x, {rest}})}});
 }
 
 /// hypot(a, b) = sqrt(a a + b b)
@@ -175,7 +176,7 @@ void lower_hypot(Call& call) {
   const auto square = [&](size_t i) {
     return call.out.emit("Mul", {call.tensor(i), call.tensor(i)});
   };
-  call.give_node("Sqrt", {{call.out.emit("Add", {{square(0)}, {square(1)}})}});
+  call.set_node("Sqrt", {{call.out.emit("Add", {{square(0)}, {square(1)}})}});
 }
 
 /// atan2(y, x): the angle of y / x, half a turn further where x is negative
@@ -190,7 +191,7 @@ void lower_atan2(Call& call) {
   const ValueId angle = call.out.emit("Atan", {{call.out.emit("Div", {y, {divisor}})}});
   const ValueId half = where("Less", y, {call.out.number(-M_PI)}, {call.out.number(M_PI)});
   const ValueId further = where("Less", x, {half}, {call.out.number(0)});
-  call.give_node("Add", {{angle}, {further}});
+  call.set_node("Add", {{angle}, {further}});
 }
 
 /// xlogy(a, b) = a log b, which is 0 where a is
@@ -199,31 +200,31 @@ void lower_xlogy(Call& call) {
   const Operand b = call.tensor_or_number(1);
   const ValueId zero = call.out.emit("Equal", {a, {call.out.number(0)}});
   const ValueId product = call.out.emit("Mul", {a, {call.out.emit("Log", {b})}});
-  call.give_node("Where", {{zero}, a, {product}});
+  call.set_node("Where", {{zero}, a, {product}});
 }
 
 /// addcmul(x, a, b, value) = x + value a b; addcdiv likewise
 void lower_addcmul(Call& call) {
   ValueId term = call.out.emit(call.onnx, {call.tensor(1), call.tensor(2)});
   if (call.number(3, 1) != 1) term = call.out.emit("Mul", {{term}, call.tensor_or_number(3)});
-  call.give_node("Add", {call.tensor(0), {term}});
+  call.set_node("Add", {call.tensor(0), {term}});
 }
 
 /// tril(x, diagonal), triu(x, diagonal)
 void lower_trilu(Call& call) {
-  call.give_node("Trilu", {call.tensor(0), {call.out.integer(call.integer(1, 0))}},
-                 {{"upper", int64_t{call.op == "triu" ? 1 : 0}}});
+  call.set_node("Trilu", {call.tensor(0), {call.out.integer(call.integer(1, 0))}},
+                {{"upper", int64_t{call.op == "triu" ? 1 : 0}}});
 }
 
 /// cumsum(x, dim, dtype)
 void lower_cumsum(Call& call) {
-  call.give_node("CumSum", {call.tensor(0), {call.out.integer(call.integer(1))}});
+  call.set_node("CumSum", {call.tensor(0), {call.out.integer(call.integer(1))}});
 }
 
 namespace {
 
 void clip(Call& call, Operand low, Operand high) {
-  call.give_node("Clip", {call.tensor(0), low, high});
+  call.set_node("Clip", {call.tensor(0), low, high});
 }
 
 Operand number(Call& call, double value) { return {call.out.number(value)}; }
@@ -251,43 +252,43 @@ void lower_hardtanh(Call& call) {
 void lower_relu6(Call& call) { clip(call, number(call, 0), number(call, 6)); }
 
 void lower_leaky_relu(Call& call) {
-  call.give_node("LeakyRelu", {call.tensor(0)}, {{"alpha", call.number(1, 0.01)}});
+  call.set_node("LeakyRelu", {call.tensor(0)}, {{"alpha", call.number(1, 0.01)}});
 }
 
 /// rrelu(x, lower, upper, training): in evaluation mode the slope between the two
 void lower_rrelu(Call& call) {
   call.require(!call.flag(3));
   const double slope = (call.number(1, 1.0 / 8) + call.number(2, 1.0 / 3)) / 2;
-  call.give_node("LeakyRelu", {call.tensor(0)}, {{"alpha", slope}});
+  call.set_node("LeakyRelu", {call.tensor(0)}, {{"alpha", slope}});
 }
 
 /// elu(x, alpha, scale, input_scale), celu(x, alpha)
 void lower_elu(Call& call) {
   call.require(call.number(2, 1) == 1 && call.number(3, 1) == 1);
-  call.give_node(call.onnx, {call.tensor(0)}, {{"alpha", call.number(1, 1)}});
+  call.set_node(call.onnx, {call.tensor(0)}, {{"alpha", call.number(1, 1)}});
 }
 
 /// gelu(x, approximate)
 void lower_gelu(Call& call) {
   const std::string how = call.none(1) ? "none" : call.text(1);
-  call.give_node("Gelu", {call.tensor(0)}, {{"approximate", how}});
+  call.set_node("Gelu", {call.tensor(0)}, {{"approximate", how}});
 }
 
-void lower_silu(Call& call) { call.give(gated(call, call.tensor(0), call.tensor(0).value)); }
+void lower_silu(Call& call) { call.set_result(gated(call, call.tensor(0), call.tensor(0).value)); }
 
 void lower_hard_sigmoid(Call& call) {
-  call.give_node("HardSigmoid", {call.tensor(0)}, {{"alpha", 1.0 / 6}, {"beta", 0.5}});
+  call.set_node("HardSigmoid", {call.tensor(0)}, {{"alpha", 1.0 / 6}, {"beta", 0.5}});
 }
 
 /// softplus(x, beta, threshold): the threshold only spares the exponential where it makes no
 /// difference.
 void lower_softplus(Call& call) {
   call.require(call.number(1, 1) == 1);
-  call.give_node("Softplus", {call.tensor(0)});
+  call.set_node("Softplus", {call.tensor(0)});
 }
 
 void lower_log_sigmoid(Call& call) {
-  call.give_node("Log", {{call.out.emit("Sigmoid", {call.tensor(0)})}});
+  call.set_node("Log", {{call.out.emit("Sigmoid", {call.tensor(0)})}});
 }
 
 /// prelu(x, w[c]): the slopes stand along dimension 1.
@@ -296,11 +297,11 @@ void lower_prelu(Call& call) {
   const Operand w = call.tensor(1);
   const size_t rank = call.rank(x.value);
   const Shape slopes = call.shape(w.value);
-  if (slopes == Shape{1} || rank < 3) return call.give_node("PRelu", {x, w});
+  if (slopes == Shape{1} || rank < 3) return call.set_node("PRelu", {x, w});
   const ValueId axes = call.out.integers(successive(1, rank - 1));
   const ValueId column = call.out.emit("Unsqueeze", {{w.value}, {axes}});
   call.out.alias(column, w.value);
-  call.give_node("PRelu", {x, {column}});
+  call.set_node("PRelu", {x, {column}});
 }
 
 /// glu(x, dim): the first half, gated by the second
@@ -312,26 +313,26 @@ void lower_glu(Call& call) {
   const ValueId sizes = call.out.integers({half, half});
   call.out.origins().constants[sizes].equal_parts = true;
   const auto halves = call.out.emit_many("Split", {x, {sizes}}, 2, {{"axis", axis}});
-  call.give(gated(call, {halves[0]}, halves[1]));
+  call.set_result(gated(call, {halves[0]}, halves[1]));
 }
 
 /// softshrink(x, lambda): towards zero by lambda; hardshrink(x, lambda): zero up to lambda
 void lower_shrink(Call& call) {
   const double lambda = call.number(1, 0.5);
-  call.give_node("Shrink", {call.tensor(0)},
-                 {{"lambd", lambda}, {"bias", call.op == "softshrink" ? lambda : 0.0}});
+  call.set_node("Shrink", {call.tensor(0)},
+                {{"lambd", lambda}, {"bias", call.op == "softshrink" ? lambda : 0.0}});
 }
 
 /// threshold(x, most, number): x where it is more than that, else the number
 void lower_threshold(Call& call) {
   const Operand x = call.tensor(0);
   const ValueId more = call.out.emit("Greater", {x, number(call, call.number(1))});
-  call.give_node("Where", {{more}, x, number(call, call.number(2))});
+  call.set_node("Where", {{more}, x, number(call, call.number(2))});
 }
 
 /// softmax(x, dim, dtype), log_softmax(x, dim, dtype)
 void lower_softmax(Call& call) {
-  call.give_node(call.onnx, {call.tensor(0)}, {{"axis", call.integer(1)}});
+  call.set_node(call.onnx, {call.tensor(0)}, {{"axis", call.integer(1)}});
 }
 
 }  // namespace parsimony::torch_io::script

@@ -24,7 +24,7 @@ void index_first(Call& call, const std::vector<Binding>& items, const std::vecto
     columns.push_back({call.out.emit("Unsqueeze", {{one}, {call.out.integers({-1})}})});
   }
   const ValueId locations = call.out.emit("Concat", columns, {{"axis", int64_t{-1}}});
-  call.give_node("GatherND", {call.tensor(0), {locations}});
+  call.set_node("GatherND", {call.tensor(0), {locations}});
 }
 
 }  // namespace
@@ -46,12 +46,12 @@ void lower_index(Call& call) {
   const int64_t axis = axes.front();
   const ValueId indices = items[axis].value;
   const Operand operand{indices, call.location(1, static_cast<int>(axis))};
-  call.give_node("Gather", {call.tensor(0), operand}, {{"axis", axis}});
+  call.set_node("Gather", {call.tensor(0), operand}, {{"axis", axis}});
 }
 
 /// index_select(x, dim, indices), gather(x, dim, indices, sparse_grad)
 void lower_gather(Call& call) {
-  call.give_node(call.onnx, {call.tensor(0), call.tensor(2)}, {{"axis", axis_of(call)}});
+  call.set_node(call.onnx, {call.tensor(0), call.tensor(2)}, {{"axis", axis_of(call)}});
 }
 
 /// scatter(x, dim, indices, src or number), scatter_add(x, dim, indices, src)
@@ -67,8 +67,8 @@ void lower_scatter(Call& call) {
     updates = {filled_with(call, sizes, call.number(3),
                            dtype == DType::kUnknown ? DType::kFloat32 : dtype)};
   }
-  call.give_node("ScatterElements", {call.tensor(0), call.tensor(2), updates},
-                 std::move(attributes));
+  call.set_node("ScatterElements", {call.tensor(0), call.tensor(2), updates},
+                std::move(attributes));
 }
 
 namespace {
@@ -90,7 +90,7 @@ void write_rows(Call& call, int64_t axis, ValueId rows, const std::string& reduc
   const ValueId column = call.out.emit("Unsqueeze", {call.tensor(2), {call.out.integers({1})}});
   const ValueId written =
       call.out.emit("ScatterND", {{x}, {column}, {rows}}, {{"reduction", reduction}});
-  call.give(moved(call, written, axis, /*back=*/true));
+  call.set_result(moved(call, written, axis, /*back=*/true));
 }
 
 }  // namespace
@@ -141,10 +141,10 @@ void lower_embedding_bag(Call& call) {
   const ValueId in_bag = call.out.real(call.out.emit("And", {{begun}, {goes_on}}));
   const ValueId rows = call.out.emit("Gather", {call.tensor(0), indices}, {{"axis", int64_t{0}}});
   const ValueId sums = call.out.emit("MatMul", {{in_bag}, {rows}});
-  if (mode == kSum) return call.give(sums);
+  if (mode == kSum) return call.set_result(sums);
   const ValueId members = call.out.emit("ReduceSum", {{in_bag}, {call.out.integers({1})}});
   const ValueId some = call.out.emit("Max", {{members}, {call.out.number(1)}});
-  call.give_node("Div", {{sums}, {some}});
+  call.set_node("Div", {{sums}, {some}});
 }
 
 namespace {
@@ -157,21 +157,21 @@ int64_t axis_of(Call& call, size_t i, int64_t fallback = 0) {
 }
 
 /// Returns the parts as one list.
-void give_list(Call& call, const std::vector<ValueId>& slices) {
+void set_list(Call& call, const std::vector<ValueId>& slices) {
   std::vector<Binding> items;
   const bool views = !call.op.starts_with("unsafe_");
   for (const ValueId part : slices) {
     if (views) call.out.alias(part, call.tensor(0).value);
     items.push_back(Binding::tensor(part));
   }
-  call.give(0, Binding::list(std::move(items)));
+  call.set_result(0, Binding::list(std::move(items)));
 }
 
 void split(Call& call, int64_t axis, const std::vector<Element>& sizes, bool equal) {
   const ValueId operand = call.out.list_of(sizes);
   call.out.origins().constants[operand].equal_parts = equal;
-  give_list(call, call.out.emit_many("Split", {call.tensor(0), {operand}}, sizes.size(),
-                                     {{"axis", axis}}));
+  set_list(call, call.out.emit_many("Split", {call.tensor(0), {operand}}, sizes.size(),
+                                    {{"axis", axis}}));
 }
 
 /// What lies beyond an end comes from the other end.
@@ -180,16 +180,16 @@ void pad_round(Call& call, ValueId x, const std::vector<int64_t>& pairs) {
   for (size_t i = 0; i < pairs.size() / 2; ++i) {
     const int64_t axis = rank - 1 - static_cast<int64_t>(i);
     const int64_t before = pairs[2 * i];
-    const int64_t behind = pairs[2 * i + 1];
-    call.require(before >= 0 && behind >= 0);
+    const int64_t after = pairs[2 * i + 1];
+    call.require(before >= 0 && after >= 0);
     std::vector<Operand> slices{{x}};
     const auto from = [&](int64_t number) { return call.out.integers({number}); };
     if (before > 0)
       slices.insert(slices.begin(), {call.out.slice({x}, axis, from(-before), from(kEnd))});
-    if (behind > 0) slices.push_back({call.out.slice({x}, axis, from(0), from(behind))});
+    if (after > 0) slices.push_back({call.out.slice({x}, axis, from(0), from(after))});
     if (slices.size() > 1) x = call.out.emit("Concat", slices, {{"axis", axis}});
   }
-  call.give(x);
+  call.set_result(x);
 }
 
 /// Equal parts, as long as a size or a part of one.
@@ -216,7 +216,7 @@ ValueId one(Call& call, const Element& element) { return call.out.list_of({eleme
 
 void cut(Call& call, int64_t axis, ValueId starts, ValueId ends, int64_t step) {
   const Operand x = call.tensor(0);
-  call.give_view(call.out.slice(x, axis, starts, ends, step), x.value);
+  call.set_view(call.out.slice(x, axis, starts, ends, step), x.value);
 }
 
 ValueId at_index(Call& call, int64_t axis, const Element& index) {
@@ -248,7 +248,7 @@ void join(Call& call, std::vector<Operand> tensors, int64_t axis) {
   }
   if (call.out.is_complex(tensors[0].value)) axis = call.axis(axis, call.rank(tensors[0].value));
   const ValueId joined = call.out.emit("Concat", tensors, {{"axis", axis}});
-  call.give(real ? call.out.real(joined) : joined);
+  call.set_result(real ? call.out.real(joined) : joined);
 }
 
 }  // namespace
@@ -285,7 +285,7 @@ void lower_meshgrid(Call& call) {
   }
   std::vector<Binding> items;
   for (const ValueId grid : grids) items.push_back(Binding::tensor(grid));
-  call.give(0, Binding::list(std::move(items)));
+  call.set_result(0, Binding::list(std::move(items)));
 }
 
 /// stack(tensors, dim)
@@ -296,7 +296,7 @@ void lower_stack(Call& call) {
   for (const Operand& tensor : tensors) {
     rows.push_back({call.out.emit("Unsqueeze", {tensor, {call.out.integers({axis})}})});
   }
-  call.give_node("Concat", rows, {{"axis", axis}});
+  call.set_node("Concat", rows, {{"axis", axis}});
 }
 
 /// chunk(x, parts, dim)
@@ -349,7 +349,7 @@ void lower_unbind(Call& call) {
   call.require(count <= kMostParts);
   std::vector<ValueId> slices;
   for (int64_t i = 0; i < count; ++i) slices.push_back(at_index(call, axis, {i}));
-  give_list(call, slices);
+  set_list(call, slices);
 }
 
 /// slice(x, dim, start, end, step)
@@ -360,7 +360,7 @@ void lower_slice(Call& call) {
   const int64_t step = call.integer(4, 1);
   const bool from_start = start.run_time == kNone && start.fixed == 0;
   const bool to_end = end.run_time == kNone && end.fixed == kEnd;
-  if (from_start && to_end && step == 1) return call.give(call.tensor(0).value);
+  if (from_start && to_end && step == 1) return call.set_result(call.tensor(0).value);
   cut(call, axis, one(call, start), one(call, end), step);
 }
 
@@ -386,7 +386,7 @@ void lower_part(Call& call) {
     part.starts = one(call, start);
     part.ends = one(call, end);
   }
-  call.give(replaced(call.out, part, call.tensor(1).value));
+  call.set_result(replaced(call.out, part, call.tensor(1).value));
 }
 
 /// roll(x, shifts, dims): along each dimension the end comes before the beginning
@@ -405,7 +405,7 @@ void lower_roll(Call& call) {
                        {call.out.slice({x}, axis, call.out.integers({0}), at)}},
                       {{"axis", axis}});
   }
-  call.give(x);
+  call.set_result(x);
 }
 
 /// flip(x, dims): from the end to the beginning
@@ -417,8 +417,8 @@ void lower_flip(Call& call) {
   const auto every = [&](int64_t number) {
     return Operand{call.out.integers(std::vector<int64_t>(axes.size(), number))};
   };
-  if (axes.empty()) return call.give(x.value);
-  call.give_node("Slice", {x, every(-1), every(kBeginning), {call.out.integers(axes)}, every(-1)});
+  if (axes.empty()) return call.set_result(x.value);
+  call.set_node("Slice", {x, every(-1), every(kBeginning), {call.out.integers(axes)}, every(-1)});
 }
 
 /// narrow(x, dim, start, length)
@@ -434,7 +434,9 @@ void lower_narrow(Call& call) {
 }
 
 /// select(x, dim, index)
-void lower_select(Call& call) { call.give(at_index(call, axis_of(call, 1), call.element(2))); }
+void lower_select(Call& call) {
+  call.set_result(at_index(call, axis_of(call, 1), call.element(2)));
+}
 
 /// pad(x, pads, mode, value), constant_pad_nd(x, pads, value), reflection_pad2d(x, pads),
 /// replication_pad2d(x, pads): pairs from the last dimension backwards
@@ -459,7 +461,7 @@ void lower_pad(Call& call) {
   if (mode == "constant" && call.number(value, 0) != 0) {
     inputs.push_back({call.out.number(call.number(value))});
   }
-  call.give_node("Pad", inputs, {{"mode", mode}});
+  call.set_node("Pad", inputs, {{"mode", mode}});
 }
 
 }  // namespace parsimony::torch_io::script

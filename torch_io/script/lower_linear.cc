@@ -26,12 +26,12 @@ ValueId transposed(Call& call, ValueId value) {
   return result;
 }
 
-ValueId matrix_behind(Call& call, ValueId value) {
+ValueId underlying_matrix(Call& call, ValueId value) {
   const Node* producer = call.out.producer(value);
   if (producer == nullptr || producer->op != "Transpose") return kNone;
-  const ValueId behind = producer->inputs[0];
-  const bool matrix = call.out.graph().value(behind).weight != kNone && call.rank(behind) == 2;
-  return matrix ? behind : kNone;
+  const ValueId after = producer->inputs[0];
+  const bool matrix = call.out.graph().value(after).weight != kNone && call.rank(after) == 2;
+  return matrix ? after : kNone;
 }
 
 /// linear(x, w[o i], b): Gemm for a matrix, else MatMul with the transposed weight.
@@ -41,55 +41,55 @@ void lower_linear(Call& call) {
   const Operand b = call.optional_tensor(2);
   call.require(call.rank(w.value) == 2);
   if (call.rank(x.value) == 2) {
-    call.give_node("Gemm", {x, w, b}, {{"transB", int64_t{1}}});
+    call.set_node("Gemm", {x, w, b}, {{"transB", int64_t{1}}});
     return;
   }
   const ValueId product = call.out.emit("MatMul", {x, {transposed(call, w.value)}});
-  call.give(b.value == kNone ? product : call.out.emit("Add", {{product}, b}));
+  call.set_result(b.value == kNone ? product : call.out.emit("Add", {{product}, b}));
 }
 
 /// addmm(c, a, b, beta, alpha) = beta c + alpha a b
 void lower_addmm(Call& call) {
   const Operand b = call.tensor(2);
-  const ValueId matrix = matrix_behind(call, b.value);
+  const ValueId matrix = underlying_matrix(call, b.value);
   Attributes attributes;
   if (matrix != kNone) attributes.with("transB", int64_t{1});
   if (call.number(4, 1) != 1) attributes.with("alpha", call.number(4));
   if (call.number(3, 1) != 1) attributes.with("beta", call.number(3));
-  call.give_node("Gemm", {call.tensor(1), matrix == kNone ? b : Operand{matrix}, call.tensor(0)},
-                 std::move(attributes));
+  call.set_node("Gemm", {call.tensor(1), matrix == kNone ? b : Operand{matrix}, call.tensor(0)},
+                std::move(attributes));
 }
 
 /// addmv(c, a, v, beta, alpha) = beta c + alpha a v
 void lower_addmv(Call& call) {
   const ValueId product = call.out.emit("MatMul", {call.tensor(1), call.tensor(2)});
   const ValueId addend = scaled(call, call.tensor(0).value, call.number(3, 1));
-  call.give_node("Add", {{addend}, {scaled(call, product, call.number(4, 1))}});
+  call.set_node("Add", {{addend}, {scaled(call, product, call.number(4, 1))}});
 }
 
-void lower_matmul(Call& call) { call.give_node("MatMul", {call.tensor(0), call.tensor(1)}); }
+void lower_matmul(Call& call) { call.set_node("MatMul", {call.tensor(0), call.tensor(1)}); }
 
 /// baddbmm(c, a, b, beta, alpha)
 void lower_baddbmm(Call& call) {
   const ValueId product = call.out.emit("MatMul", {call.tensor(1), call.tensor(2)});
   const double beta = call.number(3, 1);
   const ValueId scaled_product = scaled(call, product, call.number(4, 1));
-  if (beta == 0) return call.give(scaled_product);
+  if (beta == 0) return call.set_result(scaled_product);
   const Operand c = call.tensor(0);
   const Operand addend = beta == 1 ? c : Operand{scaled(call, c.value, beta)};
-  call.give_node("Add", {{scaled_product}, addend});
+  call.set_node("Add", {{scaled_product}, addend});
 }
 
 /// einsum(equation, tensors)
 void lower_einsum(Call& call) {
   std::string equation = call.text(0);
   std::erase(equation, ' ');
-  call.give_node("Einsum", call.tensors(1), {{"equation", equation}});
+  call.set_node("Einsum", call.tensors(1), {{"equation", equation}});
 }
 
 /// embedding(table, indices, …)
 void lower_embedding(Call& call) {
-  call.give_node("Gather", {call.tensor(0), call.tensor(1)}, {{"axis", int64_t{0}}});
+  call.set_node("Gather", {call.tensor(0), call.tensor(1)}, {{"axis", int64_t{0}}});
 }
 
 // scaled_dot_product_attention(q, k, v, mask, dropout, causal, scale):
@@ -141,7 +141,7 @@ void attend(Call& call, const Positions& at) {
     scores = call.out.emit("Add", {{scores}, {causal_mask(call, q.value, k.value)}});
   }
   const ValueId weights = call.out.emit("Softmax", {{scores}}, {{"axis", int64_t{-1}}});
-  call.give_node("MatMul", {{weights}, call.tensor(2)});
+  call.set_node("MatMul", {{weights}, call.tensor(2)});
 }
 
 }  // namespace
@@ -202,7 +202,7 @@ void lower_native_attention(Call& call) {
   const ValueId x = call.tensor(0).value;
   const bool of_itself = call.tensor(1).value == x && call.tensor(2).value == x;
   call.require(of_itself && call.none(9) && !call.flag(10));
-  call.give(attend_to_itself(call, x, {call.integer(3), call.integer(4)}, 5));
+  call.set_result(attend_to_itself(call, x, {call.integer(3), call.integer(4)}, 5));
 }
 
 /// _transformer_encoder_layer_fwd(x, width, heads, w[3 d, d], b, w_out, b_out, gelu, norm_first,
@@ -226,7 +226,7 @@ void lower_encoder_layer(Call& call) {
   if (!first) x = normalised(x, 10);
   const ValueId fed = feed(first ? normalised(x, 12) : x);
   x = call.out.emit("Add", {{x}, {fed}});
-  call.give(first ? x : normalised(x, 12));
+  call.set_result(first ? x : normalised(x, 12));
 }
 
 }  // namespace parsimony::torch_io::script

@@ -18,10 +18,10 @@ int64_t channels(Call& call) {
 void batch_norm(Call& call, double epsilon) {
   call.require(!call.none(3) && !call.none(4));
   const int64_t c = call.shape(call.tensor(3).value).at(0);
-  call.give_node("BatchNormalization",
-                 {call.tensor(0), or_synthetic(call, 1, c, 1), or_synthetic(call, 2, c, 0),
-                  call.tensor(3), call.tensor(4)},
-                 {{"epsilon", epsilon}});
+  call.set_node("BatchNormalization",
+                {call.tensor(0), or_synthetic(call, 1, c, 1), or_synthetic(call, 2, c, 0),
+                 call.tensor(3), call.tensor(4)},
+                {{"epsilon", epsilon}});
 }
 
 }  // namespace
@@ -60,8 +60,8 @@ Shape repeated_sizes(Call& call) {
 void lower_layer_norm(Call& call) {
   const Shape sizes = repeated_sizes(call);
   const Operand w = call.none(2) ? Operand{call.out.synthetic(sizes, 1)} : call.tensor(2);
-  call.give_node("LayerNormalization", {call.tensor(0), w, call.optional_tensor(3)},
-                 {{"axis", -static_cast<int64_t>(sizes.size())}, {"epsilon", call.number(4)}});
+  call.set_node("LayerNormalization", {call.tensor(0), w, call.optional_tensor(3)},
+                {{"axis", -static_cast<int64_t>(sizes.size())}, {"epsilon", call.number(4)}});
 }
 
 /// rms_norm(x, normalized_shape, w, eps): x by the root of its mean square
@@ -78,7 +78,7 @@ void lower_rms_norm(Call& call) {
   const ValueId shifted = call.out.emit("Add", {{mean}, {call.out.number(epsilon)}});
   const ValueId root = call.out.emit("Sqrt", {{shifted}});
   const ValueId y = call.out.emit("Div", {x, {root}});
-  call.give(call.none(2) ? y : call.out.emit("Mul", {{y}, call.tensor(2)}));
+  call.set_result(call.none(2) ? y : call.out.emit("Mul", {{y}, call.tensor(2)}));
 }
 
 /// group_norm(x, groups, w, b, eps, cudnn)
@@ -86,9 +86,9 @@ void lower_group_norm(Call& call) {
   const int64_t c = channels(call);
   Attributes attributes{{"epsilon", call.number(4)}};
   attributes.with("num_groups", call.integer(1), call.location(1));
-  call.give_node("GroupNormalization",
-                 {call.tensor(0), or_synthetic(call, 2, c, 1), or_synthetic(call, 3, c, 0)},
-                 std::move(attributes));
+  call.set_node("GroupNormalization",
+                {call.tensor(0), or_synthetic(call, 2, c, 1), or_synthetic(call, 3, c, 0)},
+                std::move(attributes));
 }
 
 /// native_group_norm(x, w, b, batch, channels, area, groups, eps)
@@ -97,9 +97,9 @@ void lower_native_group_norm(Call& call) {
   call.out.origins().size_literals.push_back({call.location(4), call.tensor(0).value, 1});
   Attributes attributes{{"epsilon", call.number(7)}};
   attributes.with("num_groups", call.integer(6), call.location(6));
-  call.give_node("GroupNormalization",
-                 {call.tensor(0), or_synthetic(call, 1, c, 1), or_synthetic(call, 2, c, 0)},
-                 std::move(attributes));
+  call.set_node("GroupNormalization",
+                {call.tensor(0), or_synthetic(call, 1, c, 1), or_synthetic(call, 2, c, 0)},
+                std::move(attributes));
 }
 
 /// _weight_norm(v, g, dim): v by its norm over all other dimensions, times g
@@ -114,16 +114,16 @@ void lower_weight_norm(Call& call) {
   const ValueId norm =
       call.out.emit("ReduceL2", {v, {call.out.integers(axes)}}, {{"keepdims", int64_t{1}}});
   const ValueId factor = call.out.emit("Div", {call.tensor(1), {norm}});
-  call.give_node("Mul", {v, {factor}});
+  call.set_node("Mul", {v, {factor}});
 }
 
 /// instance_norm(x, w, b, mean, var, use_input_stats, momentum, eps, cudnn)
 void lower_instance_norm(Call& call) {
   if (!call.flag(5)) return batch_norm(call, call.number(7));
   const int64_t c = channels(call);
-  call.give_node("InstanceNormalization",
-                 {call.tensor(0), or_synthetic(call, 1, c, 1), or_synthetic(call, 2, c, 0)},
-                 {{"epsilon", call.number(7)}});
+  call.set_node("InstanceNormalization",
+                {call.tensor(0), or_synthetic(call, 1, c, 1), or_synthetic(call, 2, c, 0)},
+                {{"epsilon", call.number(7)}});
 }
 
 namespace {
@@ -156,24 +156,25 @@ ValueId corrected(Call& call, ValueId x, std::vector<int64_t> axes, int64_t corr
 void lower_reduce(Call& call) {
   // Without dimensions the only other argument is the type.
   const bool whole = call.size() <= 2 && !call.op.starts_with('a');
-  call.give(reduced(call, call.onnx, call.tensor(0).value,
-                    whole ? std::vector<int64_t>{} : axes_in(call, 1), !whole && call.flag(2)));
+  call.set_result(reduced(call, call.onnx, call.tensor(0).value,
+                          whole ? std::vector<int64_t>{} : axes_in(call, 1),
+                          !whole && call.flag(2)));
 }
 
 /// max(x), max(x, dim, keepdim) -> (values, indices), max(x, y)
 void lower_max_min(Call& call) {
   const Operand x = call.tensor(0);
   if (call.size() == 2) {
-    call.give_node(call.onnx, {x, call.tensor(1)});
+    call.set_node(call.onnx, {x, call.tensor(1)});
     return;
   }
   const std::string op = "Reduce" + call.onnx;
-  if (call.size() < 2) return call.give(reduced(call, op, x.value, {}, false));
-  call.give(reduced(call, op, x.value, {call.integer(1)}, call.flag(2)));
+  if (call.size() < 2) return call.set_result(reduced(call, op, x.value, {}, false));
+  call.set_result(reduced(call, op, x.value, {call.integer(1)}, call.flag(2)));
   const ValueId indices =
       call.out.emit("Arg" + call.onnx, {x},
                     {{"axis", call.integer(1)}, {"keepdims", int64_t{call.flag(2) ? 1 : 0}}});
-  call.give(1, Binding::tensor(indices));
+  call.set_result(1, Binding::tensor(indices));
 }
 
 /// any(x), any(x, dim or dims, keepdim); all likewise
@@ -181,33 +182,33 @@ void lower_any(Call& call) {
   const ValueId truth = call.out.cast(call.tensor(0).value, DType::kBool);
   const ValueId number = call.out.cast(truth, DType::kInt32);
   const ValueId extreme = reduced(call, call.onnx, number, axes_in(call, 1), call.flag(2));
-  call.give(call.out.cast(extreme, DType::kBool));
+  call.set_result(call.out.cast(extreme, DType::kBool));
 }
 
 /// argmax(x, dim, keepdim)
 void lower_arg(Call& call) {
-  call.give_node(call.onnx, {call.tensor(0)},
-                 {{"axis", call.integer(1)}, {"keepdims", call.integer(2, 0)}});
+  call.set_node(call.onnx, {call.tensor(0)},
+                {{"axis", call.integer(1)}, {"keepdims", call.integer(2, 0)}});
 }
 
 /// norm(x, p, dims, keepdim), linalg_vector_norm(x, p, dims, keepdim)
 void lower_norm(Call& call) {
   const double p = call.number(1, 2);
   call.require(p == 1 || p == 2);
-  call.give(reduced(call, p == 1 ? "ReduceL1" : "ReduceL2", call.tensor(0).value, axes_in(call, 2),
-                    call.flag(3)));
+  call.set_result(reduced(call, p == 1 ? "ReduceL1" : "ReduceL2", call.tensor(0).value,
+                          axes_in(call, 2), call.flag(3)));
 }
 
 /// frobenius_norm(x, dims, keepdim)
 void lower_frobenius_norm(Call& call) {
-  call.give(reduced(call, "ReduceL2", call.tensor(0).value, axes_in(call, 1), call.flag(2)));
+  call.set_result(reduced(call, "ReduceL2", call.tensor(0).value, axes_in(call, 1), call.flag(2)));
 }
 
 /// linalg_norm(x, p, dims, keepdim, dtype) of vectors
 void lower_linalg_norm(Call& call) {
   const std::vector<int64_t> axes = axes_in(call, 2);
   call.require(axes.size() == 1 && (call.none(1) || call.number(1) == 2));
-  call.give(reduced(call, "ReduceL2", call.tensor(0).value, axes, call.flag(3)));
+  call.set_result(reduced(call, "ReduceL2", call.tensor(0).value, axes, call.flag(3)));
 }
 
 /// var(x, unbiased), var(x, dims, unbiased or correction, keepdim): the mean of squared deviations,
@@ -226,9 +227,9 @@ void lower_var(Call& call) {
     result = call.out.emit("Mul", {{result}, {corrected(call, x, axes, correction)}});
   }
   if (call.op.starts_with("std")) result = call.out.emit("Sqrt", {{result}});
-  call.give(result);
+  call.set_result(result);
   if (!call.op.ends_with("_mean")) return;
-  call.give(1, Binding::tensor(keep ? mean : reduced(call, "ReduceMean", x, axes, false)));
+  call.set_result(1, Binding::tensor(keep ? mean : reduced(call, "ReduceMean", x, axes, false)));
 }
 
 }  // namespace parsimony::torch_io::script

@@ -124,11 +124,11 @@ void stacked(Call& call, const Stack& stack, ValueId x) {
     x = joined(call, ways, kUnits);
   }
   if (stack.batch_first) x = permuted(call, x, {1, 0, 2});
-  call.give(x);
+  call.set_result(x);
   std::vector<ValueId> states;
   for (size_t s = 0; s < last.size(); ++s) {
     states.push_back(joined(call, last[s], 0));
-    call.give(s + 1, Binding::tensor(states.back()));
+    call.set_result(s + 1, Binding::tensor(states.back()));
   }
   if (stack.projects) {
     tie_projected(call, states, stack.zeros);
@@ -184,7 +184,7 @@ void lower_cell(Call& call) {
   const Step done = step(call, stack, leading(call.tensor(0).value), 0, false);
   tie_widths(call, done.states.front(), stack.zeros);
   for (size_t s = 0; s < done.states.size(); ++s) {
-    call.give(s, Binding::tensor(without(done.states[s])));
+    call.set_result(s, Binding::tensor(without(done.states[s])));
   }
 }
 

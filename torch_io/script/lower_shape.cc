@@ -28,10 +28,10 @@ std::vector<Element> sizes_around(Call& call, ValueId x, int64_t begin, int64_t 
   return sizes;
 }
 
-void give_permuted(Call& call, std::vector<int64_t> perm) {
+void set_permuted(Call& call, std::vector<int64_t> perm) {
   const Operand x = call.tensor(0);
   if (call.out.is_complex(x.value)) perm.push_back(static_cast<int64_t>(perm.size()));
-  call.give_view(call.out.emit("Transpose", {x}, {{"perm", perm}}), x.value);
+  call.set_view(call.out.emit("Transpose", {x}, {{"perm", perm}}), x.value);
 }
 
 }  // namespace
@@ -50,23 +50,23 @@ void lower_view(Call& call) {
   call.require(call.arg(1).is(BindingKind::kList));
   std::vector<Element> sizes = call.elements(1);
   for (const Element& size : sizes) call.require(size.run_time != kNone || size.fixed != 0);
-  call.give_view(with_sizes(call, x, sizes), x.value);
+  call.set_view(with_sizes(call, x, sizes), x.value);
 }
 
 /// flatten(x, start, end)
 void lower_flatten(Call& call) {
   const Operand x = call.tensor(0);
   const size_t rank = call.rank(x.value);
-  if (rank == 0) return call.give_view(with_sizes(call, x, {{1}}), x.value);
+  if (rank == 0) return call.set_view(with_sizes(call, x, {{1}}), x.value);
   const int64_t start = call.axis(call.integer(1, 0), rank);
   const int64_t end = call.axis(call.integer(2, -1), rank);
   const auto last = static_cast<int64_t>(rank) - 1;
-  if (start == end) return call.give(x.value);
+  if (start == end) return call.set_result(x.value);
   if (start == 1 && end == last && !call.out.is_complex(x.value)) {
-    return call.give_view(call.out.emit("Flatten", {x}, {{"axis", int64_t{1}}}), x.value);
+    return call.set_view(call.out.emit("Flatten", {x}, {{"axis", int64_t{1}}}), x.value);
   }
   const auto sizes = sizes_around(call, x.value, start, end + 1, {{-1}});
-  call.give_view(with_sizes(call, x, sizes), x.value);
+  call.set_view(with_sizes(call, x, sizes), x.value);
 }
 
 /// unflatten(x, dim, sizes)
@@ -74,23 +74,23 @@ void lower_unflatten(Call& call) {
   const Operand x = call.tensor(0);
   const int64_t axis = call.axis(call.integer(1), call.rank(x.value));
   const auto sizes = sizes_around(call, x.value, axis, axis + 1, call.elements(2));
-  call.give_view(with_sizes(call, x, sizes), x.value);
+  call.set_view(with_sizes(call, x, sizes), x.value);
 }
 
 /// permute(x, dims)
 void lower_permute(Call& call) {
   std::vector<int64_t> perm = call.integers(1);
   for (int64_t& axis : perm) axis = call.axis(axis, perm.size());
-  give_permuted(call, perm);
+  set_permuted(call, perm);
 }
 
 /// transpose(x, a, b)
 void lower_transpose(Call& call) {
   const size_t rank = call.rank(call.tensor(0).value);
-  if (rank == 0) return call.give(call.tensor(0).value);
+  if (rank == 0) return call.set_result(call.tensor(0).value);
   std::vector<int64_t> perm = successive(0, rank);
   std::swap(perm[call.axis(call.integer(1), rank)], perm[call.axis(call.integer(2), rank)]);
-  give_permuted(call, perm);
+  set_permuted(call, perm);
 }
 
 /// movedim(x, from, to): the others keep their order
@@ -112,15 +112,15 @@ void lower_movedim(Call& call) {
     while (moves[next]) ++next;
     axis = next++;
   }
-  give_permuted(call, perm);
+  set_permuted(call, perm);
 }
 
 /// t(x): the transpose of a matrix, and a vector as it is
 void lower_t(Call& call) {
   const ValueId x = call.tensor(0).value;
-  if (call.rank(x) < 2) return call.give(x);
+  if (call.rank(x) < 2) return call.set_result(x);
   call.require(call.rank(x) == 2 || call.op != "t");
-  call.give(transposed(call, x));
+  call.set_result(transposed(call, x));
 }
 
 /// squeeze(x), squeeze(x, dim): a dimension that is not 1 stays
@@ -130,7 +130,7 @@ void lower_squeeze(Call& call) {
   const bool named = call.size() > 1;
   std::vector<int64_t> axes;
   for (const int64_t dim : named ? call.integers(1) : successive(0, shape.size())) {
-    if (shape.empty()) return call.give(x.value);
+    if (shape.empty()) return call.set_result(x.value);
     const int64_t axis = call.axis(dim, shape.size());
     if (shape[axis] == 1) {
       axes.push_back(axis);
@@ -138,8 +138,8 @@ void lower_squeeze(Call& call) {
       call.out.pin_axis(x.value, axis);  // were it cut down to 1, it would go
     }
   }
-  if (axes.empty()) return call.give(x.value);
-  call.give_view(call.out.emit("Squeeze", {x, {call.out.integers(axes)}}), x.value);
+  if (axes.empty()) return call.set_result(x.value);
+  call.set_view(call.out.emit("Squeeze", {x, {call.out.integers(axes)}}), x.value);
 }
 
 /// unsqueeze(x, dim)
@@ -148,7 +148,7 @@ void lower_unsqueeze(Call& call) {
   int64_t axis = call.integer(1);
   if (call.out.is_complex(x.value)) axis = call.axis(axis, call.rank(x.value) + 1);
   const std::vector<int64_t> axes{axis};
-  call.give_view(call.out.emit("Unsqueeze", {x, {call.out.integers(axes)}}), x.value);
+  call.set_view(call.out.emit("Unsqueeze", {x, {call.out.integers(axes)}}), x.value);
 }
 
 /// expand(x, sizes, implicit): -1 keeps a size, as 1 does for Expand
@@ -159,14 +159,14 @@ void lower_expand(Call& call) {
     if (size.run_time == kNone && size.fixed == -1) size = {1};
   }
   if (call.out.is_complex(x.value)) sizes.push_back({2});
-  call.give_view(call.out.emit("Expand", {x, {call.out.list_of(sizes)}}), x.value);
+  call.set_view(call.out.emit("Expand", {x, {call.out.list_of(sizes)}}), x.value);
 }
 
 /// expand_as(x, like), view_as(x, like)
 void lower_as(Call& call) {
   const Operand x = call.tensor(0);
   const ValueId sizes = sizes_of(call.out, call.tensor(1).value);
-  call.give_view(call.out.emit(call.onnx, {x, {sizes}}), x.value);
+  call.set_view(call.out.emit(call.onnx, {x, {sizes}}), x.value);
 }
 
 /// repeat(x, times): missing dimensions come first; tile(x, times), where missing times do
@@ -182,7 +182,7 @@ void lower_repeat(Call& call) {
     const ValueId axes = call.out.integers(successive(0, times.size() - rank));
     x = {call.out.emit("Unsqueeze", {x, {axes}})};
   }
-  call.give_node("Tile", {x, {call.out.list_of(times)}});
+  call.set_node("Tile", {x, {call.out.list_of(times)}});
 }
 
 /// repeat_interleave(x, times, dim): [.., n, ..] -> [.., n, times, ..] -> [.., n times, ..]
@@ -194,7 +194,8 @@ void lower_repeat_interleave(Call& call) {
   times[axis + 1] = call.element(1);
   const ValueId apart = call.out.emit("Unsqueeze", {x, {call.out.integers({axis + 1})}});
   const ValueId repeated = call.out.emit("Tile", {{apart}, {call.out.list_of(times)}});
-  call.give(with_sizes(call, {repeated}, sizes_around(call, x.value, axis, axis + 1, {{-1}})));
+  call.set_result(
+      with_sizes(call, {repeated}, sizes_around(call, x.value, axis, axis + 1, {{-1}})));
 }
 
 /// channel_shuffle(x, groups): [n, g c, …] -> [n, g, c, …] -> [n, c, g, …] -> [n, c g, …]
@@ -212,7 +213,7 @@ void lower_channel_shuffle(Call& call) {
     perm.push_back(static_cast<int64_t>(d) + 1);
   }
   const ValueId groups = with_sizes(call, x, apart);
-  call.give(with_sizes(call, {permuted(call, groups, perm)}, together));
+  call.set_result(with_sizes(call, {permuted(call, groups, perm)}, together));
 }
 
 }  // namespace parsimony::torch_io::script

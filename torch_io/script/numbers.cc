@@ -294,7 +294,7 @@ bool Interpreter::arithmetic(jit::Node* node, const std::string& op) {
   return true;
 }
 
-std::vector<Size> Interpreter::sizes_behind(ValueId number) const {
+std::vector<Size> Interpreter::source_sizes(ValueId number) const {
   constexpr size_t kMostNodes = 256;  // arithmetic on sizes is short
   std::vector<Size> sizes;
   std::unordered_set<ValueId> done;
@@ -324,17 +324,17 @@ std::vector<Size> Interpreter::sizes_behind(ValueId number) const {
 /// A number that the Graph holds fixed. One that comes from a single size becomes a literal of the
 /// program if that size changes; of others the sizes stay.
 void Interpreter::settle(const std::string& op, const SettledNumber& number) {
-  const std::vector<Size> sizes = sizes_behind(number.number);
-  if (sizes.size() != 1 || sizes[0].dim == kNone) return pin_sizes_behind(op, number.number);
+  const std::vector<Size> sizes = source_sizes(number.number);
+  if (sizes.size() != 1 || sizes[0].dim == kNone) return pin_source_sizes(op, number.number);
   const auto value = static_cast<double>(builder_.known(number.number)->ints.at(0));
   origins_.frozen.push_back({number.location, sizes[0].value, sizes[0].dim, value, /*whole=*/true});
 }
 
 /// Pins the sizes behind a number that leaves the graph or controls it. A dimension that is indexed
 /// at one position is pinned.
-void Interpreter::pin_sizes_behind(const std::string& op, ValueId number) {
+void Interpreter::pin_source_sizes(const std::string& op, ValueId number) {
   if (graph_.value(number).weight != kNone || builder_.known(number) == nullptr) return;
-  for (const Size& size : sizes_behind(number)) {
+  for (const Size& size : source_sizes(number)) {
     if (size.dim == kNone) {
       builder_.pin(op, {size.value});
       continue;

@@ -20,13 +20,13 @@ struct Draw {
   int64_t centre_y = 0;
   int64_t centre_x = 0;
 
-  Draw(const Augmentation& wanted, const LoaderOptions& options, const Shape& dims, int64_t epoch,
-       int64_t index) {
+  Draw(const Augmentation& requested, const LoaderOptions& options, const Shape& dims,
+       int64_t epoch, int64_t index) {
     Random random(options.seed + kAugmentation, static_cast<uint64_t>(epoch),
                   static_cast<uint64_t>(index));
     // All are drawn always: switching one on does not change the others.
-    flip = random.below(2) == 1 && wanted.flip;
-    const auto reach = static_cast<int32_t>(wanted.crop);
+    flip = random.below(2) == 1 && requested.flip;
+    const auto reach = static_cast<int32_t>(requested.crop);
     down = random.between(-reach, reach);
     right = random.between(-reach, reach);
     centre_y = random.below(static_cast<uint32_t>(dims[1]));
@@ -93,17 +93,17 @@ Gatherer::Gatherer(const Samples& samples, const LoaderOptions& options)
 /// The sample itself where nothing happens to it, otherwise `scratch`.
 template <typename Pixel>
 const Pixel* Gatherer::augmented(int64_t epoch, int64_t index, Pixel* scratch) const {
-  const Augmentation& wanted = options_.augmentation;
+  const Augmentation& requested = options_.augmentation;
   const auto* from =
       reinterpret_cast<const Pixel*>(samples_.values.data() + index * samples_.stride());
-  if (!wanted.any()) return from;
-  const Draw draw(wanted, options_, samples_.dims, epoch, index);
+  if (!requested.any()) return from;
+  const Draw draw(requested, options_, samples_.dims, epoch, index);
   const int64_t height = samples_.dims[1];
   const int64_t width = samples_.dims[2];
-  const int64_t top = std::clamp<int64_t>(draw.centre_y - wanted.cutout / 2, 0, height);
-  const int64_t left = std::clamp<int64_t>(draw.centre_x - wanted.cutout / 2, 0, width);
-  const int64_t bottom = std::min(draw.centre_y - wanted.cutout / 2 + wanted.cutout, height);
-  const int64_t right = std::min(draw.centre_x - wanted.cutout / 2 + wanted.cutout, width);
+  const int64_t top = std::clamp<int64_t>(draw.centre_y - requested.cutout / 2, 0, height);
+  const int64_t left = std::clamp<int64_t>(draw.centre_x - requested.cutout / 2, 0, width);
+  const int64_t bottom = std::min(draw.centre_y - requested.cutout / 2 + requested.cutout, height);
+  const int64_t right = std::min(draw.centre_x - requested.cutout / 2 + requested.cutout, width);
   Pixel* to = scratch;
   for (int64_t c = 0; c < channels_; ++c) {
     const auto fill = as_stored<Pixel>(fill_[c]);

@@ -23,8 +23,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 void require(bool holds, std::string_view option, const std::string& found,
-             std::string_view wanted) {
-  if (!holds) throw ConfigError("loader: ", option, " is ", found, ", wanted ", wanted);
+             std::string_view expected) {
+  if (!holds) throw ConfigError("loader: ", option, " is ", found, ", expected ", expected);
 }
 
 void check_scale(const Samples& samples, const LoaderOptions& options) {
@@ -42,17 +42,17 @@ void check_scale(const Samples& samples, const LoaderOptions& options) {
   }
 }
 
-void check_augmentation(const Samples& samples, const Augmentation& wanted) {
+void check_augmentation(const Samples& samples, const Augmentation& expected) {
   const bool images = samples.dims.size() == 3;
-  require(!wanted.any() || images, "augmentation", "on for samples of " + to_string(samples.dims),
+  require(!expected.any() || images, "augmentation", "on for samples of " + to_string(samples.dims),
           "images [c, h, w]");
   const int64_t most = images ? std::min(samples.dims[1], samples.dims[2]) : 0;
   const auto check = [&](std::string_view what, int64_t pixels) {
     require(pixels >= 0 && pixels <= most, what, std::to_string(pixels),
             "0 to " + std::to_string(most) + " pixels");
   };
-  check("crop", wanted.crop);
-  check("cutout", wanted.cutout);
+  check("crop", expected.crop);
+  check("cutout", expected.cutout);
 }
 
 LoaderOptions checked(const Samples& samples, LoaderOptions options) {

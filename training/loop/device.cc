@@ -10,7 +10,7 @@ namespace parsimony::training {
 namespace {
 
 ConfigError bad_device(std::string_view device) {
-  return ConfigError("--device ", in_quotes(device), ": wanted auto, cpu or cuda:N");
+  return ConfigError("--device ", in_quotes(device), ": expected auto, cpu or cuda:N");
 }
 
 }  // namespace

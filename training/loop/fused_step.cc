@@ -90,7 +90,7 @@ class FusedSgd final : public Fused {
                     /*maximize=*/false, /*is_first_step=*/false, {}, if_defined(overflow));
   }
 
-  void settle() override {}
+  void write_back_counts() override {}
 };
 
 template <typename Options, typename State>
@@ -126,7 +126,7 @@ class FusedAdam final : public Fused {
           if_defined(overflow));
   }
 
-  void settle() override {
+  void write_back_counts() override {
     std::vector<at::Tensor> counts;
     for (const auto& [parameter, taken] : steps_) counts.push_back(taken);
     if (counts.empty()) return;

@@ -19,10 +19,11 @@ namespace {
 
 /// @source Hinton et al., Distilling the Knowledge in a Neural Network, 2015
 at::Tensor distillation(const at::Tensor& logits, const at::Tensor& teacher, double temperature) {
-  const at::Tensor answers = at::log_softmax(logits / temperature, 1);
-  const at::Tensor wanted = at::log_softmax(teacher / temperature, 1);
+  const at::Tensor predictions = at::log_softmax(logits / temperature, 1);
+  const at::Tensor requested = at::log_softmax(teacher / temperature, 1);
   const auto n = static_cast<double>(logits.size(0));
-  return at::kl_div(answers, wanted, at::Reduction::Sum, true) * (temperature * temperature / n);
+  return at::kl_div(predictions, requested, at::Reduction::Sum, true) *
+         (temperature * temperature / n);
 }
 
 /// Of one batch, a row for each label.
@@ -38,20 +39,20 @@ at::Tensor taught_loss(const std::vector<at::Tensor>& outputs, const StepPart& p
   const at::Tensor logits = rows_of(outputs, part.labels, context);
   at::Tensor own = cross_entropy(logits, part.labels, settings.label_smoothing);
   if (context.teacher == nullptr || settings.distill == 0) return own;
-  at::Tensor wanted;
+  at::Tensor requested;
   {
     const at::NoGradGuard no_grad;
-    wanted = rows_of(context.teacher->outputs(part), part.labels, context);
+    requested = rows_of(context.teacher->outputs(part), part.labels, context);
   }
   const at::Tensor taught =
-      distillation(logits.to(at::kFloat), wanted.to(at::kFloat), settings.temperature);
+      distillation(logits.to(at::kFloat), requested.to(at::kFloat), settings.temperature);
   return own * (1 - settings.distill) + taught * settings.distill;
 }
 
 TrainSamples samples_of(const TrainContext& context, const TrainSettings& settings) {
   const auto loader =
       std::make_shared<Loader>(context.data.train, loader_options(context, settings));
-  const auto begin = [loader](int64_t epoch) -> StepFeed {
+  const auto begin = [loader](int64_t epoch) -> StepSource {
     loader->start(epoch);
     return [loader]() -> std::optional<StepBatch> {
       if (const std::optional<Batch> batch = loader->next()) return StepBatch(*batch);

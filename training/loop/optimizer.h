@@ -68,7 +68,7 @@ class FusedStep {
   /// Takes a step unless `overflow`, a float on the parameters' device, is 1; undefined: always.
   virtual void step(const at::Tensor& overflow) = 0;
   /// Brings what the optimizer counts on the host up to date, for whoever saves it.
-  virtual void settle() = 0;
+  virtual void write_back_counts() = 0;
 };
 
 }  // namespace parsimony::training

@@ -92,12 +92,12 @@ OutputLoss::OutputLoss(const Graph& dense, const SmallNetwork& small,
   const Graph& graph = small.graph();
   const Sources sources(graph);
   const std::vector<FitLayer> layers = fit_layers(graph);
-  const auto compare = [&](ValueId value, ValueId wanted, double weight) {
+  const auto compare = [&](ValueId value, ValueId expected, double weight) {
     if (weight == 0 || contains(values_, value)) return;
-    Term& term = add(graph, sources.producer(value), value, wanted, weight);
+    Term& term = add(graph, sources.producer(value), value, expected, weight);
     const auto layer = std::ranges::find(layers, value, &FitLayer::answer);
     if (layer != layers.end()) {
-      term.axis = layer->answer_axis;
+      term.axis = layer->output_axis;
       term.kept = kept_channels(small, *layer);
     }
     for (const PlanEnd& end : small.ends()) {
@@ -238,20 +238,20 @@ at::Tensor OutputLoss::squared_scale(const Term& term, const at::Tensor& a,
   return weight.defined() ? scale / weight.clamp_min(kSmallest) : scale;
 }
 
-at::Tensor OutputLoss::wanted(Term& term, const at::Tensor& dense, const at::Tensor& small) {
+at::Tensor OutputLoss::expected(Term& term, const at::Tensor& dense, const at::Tensor& small) {
   if (!small.is_floating_point()) {
     // Other values than outputs are sizes.
     if (term.is_output) term.note = "whole numbers have no gradients";
     return {};
   }
-  at::Tensor wanted = dense;
+  at::Tensor expected = dense;
   if (!term.kept.empty()) {
     const at::Tensor kept = at::tensor(term.kept, at::kLong).to(dense.device());
-    wanted = dense.index_select(term.axis, kept);
+    expected = dense.index_select(term.axis, kept);
   }
-  if (wanted.sizes().equals(small.sizes())) return wanted;
+  if (expected.sizes().equals(small.sizes())) return expected;
   term.note = "its shape is " + to_string(small.sizes().vec()) + ", the dense network's " +
-              to_string(wanted.sizes().vec());
+              to_string(expected.sizes().vec());
   return {};
 }
 
@@ -259,7 +259,7 @@ at::Tensor OutputLoss::operator()(const std::vector<at::Tensor>& dense,
                                   const std::vector<at::Tensor>& small) {
   at::Tensor sum;
   for (size_t i = 0; i < terms_.size(); ++i) {
-    const at::Tensor a = wanted(terms_[i], dense[i], small[i]);
+    const at::Tensor a = expected(terms_[i], dense[i], small[i]);
     if (!a.defined() || a.numel() == 0) continue;
     const at::Tensor apart =
         distance(terms_[i], a, small[i], confidence(i, dense)) * terms_[i].weight;

@@ -19,9 +19,9 @@ at::Tensor class_rows(const at::Tensor& outputs, const at::Tensor& labels) {
   const int64_t dims = labels.dim();
   if (outputs.dim() != dims + 1) return {};
   if (outputs.sizes().slice(0, dims) == labels.sizes()) return outputs.flatten(0, dims - 1);
-  const bool behind =
+  const bool after =
       outputs.size(0) == labels.size(0) && outputs.sizes().slice(2) == labels.sizes().slice(1);
-  return behind ? outputs.movedim(1, -1).flatten(0, dims - 1) : at::Tensor();
+  return after ? outputs.movedim(1, -1).flatten(0, dims - 1) : at::Tensor();
 }
 
 at::Tensor class_rows(const at::Tensor& outputs, const at::Tensor& labels, int64_t classes) {
@@ -87,7 +87,7 @@ void check_range(const OutputTerm& term, const at::Tensor& target, double lowest
   const auto most = target.max().item<double>();
   if (least >= lowest && most <= highest) return;
   char text[96];
-  std::snprintf(text, sizeof text, " contains %g, wanted numbers in [%g, %g]",
+  std::snprintf(text, sizeof text, " contains %g, expected numbers in [%g, %g]",
                 least < lowest ? least : most, lowest, highest);
   throw ModelError("loss ", name_of(term.asked.kind), ": the target of the output ",
                    in_quotes(term.name), text);
@@ -135,8 +135,8 @@ at::Tensor event_loss(const OutputTerm& term, const at::Tensor& output, const at
 at::Tensor divergence_from(const OutputTerm& term, const at::Tensor& output,
                            const at::Tensor& target) {
   check_range(term, target, 0, 1);
-  const at::Tensor answers = log_probabilities(term, output, output.dim() == 4 ? 1 : -1);
-  return at::kl_div(answers, target, at::Reduction::Sum) / target.sum().clamp_min(1);
+  const at::Tensor predictions = log_probabilities(term, output, output.dim() == 4 ? 1 : -1);
+  return at::kl_div(predictions, target, at::Reduction::Sum) / target.sum().clamp_min(1);
 }
 
 at::Tensor loss_of(const OutputTerm& term, const at::Tensor& answer, const at::Tensor& given) {

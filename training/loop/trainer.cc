@@ -64,7 +64,7 @@ Trainer::Trainer(Training training) : training_(std::move(training)), scaler_(tr
 }
 
 torch::optim::Optimizer& Trainer::optimizer() {
-  if (fused_) fused_->settle();
+  if (fused_) fused_->write_back_counts();
   return *training_.optimizer;
 }
 
@@ -83,7 +83,7 @@ EpochTimes Trainer::epoch(int64_t number) {
   at::Tensor sum = at::zeros({}, at::TensorOptions(at::kDouble).device(training_.device));
   double weights = 0;
   int64_t samples = 0;
-  const StepFeed feed = training_.samples.begin(number);
+  const StepSource feed = training_.samples.begin(number);
   while (true) {
     const std::optional<StepBatch> batch = feed();
     watch.charge(&Phases::wait, "wait");

@@ -43,10 +43,10 @@ struct StepBatch {
 };
 
 /// The next step's batch; empty at the end of the epoch.
-using StepFeed = std::function<std::optional<StepBatch>()>;
+using StepSource = std::function<std::optional<StepBatch>()>;
 
 struct TrainSamples {
-  std::function<StepFeed(int64_t epoch)> begin;
+  std::function<StepSource(int64_t epoch)> begin;
   int64_t steps = 0;  ///< of an epoch
   int64_t batch = 0;  ///< samples of a complete step
 };

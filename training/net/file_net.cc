@@ -31,8 +31,8 @@ void blame_batch(const std::string& path, const at::Tensor& x, const std::string
   throw errors::fixed_batch(path, x.size(0), why);
 }
 
-PruneResult carry_out(EditableModel& model, std::vector<InputSpec> inputs,
-                      const PruneRequest& request, const PruneServices& services) {
+PruneResult prune_file(EditableModel& model, std::vector<InputSpec> inputs,
+                       const PruneRequest& request, const PruneServices& services) {
   PruneRequest own = request;
   own.inputs = std::move(inputs);
   own.require_numbers = true;

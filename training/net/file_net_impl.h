@@ -21,8 +21,8 @@ void blame_batch(const std::string& path, const at::Tensor& x, const std::string
 
 /// A pruning on libtorch. @throws VerificationError naming the group, ConfigError,
 /// ModelError, UnsupportedError
-PruneResult carry_out(EditableModel& model, std::vector<InputSpec> inputs,
-                      const PruneRequest& request, const PruneServices& services);
+PruneResult prune_file(EditableModel& model, std::vector<InputSpec> inputs,
+                       const PruneRequest& request, const PruneServices& services);
 
 /// The plan without value changes: values are filled in afterwards.
 Plan shapes_of(const Plan& plan);

@@ -81,10 +81,10 @@ class OnnxNet final : public TrainableModel {
   }
 
   at::Tensor forward(const at::Tensor& x) override {
-    at::Tensor answers;
+    at::Tensor predictions;
     if (net_->is_training()) norms_.settle(*net_, x);
     try {
-      answers = net_->forward(x);
+      predictions = net_->forward(x);
     } catch (const ModelError& error) {
       blame_batch(model_.path(), x, error.what(), [this](const at::Tensor& some) {
         const torch_io::Evaluating evaluating(*net_);
@@ -92,7 +92,7 @@ class OnnxNet final : public TrainableModel {
       });
       throw;
     }
-    if (answers.dim() > 0 && answers.size(0) == x.size(0)) return answers;
+    if (predictions.dim() > 0 && predictions.size(0) == x.size(0)) return predictions;
     throw errors::fixed_batch(model_.path(), x.size(0), where_batch_is_lost(x));
   }
 
@@ -112,13 +112,13 @@ class OnnxNet final : public TrainableModel {
   PruneResult prune(const at::Tensor& example, const PruneRequest& request,
                     const PruneServices& services) override {
     write_back(model_.file());
-    model_.settle_on([this](ModelFile& file) {
+    model_.rebase([this](ModelFile& file) {
       for (const Plan& plan : plans_) apply(plan, file);
       write_back(file);
     });
     try {
-      PruneResult cut = carry_out(model_, specs_of(model_.graph(), example), request, services);
-      take_over(cut.plan);
+      PruneResult cut = prune_file(model_, specs_of(model_.graph(), example), request, services);
+      assign_plan(cut.plan);
       return cut;
     } catch (...) {
       model_.restore();
@@ -128,7 +128,7 @@ class OnnxNet final : public TrainableModel {
 
   void restore(const Plan& plan) override {
     apply(shapes_of(plan), model_.file());
-    take_over(plan);
+    assign_plan(plan);
   }
 
   std::unique_ptr<TrainableModel> clone_architecture() const override {
@@ -184,7 +184,7 @@ class OnnxNet final : public TrainableModel {
   }
 
   /// Replaces the network by the pruned one.
-  void take_over(const Plan& plan) {
+  void assign_plan(const Plan& plan) {
     const bool training = net_->is_training();
     build(to_graph(model_.file()));
     net_->train(training);

@@ -149,21 +149,21 @@ class ScriptNet final : public TrainableModel {
 
   at::Tensor forward(const at::Tensor& x) override {
     const torch_io::AsWritten guard;
-    c10::IValue answers;
+    c10::IValue predictions;
     try {
-      answers = module_.forward({x});
+      predictions = module_.forward({x});
     } catch (const std::exception& error) {  // libtorch has several kinds
       const std::string why = reason(error);
       blame_batch(path_, x, why, [this](const at::Tensor& some) { module_.forward({some}); });
       throw ModelError(path_ + ": " + why);
     }
-    if (answers.isTuple() && !answers.toTupleRef().elements().empty()) {
-      answers = c10::IValue(answers.toTupleRef().elements()[0]);
+    if (predictions.isTuple() && !predictions.toTupleRef().elements().empty()) {
+      predictions = c10::IValue(predictions.toTupleRef().elements()[0]);
     }
-    if (!answers.isTensor()) {
+    if (!predictions.isTensor()) {
       throw ModelError(path_, ": \"forward\" does not return a tensor first");
     }
-    at::Tensor result = answers.toTensor();
+    at::Tensor result = predictions.toTensor();
     if (result.dim() > 0 && result.size(0) == x.size(0)) return result;
     throw errors::fixed_batch(path_, x.size(0),
                               "its outputs have shape " + to_string(result.sizes().vec()));
@@ -183,7 +183,7 @@ class ScriptNet final : public TrainableModel {
                     const PruneServices& services) override {
     const std::vector<InputSpec> specs = {spec_of(example)};
     ScriptModel model(on_cpu(module_), specs);
-    PruneResult cut = carry_out(model, specs, request, services);
+    PruneResult cut = prune_file(model, specs, request, services);
     module_ = model.small();
     return cut;
   }

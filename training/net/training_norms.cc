@@ -66,24 +66,24 @@ void TrainingNorms::add(Graph& graph, NodeId convolution) {
   const Node conv = graph.node(convolution);
   const Weight& bias = graph.weight(graph.value(conv.inputs[2]).weight);
   const int64_t size = bias.dims[0];
-  const std::string answers = graph.value(conv.outputs[0]).name;
+  const std::string predictions = graph.value(conv.outputs[0]).name;
   Norm norm{.weight = graph.weight(graph.value(conv.inputs[1]).weight).name,
             .bias = bias.name,
-            .scale = answers + "/norm/scale",
-            .shift = answers + "/norm/shift",
-            .mean = answers + "/norm/mean",
-            .variance = answers + "/norm/variance",
-            .answers = graph.values.next_id()};
+            .scale = predictions + "/norm/scale",
+            .shift = predictions + "/norm/shift",
+            .mean = predictions + "/norm/mean",
+            .variance = predictions + "/norm/variance",
+            .predictions = graph.values.next_id()};
 
-  graph.values.push_back({.name = answers + "/norm/input", .dtype = DType::kFloat32});
-  graph.nodes[convolution].outputs[0] = norm.answers;
+  graph.values.push_back({.name = predictions + "/norm/input", .dtype = DType::kFloat32});
+  graph.nodes[convolution].outputs[0] = norm.predictions;
 
   Node node;
-  node.name = answers + "/norm";
+  node.name = predictions + "/norm";
   node.op = "BatchNormalization";
   node.opset = conv.opset;
   node.attributes = {{"epsilon", kEpsilon}};
-  node.inputs = {norm.answers,
+  node.inputs = {norm.predictions,
                  add_vector(graph, norm.scale, size, static_cast<float>(std::sqrt(1 + kEpsilon))),
                  add_vector(graph, norm.shift, size, 0), add_vector(graph, norm.mean, size, 0),
                  add_vector(graph, norm.variance, size, 1)};
@@ -99,16 +99,16 @@ void TrainingNorms::settle(GraphModuleImpl& net, const at::Tensor& x) {
   for (const Norm& norm : norms_) {
     const bool unseen = weights.at(norm.mean).eq(0).all().item<bool>() &&
                         weights.at(norm.variance).eq(1).all().item<bool>();
-    if (unseen) fresh.emplace(norm.answers, &norm);
+    if (unseen) fresh.emplace(norm.predictions, &norm);
   }
   if (fresh.empty()) return;
   const at::NoGradGuard no_grad;
   const torch_io::Evaluating evaluating(net);
-  net.observe([&](const Node&, ValueId value, const at::Tensor& answers) {
+  net.observe([&](const Node&, ValueId value, const at::Tensor& predictions) {
     const auto known = fresh.find(value);
     if (known == fresh.end()) return;
     const Norm& norm = *known->second;
-    const auto [mean, variance] = torch_io::channel_moments(answers);
+    const auto [mean, variance] = torch_io::channel_moments(predictions);
     weights.at(norm.mean).detach().copy_(mean);
     weights.at(norm.variance).detach().copy_(variance);
     weights.at(norm.shift).detach().copy_(mean);

@@ -41,7 +41,7 @@ class TrainingNorms {
   struct Norm {
     std::string weight, bias;                  ///< the convolution's
     std::string scale, shift, mean, variance;  ///< its own, [out]
-    ValueId answers;                           ///< the value that it normalises
+    ValueId predictions;                       ///< the value that it normalises
   };
 
   void add(Graph& graph, NodeId convolution);

@@ -65,7 +65,7 @@ Meeting meeting_of(const RankPlace& place) {
                         : number_of<uint16_t>(std::string_view(text).substr(colon + 1));
   if (!port) {
     throw ConfigError("store ", in_quotes(text),
-                      ": wanted tcp:HOST:PORT, or file:PATH in a folder that all ranks see");
+                      ": expected tcp:HOST:PORT, or file:PATH in a folder that all ranks see");
   }
   const std::string host = text.substr(4, colon - 4);
   c10d::TCPStoreOptions options;
@@ -109,7 +109,7 @@ c10::intrusive_ptr<c10d::ProcessGroup> gloo_group(
 }  // namespace
 
 template <typename Work>
-void RankGroup::carry_out(std::string_view what, const Work& work) const {
+void RankGroup::collective(std::string_view what, const Work& work) const {
   try {
     work();
   } catch (const Error&) {
@@ -143,7 +143,7 @@ IoError RankGroup::lost(std::string_view what, const std::string& why) const {
 }
 
 RankGroup::RankGroup(const RankPlace& place) : place_(place) {
-  carry_out("meeting the others", [&] {
+  collective("meeting the others", [&] {
     const Meeting meeting = meeting_of(place_);
     meet(meeting.store, meeting.within_machine);
   });
@@ -151,7 +151,7 @@ RankGroup::RankGroup(const RankPlace& place) : place_(place) {
 
 RankGroup::RankGroup(const c10::intrusive_ptr<c10d::Store>& store, const RankPlace& place)
     : place_(place) {
-  carry_out("meeting the others", [&] { meet(store, true); });
+  collective("meeting the others", [&] { meet(store, true); });
 }
 
 void RankGroup::meet(const c10::intrusive_ptr<c10d::Store>& store, bool within_machine) {
@@ -168,7 +168,7 @@ void RankGroup::meet(const c10::intrusive_ptr<c10d::Store>& store, bool within_m
 RankGroup::~RankGroup() = default;
 
 void RankGroup::sum(const at::Tensor& tensor) const {
-  carry_out("summing", [&] {
+  collective("summing", [&] {
     std::vector<at::Tensor> tensors = {tensor};
     group_->allreduce(tensors)->wait();
   });
@@ -181,7 +181,7 @@ int64_t RankGroup::sum(int64_t number) const {
 }
 
 void RankGroup::share(const std::vector<at::Tensor>& tensors) const {
-  carry_out("sharing tensors", [&] {
+  collective("sharing tensors", [&] {
     constexpr size_t kBuffer = size_t{25} << 20;
     std::vector<at::Tensor> filled;
     for (const at::Tensor& tensor : tensors) {
@@ -227,7 +227,7 @@ std::vector<std::string> RankGroup::gather(const std::string& text) const {
 }
 
 void RankGroup::wait() const {
-  carry_out("waiting for the others", [&] { group_->barrier()->wait(); });
+  collective("waiting for the others", [&] { group_->barrier()->wait(); });
 }
 
 void RankGroup::agree(std::string_view what, const std::string& text) const {

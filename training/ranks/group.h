@@ -68,7 +68,7 @@ class RankGroup {
  private:
   void meet(const c10::intrusive_ptr<c10d::Store>& store, bool within_machine);
   template <typename Work>
-  void carry_out(std::string_view what, const Work& work) const;
+  void collective(std::string_view what, const Work& work) const;
 
   RankPlace place_;
   c10::intrusive_ptr<c10d::Store> store_;

@@ -15,7 +15,7 @@ class Boundaries {
       : graph_(graph), last_reader_(graph.values.size(), 0) {
     IdVector<NodeId, size_t> block(graph.nodes.size(), kNoLayer);
     for (size_t l = 0; l < layers.size(); ++l) block[layers[l].node] = l / size;
-    for (const ValueId output : graph.outputs) last_reader_[output] = kBehindAll;
+    for (const ValueId output : graph.outputs) last_reader_[output] = kAfterAll;
     std::vector<NodeId> order = nodes_for(graph, graph.outputs);
     std::ranges::reverse(order);
     for (const NodeId n : order) {
@@ -25,11 +25,11 @@ class Boundaries {
     }
   }
 
-  bool is_read_behind(ValueId value, size_t block) const { return last_reader_[value] > block; }
+  bool is_read_after(ValueId value, size_t block) const { return last_reader_[value] > block; }
 
  private:
   static constexpr size_t kNoLayer = -1;
-  static constexpr size_t kBehindAll = -2;
+  static constexpr size_t kAfterAll = -2;
 
   size_t last_reader_of(const Node& node) const {
     size_t last = 0;
@@ -55,7 +55,7 @@ std::vector<TrainedBlock> blocks_of(const Graph& graph, size_t layers) {
     TrainedBlock block;
     for (size_t l = begin; l < std::min(begin + layers, all.size()); ++l) {
       const ValueId answer = all[l].answer;
-      if (boundaries.is_read_behind(answer, b) && !contains(block.values, answer)) {
+      if (boundaries.is_read_after(answer, b) && !contains(block.values, answer)) {
         block.values.push_back(answer);
       }
     }

@@ -55,7 +55,7 @@ bool begin_states(const SmallNetwork& small, const std::vector<FedBack>& states,
   return others;
 }
 
-Feed small_feed(const SmallNetwork& small, Feed feed) {
+BatchSource small_feed(const SmallNetwork& small, BatchSource feed) {
   return [&small, feed = std::move(feed), module = GraphModule(nullptr),
           last = std::vector<at::Tensor>()]() mutable -> std::optional<SampleBatch> {
     std::optional<SampleBatch> batch = feed();

@@ -23,6 +23,6 @@ bool begin_states(const SmallNetwork& small, const std::vector<FedBack>& states,
 
 /// The batches as the small network takes them: its states are its own, with the values that it has
 /// now.
-Feed small_feed(const SmallNetwork& small, Feed feed);
+BatchSource small_feed(const SmallNetwork& small, BatchSource feed);
 
 }  // namespace parsimony::training

@@ -30,7 +30,7 @@ namespace parsimony::training {
 namespace {
 
 // One batch in so many only judges.
-constexpr int64_t kJudges = 8;
+constexpr int64_t kValidationPeriod = 8;
 // So many batches say how much the values spread.
 constexpr int64_t kTeachers = 32;
 // So many bytes of the dense network's answers are kept from epoch to epoch.
@@ -41,7 +41,7 @@ constexpr int kParts = 4;
 constexpr const char* kByTime =
     "the minutes decided how long it trained; another run may give other weights";
 // By so much the share of the epochs may lag behind that of the minutes.
-constexpr double kBehind = 0.1;
+constexpr double kAfter = 0.1;
 // The share of the training in which the rate rises.
 constexpr double kStart = 0.05;
 // The whole network has so many times the epochs of a block.
@@ -55,7 +55,7 @@ class FitSamples {
  public:
   FitSamples(const MatchData& data, const Graph& graph)
       : data_(data), parts_(has_states(data.batches) ? 1 : kParts), batch_(batch_of(graph)) {
-    const Feed feed = batches();
+    const BatchSource feed = batches();
     for (; const std::optional<SampleBatch> one = feed(); ++count_) {
       if (count_ > 0) continue;
       device_ = one->inputs.front().device();
@@ -71,10 +71,10 @@ class FitSamples {
   /// Of the stream that the samples are; null: none.
   const std::vector<FedBack>* states() const { return states_.get(); }
 
-  Feed batches() const { return data_.batches(batch_); }
+  BatchSource batches() const { return data_.batches(batch_); }
   /// Those that judge or those that train, in steps. @param skip  is given those in between
-  StepFeed steps(bool judging, std::function<void(const SampleBatch& batch)> skip = {}) const {
-    return [this, judging, skip = std::move(skip), feed = batches(), i = int64_t{0},
+  StepSource steps(bool validating, std::function<void(const SampleBatch& batch)> skip = {}) const {
+    return [this, validating, skip = std::move(skip), feed = batches(), i = int64_t{0},
             ended = false]() mutable -> std::optional<StepBatch> {
       StepBatch step;
       while (!ended && std::ssize(step.parts) < parts_) {
@@ -82,7 +82,7 @@ class FitSamples {
         ended = !batch;
         if (ended) break;
         const int64_t number = i++;
-        if (judging ? judges(number) : trains(number)) {
+        if (validating ? validates(number) : trains(number)) {
           step.parts.emplace_back(std::move(*batch), number);
         } else if (skip) {
           skip(*batch);
@@ -107,11 +107,11 @@ class FitSamples {
   }
 
   /// With few batches the last one; a single one does both.
-  bool judges(int64_t i) const {
-    const int64_t period = std::min(kJudges, count_);
+  bool validates(int64_t i) const {
+    const int64_t period = std::min(kValidationPeriod, count_);
     return i % period == period - 1;
   }
-  bool trains(int64_t i) const { return count_ == 1 || !judges(i); }
+  bool trains(int64_t i) const { return count_ == 1 || !validates(i); }
 
   const MatchData& data_;
   const int parts_;
@@ -133,45 +133,46 @@ class DenseOutputs {
 
   void learn(const FitSamples& samples) {
     dense_->to(samples.device());
-    const Feed feed = samples.batches();
+    const BatchSource feed = samples.batches();
     for (int64_t i = 0; i < kTeachers; ++i) {
       std::optional<SampleBatch> batch = feed();
       if (!batch) break;
-      loss_.learn(answers(StepPart(std::move(*batch), i)));
+      loss_.learn(predictions(StepPart(std::move(*batch), i)));
     }
     if (samples.ranks() != nullptr) loss_.average_over(*samples.ranks());
   }
 
   Objective objective() {
     return [this](const std::vector<at::Tensor>& outputs, const StepPart& part) {
-      const std::vector<at::Tensor> wanted = answers(part);
+      const std::vector<at::Tensor> requested = predictions(part);
       const std::lock_guard lock(comparing_);
-      return loss_(wanted, outputs);
+      return loss_(requested, outputs);
     };
   }
 
   std::vector<std::string> notes() const { return loss_.notes(); }
 
  private:
-  std::vector<at::Tensor> answers(const StepPart& part) {
+  std::vector<at::Tensor> predictions(const StepPart& part) {
     {
       const std::lock_guard lock(mutex_);
-      if (const auto kept = answers_.find(part.index); kept != answers_.end()) return kept->second;
+      if (const auto kept = predictions_.find(part.index); kept != predictions_.end())
+        return kept->second;
     }
     const at::NoGradGuard no_grad;
-    std::vector<at::Tensor> answers = dense_->forward(part.inputs);
+    std::vector<at::Tensor> predictions = dense_->forward(part.inputs);
     const std::lock_guard lock(mutex_);
-    for (const at::Tensor& answer : answers) bytes_ += answer.nbytes();
-    if (bytes_ <= kAnswerBytes) answers_.emplace(part.index, answers);
-    return answers;
+    for (const at::Tensor& answer : predictions) bytes_ += answer.nbytes();
+    if (bytes_ <= kAnswerBytes) predictions_.emplace(part.index, predictions);
+    return predictions;
   }
 
   OutputLoss loss_;
   std::mutex comparing_;  ///< of the loss
   GraphModule dense_;
-  std::mutex mutex_;                                    ///< of what follows
-  std::map<int64_t, std::vector<at::Tensor>> answers_;  ///< of batches
-  size_t bytes_ = 0;                                    ///< of all answers so far
+  std::mutex mutex_;                                        ///< of what follows
+  std::map<int64_t, std::vector<at::Tensor>> predictions_;  ///< of batches
+  size_t bytes_ = 0;                                        ///< of all answers so far
 };
 
 /// The small network, which shares its weights with other replicas, but not their gradients.
@@ -256,7 +257,7 @@ class Progress {
  private:
   void follow_time() {
     const double passed = (machine::steady_seconds() - begin_) / 60 / settings_.minutes;
-    by_time_ = by_time_ || passed >= 1 || passed > share_ + kBehind;
+    by_time_ = by_time_ || passed >= 1 || passed > share_ + kAfter;
     if (by_time_) share_ = std::max(share_, passed);
     if (samples_.ranks() != nullptr) share_ = samples_.ranks()->share(share_);
   }
@@ -315,19 +316,19 @@ class Fitting {
     if (!has_values_ || parameters.empty() || samples_.count() == 0) return;
     Progress progress(settings, samples_);
     Trainer trainer(training(std::move(objective), progress, keeping_zeros(parameters, fixed)));
-    double best = judge(trainer);
-    if (say) say(name + ": loss on batches that only judge " + formatted("%.4f", best));
+    double best = validation_loss(trainer);
+    if (say) say(name + ": loss on validation batches " + formatted("%.4f", best));
     std::vector<at::Tensor> kept = copies_of(parameters);
     trainer.run(settings.epochs, [&](int64_t epoch, const EpochTimes& times) {
-      const double judged = judge(trainer);
+      const double loss = validation_loss(trainer);
       if (say) {
         say(name + ": epoch " + std::to_string(epoch + 1) + " of " +
             std::to_string(settings.epochs) + ", loss " + formatted("%.4f", times.loss) +
-            ", on batches that only judge " + formatted("%.4f", judged));
+            ", on validation batches " + formatted("%.4f", loss));
       }
       if (!std::isfinite(times.loss)) return true;
-      if (judged >= best) return progress.is_over();
-      best = judged;
+      if (loss >= best) return progress.is_over();
+      best = loss;
       kept = copies_of(parameters);
       return progress.is_over();
     });
@@ -350,7 +351,7 @@ class Fitting {
     return {
         .modules = std::move(modules),
         .samples = {.begin =
-                        [this](int64_t /*epoch*/) { return samples_.steps(/*judging=*/false); }},
+                        [this](int64_t /*epoch*/) { return samples_.steps(/*validating=*/false); }},
         .objective = std::move(objective),
         .schedule = [&progress](const Position& at) { return progress.rate(at); },
         .optimizer = std::move(adam.optimizer),
@@ -362,10 +363,10 @@ class Fitting {
   }
 
   /// The mean loss on the batches that judge.
-  double judge(Trainer& trainer) {
+  double validation_loss(Trainer& trainer) {
     const at::NoGradGuard no_grad;
     for (const auto& replica : replicas_) replica->train(false);
-    const StepFeed feed = samples_.steps(/*judging=*/true, [this](const SampleBatch& batch) {
+    const StepSource feed = samples_.steps(/*validating=*/true, [this](const SampleBatch& batch) {
       // It leads to the states of the next one.
       if (batch.states) replicas_.front()->outputs(batch);
     });
@@ -397,7 +398,7 @@ Matched match_outputs(const Graph& dense, SmallNetwork& small,
   Fitting fitting(small, samples, outputs.values());
   fitting.run(outputs.objective(), fixed, settings, "outputs", data.say);
   const int changed =
-      take_over(small, fitting.weights(), fixed, "training to the dense network's outputs");
+      assign_trained(small, fitting.weights(), fixed, "training to the dense network's outputs");
   std::vector<std::string> notes = outputs.notes();
   if (fitting.ended_by_time()) notes.emplace_back(kByTime);
   return {changed, std::move(notes)};
@@ -422,7 +423,8 @@ int match_blocks(const Graph& dense, SmallNetwork& small, const std::vector<std:
     fitting.run(outputs.objective(), fixed, each,
                 "block " + std::to_string(b + 1) + " of " + std::to_string(blocks.size()),
                 data.say);
-    changed += take_over(small, fitting.weights(), fixed, "training to the dense network's blocks");
+    changed +=
+        assign_trained(small, fitting.weights(), fixed, "training to the dense network's blocks");
   }
   return changed;
 }
@@ -437,11 +439,11 @@ int fit_targets(SmallNetwork& small, const std::vector<std::string>& fixed, cons
     return loss(outputs, part);
   };
   fitting.run(objective, fixed, settings, "finetune", data.say);
-  return take_over(small, fitting.weights(), fixed, "fine-tuning");
+  return assign_trained(small, fitting.weights(), fixed, "fine-tuning");
 }
 
-int take_over(SmallNetwork& small, const std::vector<NamedParameter>& tensors,
-              const std::vector<std::string>& fixed, const std::string& reason) {
+int assign_trained(SmallNetwork& small, const std::vector<NamedParameter>& tensors,
+                   const std::vector<std::string>& fixed, const std::string& reason) {
   int changed = 0;
   for (const auto& [name, tensor] : tensors) {
     const auto& weights = small.graph().weights;

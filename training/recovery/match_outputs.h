@@ -47,8 +47,8 @@ int fit_targets(SmallNetwork& small, const std::vector<std::string>& fixed, cons
 
 /// Gives the small network the values of tensors by its weights' names; others are ignored.
 /// Elements of the tensors `fixed` that are zero stay so. @returns how many changed
-int take_over(SmallNetwork& small, const std::vector<NamedParameter>& tensors,
-              const std::vector<std::string>& fixed, const std::string& reason);
+int assign_trained(SmallNetwork& small, const std::vector<NamedParameter>& tensors,
+                   const std::vector<std::string>& fixed, const std::string& reason);
 
 /// Blocks are trained one after the other.
 struct TrainedBlock {

@@ -44,7 +44,7 @@ double mean_loss(const SmallNetwork& network, const Batches& batches, int64_t ba
   GraphModule module = runnable(network.graph(), device_of(batches));
   double sum = 0;
   int64_t count = 0;
-  const Feed feed = small_feed(network, batches(batch));
+  const BatchSource feed = small_feed(network, batches(batch));
   while (const std::optional<SampleBatch> some = feed()) {
     const at::Tensor of_batch = loss(module->forward(some->inputs), *some);
     sum += of_batch.item<double>() * static_cast<double>(some->count);
@@ -63,9 +63,9 @@ std::optional<double> accuracy(const Graph& graph, const Dataset& data, int64_t 
   int64_t correct = 0;
   loader.start(0);
   while (const std::optional<Batch> some = loader.next()) {
-    const at::Tensor answers = module->forward(some->inputs);
+    const at::Tensor predictions = module->forward(some->inputs);
     const auto classes = static_cast<int64_t>(data.classes.size());
-    const at::Tensor rows = class_rows(answers, some->labels);
+    const at::Tensor rows = class_rows(predictions, some->labels);
     if (!rows.defined() || rows.size(1) < classes) return {};
     correct += rows.argmax(1).eq(some->labels.flatten()).sum().item<int64_t>();
   }
@@ -95,18 +95,18 @@ class TorchRecovery final : public RecoverySource {
 
   int64_t samples() const override { return data_.samples; }
   int64_t test_samples() const override {
-    return data_.labelled ? data_.labelled->test.count() : data_.held_samples;
+    return data_.labelled ? data_.labelled->test.count() : data_.held_out_samples;
   }
   bool leads() const override { return data_.ranks == nullptr || data_.ranks->is_first(); }
 
-  bool has_held() const override { return data_.held != nullptr; }
+  bool has_held_out() const override { return data_.held_out != nullptr; }
   Engine& engine() override { return engine_; }
 
-  ValueFeed feed(Samples which, int64_t batch, const SmallNetwork* small) override {
+  ValueSource feed(Samples which, int64_t batch, const SmallNetwork* small) override {
     const Batches& batches = which == Samples::kOwn   ? batches_
                              : which == Samples::kAll ? data_.batches
-                                                      : data_.held;
-    Feed feed = batches(batch);
+                                                      : data_.held_out;
+    BatchSource feed = batches(batch);
     return values_of(small != nullptr ? small_feed(*small, std::move(feed)) : std::move(feed));
   }
 
@@ -133,7 +133,7 @@ class TorchRecovery final : public RecoverySource {
   /// On samples that recovery does not see, where there are some.
   std::optional<double> loss_of(const SmallNetwork& network) override {
     if (!data_.loss || !leads()) return {};
-    return mean_loss(network, data_.held ? data_.held : data_.batches, batch_, data_.loss);
+    return mean_loss(network, data_.held_out ? data_.held_out : data_.batches, batch_, data_.loss);
   }
 
   int train(RecoveryMethod method, SmallNetwork& small, const std::vector<std::string>& fixed,
@@ -204,7 +204,7 @@ class TorchRecovery final : public RecoverySource {
       }
       return false;
     });
-    return take_over(small, all_tensors(*net), fixed, "fine-tuning");
+    return assign_trained(small, all_tensors(*net), fixed, "fine-tuning");
   }
 
   torch_io::TorchEngine engine_;

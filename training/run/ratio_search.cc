@@ -33,14 +33,14 @@ std::set<std::string> matrices_of(TrainableModel& net) {
 
 }  // namespace
 
-std::vector<int> rounded_with_sum(const std::vector<double>& wanted) {
+std::vector<int> rounded_with_sum(const std::vector<double>& expected) {
   std::vector<int> counts;
-  for (const double count : wanted) counts.push_back(static_cast<int>(std::floor(count + 1e-9)));
-  const double sum = std::accumulate(wanted.begin(), wanted.end(), 0.0);
+  for (const double count : expected) counts.push_back(static_cast<int>(std::floor(count + 1e-9)));
+  const double sum = std::accumulate(expected.begin(), expected.end(), 0.0);
   auto missing = std::lround(sum) - std::accumulate(counts.begin(), counts.end(), 0L);
-  std::vector<size_t> order(wanted.size());
+  std::vector<size_t> order(expected.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  const auto remainder = [&](size_t i) { return wanted[i] - counts[i]; };
+  const auto remainder = [&](size_t i) { return expected[i] - counts[i]; };
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return remainder(a) > remainder(b); });
   for (size_t i = 0; i < order.size() && missing > 0; ++i, --missing) ++counts[order[i]];
@@ -100,9 +100,9 @@ RatioSearch::RatioSearch(TrainableModel& net, const at::Tensor& example,
       search_(begin(groups_, settings, cut.seed)) {}
 
 ConfigList RatioSearch::config(const std::vector<double>& shares) const {
-  std::vector<double> wanted;
-  for (size_t g = 0; g < groups_.size(); ++g) wanted.push_back(shares[g] * groups_[g].size);
-  const std::vector<int> counts = rounded_with_sum(wanted);
+  std::vector<double> expected;
+  for (size_t g = 0; g < groups_.size(); ++g) expected.push_back(shares[g] * groups_[g].size);
+  const std::vector<int> counts = rounded_with_sum(expected);
   ConfigList config = settings_.config;
   for (size_t g = 0; g < groups_.size(); ++g) {
     ConfigEntry entry;

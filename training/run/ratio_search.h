@@ -59,7 +59,7 @@ class RatioSearch {
 std::vector<double> to_numbers(const Annealing::State& state);
 Annealing::State to_annealing_state(const std::vector<double>& numbers);
 
-/// Rounds `wanted` to integers with the same (rounded) sum, by largest remainders.
-std::vector<int> rounded_with_sum(const std::vector<double>& wanted);
+/// Rounds `requested` to integers with the same (rounded) sum, by largest remainders.
+std::vector<int> rounded_with_sum(const std::vector<double>& requested);
 
 }  // namespace parsimony::training

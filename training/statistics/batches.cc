@@ -23,7 +23,7 @@ namespace {
 constexpr int64_t kMostTested = 1024;
 
 /// The first samples of a part of the data set.
-Feed feed_of(const Dataset& data, const Samples& part, int64_t samples, int64_t size) {
+BatchSource feed_of(const Dataset& data, const Samples& part, int64_t samples, int64_t size) {
   LoaderOptions options = for_evaluation(with_scale_of(data, {.batch = size}));
   options.prefetch = 2;
   const auto loader = std::make_shared<Loader>(part, options);
@@ -52,7 +52,7 @@ Batches test_batches_of(const std::shared_ptr<const Dataset>& data) {
 }
 
 Batches batches_of(std::shared_ptr<const SampleSource> data, int64_t samples, int64_t begin) {
-  return [data = std::move(data), samples, begin](int64_t size) -> Feed {
+  return [data = std::move(data), samples, begin](int64_t size) -> BatchSource {
     const int64_t end = std::min(begin + samples, data->samples() + data->test_samples());
     const int64_t step = data->batch(size);
     const bool whole = step != std::min(size, data->samples());  // something fixes the size
@@ -83,7 +83,7 @@ EngineValues values_of(const std::vector<at::Tensor>& tensors) {
   return values;
 }
 
-ValueFeed values_of(Feed feed) {
+ValueSource values_of(BatchSource feed) {
   return [feed = std::move(feed)]() -> std::optional<ValueBatch> {
     const std::optional<SampleBatch> batch = feed();
     if (!batch) return {};
@@ -92,7 +92,7 @@ ValueFeed values_of(Feed feed) {
 }
 
 Batches share_of(Batches batches, int rank, int ranks) {
-  return [batches = std::move(batches), rank, ranks](int64_t size) -> Feed {
+  return [batches = std::move(batches), rank, ranks](int64_t size) -> BatchSource {
     return [feed = batches(size * ranks), rank, ranks]() -> std::optional<SampleBatch> {
       std::optional<SampleBatch> batch = feed();
       if (!batch || batch->count < ranks) return {};
@@ -146,7 +146,7 @@ int64_t upload(SampleBatch& batch, c10::Device device) {
   return bytes;
 }
 
-Feed feed_of(Uploaded::List list) {
+BatchSource feed_of(Uploaded::List list) {
   return [list = std::move(list), next = size_t{0}]() mutable -> std::optional<SampleBatch> {
     if (next == list->size()) return {};
     return (*list)[next++];
@@ -158,7 +158,7 @@ Feed feed_of(Uploaded::List list) {
 Batches on_device(Batches batches, c10::Device device) {
   if (!batches || device.is_cpu()) return batches;
   const auto uploaded = std::make_shared<Uploaded>();
-  return [batches = std::move(batches), uploaded, device](int64_t size) -> Feed {
+  return [batches = std::move(batches), uploaded, device](int64_t size) -> BatchSource {
     if (Uploaded::List list = uploaded->of(size)) return feed_of(std::move(list));
     return [uploaded, device, size, feed = batches(size), pass = std::vector<SampleBatch>(),
             bytes = int64_t{0}]() mutable {
@@ -202,9 +202,10 @@ Calibration calibration_of(std::shared_ptr<const SampleSource> data, int64_t sam
     result.values += element_count(input.dims) / first;
   }
   result.batches = batches_of(data, result.samples);
-  const HeldSamples held(*data, result.samples);
-  result.held_samples = held.count;
-  if (held.count > 0) result.held = batches_of(std::move(data), held.count, held.begin);
+  const HeldOutSamples held_out(*data, result.samples);
+  result.held_out_samples = held_out.count;
+  if (held_out.count > 0)
+    result.held_out = batches_of(std::move(data), held_out.count, held_out.begin);
   return result;
 }
 
@@ -213,7 +214,7 @@ Batches fed_back(const Graph& graph, const std::vector<FedBack>& states, Batches
   for (const FedBack& state : states) outputs.push_back(state.output);
   const GraphModule module(part_for(graph, outputs), GraphModuleOptions{.trainable = false});
   const auto shared = std::make_shared<const std::vector<FedBack>>(states);
-  return [module, shared, batches = std::move(batches)](int64_t) -> Feed {
+  return [module, shared, batches = std::move(batches)](int64_t) -> BatchSource {
     return [module = GraphModule(module), shared, feed = batches(1),
             last = std::vector<at::Tensor>()]() mutable -> std::optional<SampleBatch> {
       const at::NoGradGuard no_grad;
@@ -248,7 +249,7 @@ int64_t batch_on_device(int64_t values) {
 void for_each_batch(const Graph& graph, const Batches& batches, int64_t size,
                     const std::function<void(const SampleBatch&)>& add) {
   const int64_t fixed = fixed_batch(graph);
-  const Feed feed = batches(size);
+  const BatchSource feed = batches(size);
   bool any = false;
   while (const std::optional<SampleBatch> batch = feed()) {
     if (fixed > 0 && batch->count != fixed) continue;

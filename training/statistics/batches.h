@@ -47,15 +47,15 @@ using Loss =
     std::function<at::Tensor(const std::vector<at::Tensor>& outputs, const SampleBatch& batch)>;
 
 /// The next batch; empty after the last.
-using Feed = std::function<std::optional<SampleBatch>()>;
+using BatchSource = std::function<std::optional<SampleBatch>()>;
 
 /// Values of libtorch.
-ValueFeed values_of(Feed feed);
+ValueSource values_of(BatchSource feed);
 EngineValues values_of(const std::vector<at::Tensor>& tensors);
 
 /// Starts an iteration over the data, `size` samples at a time; the last batch may be smaller. Each
 /// call gives the same batches.
-using Batches = std::function<Feed(int64_t size)>;
+using Batches = std::function<BatchSource(int64_t size)>;
 
 /// The first `samples` of the training set as network inputs, in order and without augmentation.
 /// `data` must outlive it.
@@ -82,8 +82,8 @@ struct Calibration {
   Batches batches;
   int64_t samples = 0;                           ///< that these give
   int64_t values = 0;                            ///< of one sample
-  Batches held = {};                             ///< what calibration does not see; empty: nothing
-  int64_t held_samples = 0;                      ///< that these give
+  Batches held_out = {};                         ///< what calibration does not see; empty: nothing
+  int64_t held_out_samples = 0;                  ///< that these give
   std::shared_ptr<const Dataset> labelled = {};  ///< null for data without a test part
   Loss loss = {};  ///< empty: by the labels where there are some, else none
   /// All of these call the same: each runs its share of the batches, and sums are those of all.

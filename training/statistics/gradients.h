@@ -27,7 +27,7 @@ class WeightGradients {
   /// `weights` are the network's own, by the names that the graph has; untrained ones are skipped,
   /// and a group without any has an empty entry.
   WeightGradients(const Graph& graph, const Coupling& coupling,
-                  const std::map<std::string, at::Tensor>& weights, std::set<Measure> wanted);
+                  const std::map<std::string, at::Tensor>& weights, std::set<Measure> requested);
 
   /// The weights whose gradients are needed.
   const std::vector<at::Tensor>& weights() const { return weights_; }
@@ -48,7 +48,7 @@ class WeightGradients {
   /// Σ (g·w)^power per channel, [size]
   at::Tensor sum(GroupId group, const std::vector<at::Tensor>& products) const;
 
-  const std::set<Measure> wanted_;
+  const std::set<Measure> requested_;
   std::vector<at::Tensor> weights_;
   PerGroup<std::vector<Part>> parts_;  ///< per group
   PerGroup<at::Tensor> magnitude_, squares_, hessian_;

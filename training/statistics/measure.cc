@@ -25,11 +25,11 @@
 namespace parsimony::training {
 namespace {
 
-at::Tensor class_loss(const at::Tensor& answers, const at::Tensor& labels) {
-  const at::Tensor rows = class_rows(answers, labels);
+at::Tensor class_loss(const at::Tensor& predictions, const at::Tensor& labels) {
+  const at::Tensor rows = class_rows(predictions, labels);
   if (!rows.defined()) {
     throw ModelError("calibration: criteria by gradient need outputs of shape [", labels.size(0),
-                     ", classes], found ", to_string(answers.sizes().vec()),
+                     ", classes], found ", to_string(predictions.sizes().vec()),
                      "; use a criterion by weights or activations");
   }
   const auto highest = labels.max().item<int64_t>();
@@ -103,9 +103,10 @@ class Measuring::Gradients {
     if (!by_batch && !learns) return;
     watches = false;
     const at::AutoGradMode gradients(by_batch);
-    const std::vector<at::Tensor> answers = net->forward(batch.inputs);
-    if (learns) own.learn(of_own(answers));
-    if (by_batch) weights->add_batch(differentiate(loss_of(answers, batch), weights->weights()));
+    const std::vector<at::Tensor> predictions = net->forward(batch.inputs);
+    if (learns) own.learn(of_own(predictions));
+    if (by_batch)
+      weights->add_batch(differentiate(loss_of(predictions, batch), weights->weights()));
   }
 
   void add_samples(const SampleBatch& batch) {
@@ -134,16 +135,16 @@ class Measuring::Gradients {
     watches = true;
     const at::AutoGradMode gradients(true);
     require_gradients(two);
-    std::vector<at::Tensor> answers = net->forward(two.inputs);
-    std::vector<at::Tensor> wanted = gates->forget_seen();
+    std::vector<at::Tensor> predictions = net->forward(two.inputs);
+    std::vector<at::Tensor> expected = gates->forget_seen();
     for (const at::Tensor& x : two.inputs) {
-      if (x.requires_grad()) wanted.push_back(x);
+      if (x.requires_grad()) expected.push_back(x);
     }
     const auto apart_in = [](const at::Tensor& x) { return x.dim() > 0 && x.size(0) == 2; };
-    if (!std::ranges::all_of(wanted, apart_in) || !apart_in(answers.front())) return false;
-    answers.front() = answers.front().narrow(0, 0, 1);
-    const at::Tensor first = loss_of(answers, part_of(two, 0, 1));
-    return std::ranges::all_of(differentiate(first, wanted), [](const at::Tensor& gradient) {
+    if (!std::ranges::all_of(expected, apart_in) || !apart_in(predictions.front())) return false;
+    predictions.front() = predictions.front().narrow(0, 0, 1);
+    const at::Tensor first = loss_of(predictions, part_of(two, 0, 1));
+    return std::ranges::all_of(differentiate(first, expected), [](const at::Tensor& gradient) {
       return !gradient.defined() || gradient.select(0, 1).eq(0).all().item<bool>();
     });
   }
@@ -173,30 +174,30 @@ class Measuring::Gradients {
     watches = true;
     const at::AutoGradMode gradients(true);
     require_gradients(part);
-    const std::vector<at::Tensor> answers = net->forward(part.inputs);
-    std::vector<at::Tensor> wanted;
-    if (by_weight) wanted = weights->weights();
-    const size_t count = wanted.size();
+    const std::vector<at::Tensor> predictions = net->forward(part.inputs);
+    std::vector<at::Tensor> expected;
+    if (by_weight) expected = weights->weights();
+    const size_t count = expected.size();
     if (gates) {
-      for (const at::Tensor& seen : gates->seen()) wanted.push_back(seen);
+      for (const at::Tensor& seen : gates->seen()) expected.push_back(seen);
     }
-    at::Tensor of_samples = loss_of(answers, part);
+    at::Tensor of_samples = loss_of(predictions, part);
     if (part.count > 1) of_samples = of_samples * part.count;
-    const auto found = differentiate(of_samples, wanted);
+    const auto found = differentiate(of_samples, expected);
     const auto middle = found.begin() + static_cast<std::ptrdiff_t>(count);
     if (by_weight) weights->add_sample({found.begin(), middle});
     if (!gates) return {};
     return gates->changes({middle, found.end()}, part.count);
   }
 
-  static std::vector<at::Tensor> of_own(const std::vector<at::Tensor>& answers) {
-    return {answers.begin() + 1, answers.end()};
+  static std::vector<at::Tensor> of_own(const std::vector<at::Tensor>& predictions) {
+    return {predictions.begin() + 1, predictions.end()};
   }
 
-  at::Tensor loss_of(const std::vector<at::Tensor>& answers, const SampleBatch& batch) const {
-    if (loss) return loss(answers, batch);
-    if (batch.labels.defined()) return class_loss(answers.front(), batch.labels);
-    const at::Tensor drawn = own.drawn(of_own(answers), generator);
+  at::Tensor loss_of(const std::vector<at::Tensor>& predictions, const SampleBatch& batch) const {
+    if (loss) return loss(predictions, batch);
+    if (batch.labels.defined()) return class_loss(predictions.front(), batch.labels);
+    const at::Tensor drawn = own.drawn(of_own(predictions), generator);
     if (!drawn.defined() || !drawn.requires_grad()) {
       throw UnsupportedError(
           "criteria by gradient: the data have no labels, and no floating-point output of the "

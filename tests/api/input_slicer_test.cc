@@ -26,7 +26,7 @@ class Fed : public testing::Test {
 };
 
 TEST_F(Fed, MasksAndCutsInputs) {
-  const Feed feed(net_.graph, plan_);
+  const InputSlicer feed(net_.graph, plan_);
   TensorList inputs = {tensor("x", {1, 2}, {1, 2}), tensor("state", {2, 3}, {1, 2, 3, 4, 5, 6})};
   feed.mask(inputs);
   EXPECT_EQ(elements<float>(inputs[0]), (std::vector<float>{1, 2}));
@@ -38,13 +38,13 @@ TEST_F(Fed, MasksAndCutsInputs) {
 
 TEST_F(Fed, CutsOutputs) {
   const TensorBytes whole = tensor("", {2, 3}, {1, 2, 3, 4, 5, 6});
-  const TensorList small = Feed(net_.graph, plan_).small_outputs({whole, whole});
+  const TensorList small = InputSlicer(net_.graph, plan_).small_outputs({whole, whole});
   EXPECT_EQ(small[0].dims, (Shape{2, 3}));
   EXPECT_EQ(elements<float>(small[1]), (std::vector<float>{1, 3, 4, 6}));
 }
 
 TEST_F(Fed, FeedsBackTheEndOfWhatGrew) {
-  const Feed feed(net_.graph, plan_);
+  const InputSlicer feed(net_.graph, plan_);
   ASSERT_TRUE(feed.has_states());
   TensorList inputs = {tensor("x", {1, 2}, {1, 2}), tensor("state", {2, 3}, {0, 0, 0, 0, 0, 0})};
   feed.feed_back({tensor("", {1}, {9}), tensor("", {3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9})}, inputs);
@@ -56,7 +56,7 @@ TEST_F(Fed, FeedsBackTheEndOfWhatGrew) {
 
 TEST_F(Fed, RefusesThePlanOfAnotherNetwork) {
   plan_.states = {{"gone", "state"}};
-  EXPECT_THROW(Feed(net_.graph, plan_), ModelError);
+  EXPECT_THROW(InputSlicer(net_.graph, plan_), ModelError);
 }
 
 }  // namespace
