@@ -150,7 +150,7 @@ void describe(JsonWriter& json, const BenchEngine& engine) {
 void describe(JsonWriter& json, const machine::Ratio& ratio) {
   const bool known = std::isfinite(ratio.high);
   json("median", ratio.median)("low", known ? Json(ratio.low) : Json())("high", ratio.high);
-  json("turns", ratio.pairs)("differs", ratio.differs());
+  json("pairs", ratio.pairs)("differs", ratio.differs());
 }
 
 void describe(JsonWriter& json, const machine::Blas& blas) {
@@ -184,6 +184,6 @@ void describe(JsonWriter& json, const BenchReport& report) {
   json("rows", rows)("notes", report.notes);
 }
 
-std::string to_json(const BenchReport& report) { return document_of("parsimony_bench", report); }
+std::string to_json(const BenchReport& report) { return document_of("parsimony_bench", 2, report); }
 
 }  // namespace parsimony

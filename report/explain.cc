@@ -269,12 +269,12 @@ void describe(JsonWriter& json, const ObstacleRow& row) {
 }
 
 void describe(JsonWriter& json, const Explanation& explanation) {
-  json("groups", explanation.groups)("kept_whole", explanation.unpruned_dims);
+  json("groups", explanation.groups)("unpruned_dims", explanation.unpruned_dims);
   json("scales", explanation.scales);
 }
 
 std::string to_json(const Explanation& explanation) {
-  return document_of("parsimony_explain", explanation);
+  return document_of("parsimony_explain", 2, explanation);
 }
 
 }  // namespace parsimony

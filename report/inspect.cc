@@ -241,7 +241,7 @@ void describe(JsonWriter& json, const Inspection& inspection) {
 }
 
 std::string to_json(const Inspection& inspection) {
-  return document_of("parsimony_inspect", inspection);
+  return document_of("parsimony_inspect", 1, inspection);
 }
 
 }  // namespace parsimony

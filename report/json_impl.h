@@ -43,6 +43,8 @@ class JsonWriter {
   }
   /// A number that older versions did not write.
   void or_zero(const char* key, double value) { object_[key] = value; }
+  /// A member that version 1 calls `before`.
+  void renamed(const char* key, const char* /*before*/, const auto& value) { (*this)(key, value); }
   void inner(const char* key, const auto& members) {
     JsonWriter json;
     members(json);
@@ -86,11 +88,11 @@ class JsonWriter {
   Json object_ = Json::object();
 };
 
-/// {"parsimony_report": 1, …}: the kind, its version, and the members of the report.
+/// {"parsimony_report": 2, …}: the kind, its version, and the members of the report.
 template <typename Report>
-std::string document_of(const char* kind, const Report& report) {
+std::string document_of(const char* kind, int version, const Report& report) {
   JsonWriter json;
-  json(kind, 1);
+  json(kind, version);
   describe(json, report);
   return dumped(json.taken());
 }

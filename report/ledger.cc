@@ -19,7 +19,7 @@
 namespace parsimony {
 namespace {
 
-constexpr int64_t kVersion = 1;
+constexpr int64_t kVersion = 2;
 
 }  // namespace
 
@@ -100,7 +100,8 @@ void describe(auto& json, Is<LedgerPoint> auto& point) {
   json.inner("accuracy", [&](auto& inner) {
     inner("before", point.before)("pruned", point.pruned)("after", point.after);
   });
-  json("epochs", point.epochs)("layers", point.layers)("kept_whole", point.unpruned_dims);
+  json("epochs", point.epochs)("layers", point.layers);
+  json.renamed("unpruned_dims", "kept_whole", point.unpruned_dims);
   json("proof", point.proof);
   json.some("metrics", point.metrics);
   json("machine", point.machine);
@@ -128,6 +129,9 @@ class Reading {
   Reading& maybe(const char* key, auto& entry) { return (*this)(key, entry); }
   void some(const char* key, auto& entries) {
     if (at_.find(key)) (*this)(key, entries);
+  }
+  void renamed(const char* key, const char* before, auto& value) {
+    (*this)(at_.find(key) ? key : before, value);
   }
   void or_zero(const char* key, double& value) {
     if (at_.find(key)) (*this)(key, value);
@@ -217,9 +221,9 @@ std::string to_json_line(const LedgerPoint& point) {
 LedgerPoint read_ledger_point(std::string_view line, std::string_view place) {
   const JsonDocument document(line, place, throw_as<ModelError>, true);
   const int64_t version = document.root().at("parsimony_ledger").count();
-  if (version != kVersion) {
+  if (version < 1 || version > kVersion) {
     throw UnsupportedError(place, ": a ledger line of version ", version,
-                           ", but this Parsimony reads version ", kVersion);
+                           ", but this Parsimony reads versions 1 to ", kVersion);
   }
   LedgerPoint point;
   Reading json(document.root());

@@ -177,7 +177,7 @@ inline constexpr std::array kTrainingPhases = {
 /// Without the exchange where there was none.
 std::vector<TrainingPhase> phases_in(const LedgerPoint::Phases& seconds);
 
-/// One line without its newline: {"parsimony_ledger":1,"key":…}.
+/// One line without its newline: {"parsimony_ledger":2,"key":…}.
 /// @throws ConfigError if `config` is no JSON object
 std::string to_json_line(const LedgerPoint& point);
 

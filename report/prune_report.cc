@@ -210,7 +210,7 @@ void describe(JsonWriter& json, const TensorUpdate& update) {
 }
 
 void describe(JsonWriter& json, const ConstantsReport& constants) {
-  json("carriers", constants.absorbers)("folds", constants.updates)("masks", constants.masks);
+  json("absorbers", constants.absorbers)("updates", constants.updates)("masks", constants.masks);
 }
 
 void describe(JsonWriter& json, const ElementOutcome& outcome) {
@@ -242,7 +242,7 @@ void describe(JsonWriter& json, const LatencyRow& row) {
   json("engine", row.engine)("threads", row.threads)("requested_seconds", row.requested);
   json("dense_seconds", row.dense)("dense_by_tables_seconds", row.tables);
   json("predicted_seconds", row.predicted)("measured_seconds", row.measured);
-  json("networks", row.networks)("pieces", row.subgraphs)("measured_now", row.fresh);
+  json("networks", row.networks)("subgraphs", row.subgraphs)("measured_now", row.fresh);
   json("oldest", row.oldest);
   if (!row.command.empty()) json("measured_by", row.command)("noise", row.noise);
   if (!row.other_machine.empty()) json("tables_of", row.other_machine);
@@ -321,7 +321,7 @@ void describe(JsonWriter& json, const PruneReport& report) {
     });
   }
   json("zeroed", zeroed(report))("elements", report.elements)("groups", report.groups);
-  json("scales", report.scales)("kept_whole", report.unpruned_dims)("proof", report.proof);
+  json("scales", report.scales)("unpruned_dims", report.unpruned_dims)("proof", report.proof);
   json("notes", report.notes);
   Json timings = Json::object();
   for (const auto& [stage, seconds] : report.timings) {
@@ -338,10 +338,10 @@ void describe(JsonWriter& json, const PruneReport& report) {
 }
 
 std::string to_json(const RecoveryReport& report) {
-  return document_of("parsimony_recovery", report);
+  return document_of("parsimony_recovery", 1, report);
 }
 
-std::string to_json(const PruneReport& report) { return document_of("parsimony_report", report); }
+std::string to_json(const PruneReport& report) { return document_of("parsimony_report", 2, report); }
 
 namespace {
 

@@ -90,7 +90,7 @@ void describe(JsonWriter& json, const SensitivityReport& report) {
 }
 
 std::string to_json(const SensitivityReport& report) {
-  return document_of("parsimony_sensitivity", report);
+  return document_of("parsimony_sensitivity", 1, report);
 }
 
 std::string to_config(const SensitivityReport& report) {

@@ -224,7 +224,7 @@ const TensorUpdate* incomplete_update(const Plan& plan) {
 void replay(const Plan& plan, ModelEditor& editor) {
   // Detects errors that do not depend on the model before editing it.
   if (const TensorUpdate* update = incomplete_update(plan)) {
-    throw UnsupportedError("plan: folds: tensor ", in_quotes(update->tensor),
+    throw UnsupportedError("plan: updates: tensor ", in_quotes(update->tensor),
                            ": its new values are not there");
   }
   const std::vector<TensorCut> cuts = cuts_of(plan);

@@ -18,6 +18,7 @@
 namespace parsimony {
 namespace {
 
+constexpr int kVersion = 2;  // 1 has other names for `updates` and `unpruned_dims`
 constexpr int64_t kMaxSize = int64_t{1} << 48;  // as for any tensor, see element_count
 
 constexpr std::array kDTypes = {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16,
@@ -269,11 +270,14 @@ Plan Plan::from_json(std::string_view text, std::string_view file_name) {
   if (!top.is_object() || !top.has("parsimony_plan")) {
     top.fail("expected an object with \"parsimony_plan\": is this a plan?");
   }
-  if (top.at("parsimony_plan").small(0) != 1) {
-    top.at("parsimony_plan").expected("1: the plan comes from another version");
+  const int version = top.at("parsimony_plan").small(0);
+  if (version != 1 && version != kVersion) {
+    top.at("parsimony_plan").expected("1 or 2: the plan comes from a newer version");
   }
+  const char* const updates = version == 1 ? "folds" : "updates";
+  const char* const unpruned_dims = version == 1 ? "kept_whole" : "unpruned_dims";
   top.only({"parsimony_plan", "source", "blocks", "groups", "interface", "states", "integers",
-            "scales", "copies", "zeros", "folds", "constants", "masks", "kept_whole"});
+            "scales", "copies", "zeros", updates, "constants", "masks", unpruned_dims});
   Plan plan;
   if (top.has("source")) read_source(top.at("source"), plan);
   plan.blocks = read_list(top, "blocks", read_block);
@@ -285,10 +289,10 @@ Plan Plan::from_json(std::string_view text, std::string_view file_name) {
   plan.scales = read_list(top, "scales", read_scale);
   plan.copies = read_list(top, "copies", read_copy);
   plan.zeros = read_list(top, "zeros", read_zeros);
-  plan.updates = read_list(top, "folds", read_update);
+  plan.updates = read_list(top, updates, read_update);
   if (top.has("constants")) plan.constants = read_constants(top.at("constants"));
   plan.masks = read_list(top, "masks", read_mask);
-  plan.unpruned_dims = read_list(top, "kept_whole", read_unpruned_dims);
+  plan.unpruned_dims = read_list(top, unpruned_dims, read_unpruned_dims);
   return plan;
 }
 
@@ -464,7 +468,7 @@ std::string line_of(const PlanGroup& group) {
 }  // namespace
 
 std::string Plan::to_json() const {
-  std::string out = "{\n  \"parsimony_plan\": 1";
+  std::string out = "{\n  \"parsimony_plan\": " + std::to_string(kVersion);
   const auto section = [&out](std::string_view key, const std::string& value) {
     out.append(",\n  \"").append(key).append("\": ").append(value);
   };
@@ -479,12 +483,12 @@ std::string Plan::to_json() const {
   if (!scales.empty()) section("scales", block(scales, 4));
   section("copies", block(copies, 4));
   section("zeros", block(zeros, 4));
-  section("folds", block(updates, 4));
+  section("updates", block(updates, 4));
   if (constants == Constants::kExact) {
     section("constants", "\"exact\"");
     section("masks", block(masks, 4));
   }
-  section("kept_whole", block(unpruned_dims, 4));
+  section("unpruned_dims", block(unpruned_dims, 4));
   return out + "\n}\n";
 }
 

@@ -187,7 +187,7 @@ class Plan:
     def needs_values(self) -> bool:
         """Has the plan new elements for tensors, or masks?"""
         return any(
-            "sha256" in entry for key in ("folds", "masks") for entry in self.data.get(key, [])
+            "sha256" in entry for key in ("updates", "folds", "masks") for entry in self.data.get(key, [])
         )
 
     def __repr__(self) -> str:

@@ -65,7 +65,7 @@ TEST(CliExplain, Json) {
                                                                    {"size", 8},
                                                                    {"indices", 8},
                                                                    {"node", "c2"}}));
-  EXPECT_EQ(document.at("kept_whole").at(1).at("reason"), "graph output \"y\"");
+  EXPECT_EQ(document.at("unpruned_dims").at(1).at("reason"), "graph output \"y\"");
 }
 
 /// Every line is one statement that Graphviz knows; what edges join was declared.

@@ -265,7 +265,7 @@ TEST(CliPrune, TheReportSaysWhatWasDone) {
   const Workplace place;
   ASSERT_EQ(place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --report r.json -q").code, 0);
   const Json report = Json::parse(place.bytes("r.json"));
-  EXPECT_EQ(report.at("parsimony_report"), 1);
+  EXPECT_EQ(report.at("parsimony_report"), 2);
   EXPECT_EQ(report.at("command"),
             "parsimony prune cnn.onnx -o o.onnx --ratio 0.5 --report r.json -q");
   EXPECT_EQ(report.at("source").at("sha256").get<std::string>().size(), 64U);

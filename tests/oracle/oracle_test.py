@@ -76,7 +76,7 @@ def part(tensor, axis, role, size, keep):
 
 def plan_of(*slices, mixes=False, **more):
     groups = [{"id": "g", "mixes": mixes, "slices": list(slices)}]
-    return {"parsimony_plan": 1, "groups": groups, **more}
+    return {"parsimony_plan": 2, "groups": groups, **more}
 
 
 def compared(original, small, plan, **options):
@@ -104,7 +104,7 @@ def mlp_plan(keep, **more):
     )
 
 
-def folds(*names):
+def updates(*names):
     return [{"tensor": name, "reason": "test"} for name in names]
 
 
@@ -124,14 +124,14 @@ class Verdicts(unittest.TestCase):
         self.assertGreater(result["difference"], result["tolerance"])
 
     def test_outputs_are_compared_even_where_every_tensor_may_have_changed(self):
-        plan = mlp_plan([0, 2], folds=folds("w1", "b1", "w2"))
+        plan = mlp_plan([0, 2], updates=updates("w1", "b1", "w2"))
         result = compared(mlp(ALL), mlp([0, 3]), plan)
         self.assertEqual((result["tensors"]["wrong"], result["verdict"]), ([], "MISMATCH"))
 
     def test_a_small_deviation_in_one_folded_tensor_is_found(self):
         w2 = W2.copy()
         w2[0, 0] *= 1.001
-        result = compared(mlp(ALL), mlp([0, 2], w2=w2), mlp_plan([0, 2], folds=folds("w2")))
+        result = compared(mlp(ALL), mlp([0, 2], w2=w2), mlp_plan([0, 2], updates=updates("w2")))
         self.assertEqual(result["verdict"], "MISMATCH")
         self.assertTrue(1e-4 < result["difference"] < 1e-2)
 
@@ -177,7 +177,7 @@ class Verdicts(unittest.TestCase):
         self.assertEqual([renamed["verdict"], reshaped["verdict"]], ["MISMATCH", "MISMATCH"])
 
     def test_a_group_that_mixes_needs_only_finite_outputs_of_the_same_rank(self):
-        folded = mlp_plan([0, 2], mixes=True, folds=folds("w1", "b1", "w2"))
+        folded = mlp_plan([0, 2], mixes=True, updates=updates("w1", "b1", "w2"))
         other = compared(mlp(ALL), mlp([0, 3]), folded)
         self.assertEqual(other["verdict"], "mixes")
         self.assertGreater(other["difference"], 1e-3, "the difference is still told")
@@ -268,7 +268,7 @@ class Choices(unittest.TestCase):
 
     def test_who_chooses_otherwise_in_the_last_bit_is_right_and_for_another_reason_is_not(self):
         def against(small):
-            result = compared(self.chooser(), small, plan_of(folds=folds("w", "table")))
+            result = compared(self.chooser(), small, plan_of(updates=updates("w", "table")))
             return result, (result["verdict"], result["choices"])
 
         self.assertEqual(against(self.chooser())[1], ("exact", []))

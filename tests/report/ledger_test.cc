@@ -86,7 +86,7 @@ TEST(LedgerPoint, FaultsAreNamedWithTheirPlace) {
             "a.jsonl:4: point.sparsity: found 50, expected a number in [0, 1]");
   EXPECT_EQ(fault("\"fingerprint\"", "\"finger\""), "a.jsonl:4: data: lacks \"fingerprint\"");
   EXPECT_EQ(fault("\"axis\":\"fc1.weight[0]\"", "\"axis\":[]"),
-            "a.jsonl:4: kept_whole[0].axis: found a list, expected a string");
+            "a.jsonl:4: unpruned_dims[0].axis: found a list, expected a string");
   EXPECT_EQ(fault("\"pruned\":{\"correct\":", "\"pruned\":{\"correct\":90"),
             "a.jsonl:4: accuracy.pruned: more are correct than there are");
   EXPECT_EQ(message_of<ModelError>([] { read_ledger_point("[]", "b:1"); }),
@@ -96,11 +96,17 @@ TEST(LedgerPoint, FaultsAreNamedWithTheirPlace) {
             "b:1: is nested too deeply");
 }
 
+TEST(LedgerPoint, ReadsVersion1) {
+  const LedgerPoint point = sample_point("l1", 0.5, 0);
+  const std::string line = replaced(to_json_line(point), "\"parsimony_ledger\":2", "\"parsimony_ledger\":1");
+  EXPECT_EQ(read_ledger_point(replaced(line, "\"unpruned_dims\"", "\"kept_whole\""), "a:1"), point);
+}
+
 TEST(LedgerPoint, ANewerVersionIsNotGuessedAt) {
   const std::string line = replaced(to_json_line(sample_point("l1", 0.5, 0)),
-                                    "\"parsimony_ledger\":1", "\"parsimony_ledger\":2");
+                                    "\"parsimony_ledger\":2", "\"parsimony_ledger\":3");
   EXPECT_EQ(message_of<UnsupportedError>([&] { read_ledger_point(line, "a:1"); }),
-            "a:1: a ledger line of version 2, but this Parsimony reads version 1");
+            "a:1: a ledger line of version 3, but this Parsimony reads versions 1 to 2");
 }
 
 TEST(Ledger, KeepsWhatIsAppended) {

@@ -50,7 +50,7 @@ Plan example() {
 
 TEST(Plan, TextIsLaidOutForDiff) {
   EXPECT_EQ(example().to_json(), R"({
-  "parsimony_plan": 1,
+  "parsimony_plan": 2,
   "source": {"format": "onnx", "sha256": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"},
   "groups": [
     {"id": "g0", "size": 4, "kept": 2, "granularity": "channel", "mixes": false, "slices": [
@@ -73,10 +73,10 @@ TEST(Plan, TextIsLaidOutForDiff) {
   "zeros": [
     {"tensor": "fc.weight", "smallest": 12}
   ],
-  "folds": [
+  "updates": [
     {"tensor": "fc.weight", "reason": "level"}
   ],
-  "kept_whole": [
+  "unpruned_dims": [
     {"axis": "fc.weight[0]", "reason": "graph output \"logits\""}
   ]
 }
@@ -86,6 +86,16 @@ TEST(Plan, TextIsLaidOutForDiff) {
 TEST(Plan, ReadsWhatItWrote) {
   EXPECT_EQ(Plan::from_json(example().to_json(), "p.json"), example());
   EXPECT_EQ(Plan::from_json(Plan().to_json(), "p.json"), Plan());
+}
+
+TEST(Plan, ReadsVersion1) {
+  std::string text = example().to_json();
+  for (const auto& [now, before] : {std::pair("_plan\": 2", "_plan\": 1"),
+                                    std::pair("\"updates\"", "\"folds\""),
+                                    std::pair("\"unpruned_dims\"", "\"kept_whole\"")}) {
+    text.replace(text.find(now), std::string_view(now).size(), before);
+  }
+  EXPECT_EQ(Plan::from_json(text, "p.json"), example());
 }
 
 TEST(Plan, BlocksStandBeforeGroups) {
@@ -104,7 +114,7 @@ TEST(Plan, BlocksStandBeforeGroups) {
   EXPECT_EQ(Plan::from_json(json, "p.json"), plan);
   EXPECT_EQ(Plan().to_json().find("blocks"), std::string::npos);
   try {
-    Plan::from_json(R"({"parsimony_plan": 1, "blocks": [{"add": "a", "kept_input": 2}],
+    Plan::from_json(R"({"parsimony_plan": 2, "blocks": [{"add": "a", "kept_input": 2}],
                         "groups": []})",
                     "p.json");
     FAIL();
@@ -136,7 +146,7 @@ TEST(Plan, InputsOutputsAndStates) {
 }
 
 TEST(Plan, SmallestPlan) {
-  const Plan plan = Plan::from_json(R"({"parsimony_plan": 1, "groups": []})", "p.json");
+  const Plan plan = Plan::from_json(R"({"parsimony_plan": 2, "groups": []})", "p.json");
   EXPECT_EQ(plan, Plan());
   EXPECT_TRUE(plan.empty());
 }
@@ -252,9 +262,9 @@ TEST(Plan, FaultsAreNamedWithTheirPlace) {
        "p.json: integers[3].from.values: found 2 values, expected as many as [] has"},
       {"\"values\": [0.5, 1.0]", "\"values\": [0.5, \"x\"]",
        "p.json: integers[2].from.values[1]: found \"x\", expected a number"},
-      {"\"parsimony_plan\": 1", "\"parsimony_plan\": 2",
-       "p.json: parsimony_plan: found 2, expected 1: the plan comes from another version"},
-      {"\"parsimony_plan\": 1,", "",
+      {"\"parsimony_plan\": 2", "\"parsimony_plan\": 3",
+       "p.json: parsimony_plan: found 3, expected 1 or 2: the plan comes from a newer version"},
+      {"\"parsimony_plan\": 2,", "",
        "p.json: expected an object with \"parsimony_plan\": is this a plan?"},
       {"\"sha256\": \"a", "\"sha256\": \"",
        "p.json: source.sha256: found \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…, expected 64 "
@@ -274,12 +284,12 @@ TEST(Plan, BrokenTextIsAConfigError) {
     EXPECT_THROW(Plan::from_json(whole.substr(0, length), "p.json"), ConfigError) << length;
   }
   EXPECT_THROW(Plan::from_json("[]", "p.json"), ConfigError);
-  EXPECT_THROW(Plan::from_json("{\"parsimony_plan\": 1e999, \"groups\": []}", "p.json"),
+  EXPECT_THROW(Plan::from_json("{\"parsimony_plan\": 2e999, \"groups\": []}", "p.json"),
                ConfigError);
   const std::string deep(200000, '[');
   EXPECT_THROW(Plan::from_json(deep, "p.json"), ConfigError);
   const std::string nested = deep + std::string(deep.size(), ']');
-  EXPECT_THROW(Plan::from_json("{\"parsimony_plan\": 1, \"groups\": " + nested + "}", "p.json"),
+  EXPECT_THROW(Plan::from_json("{\"parsimony_plan\": 2, \"groups\": " + nested + "}", "p.json"),
                ConfigError);
 }
 

@@ -68,7 +68,7 @@ TEST_F(PlanValues, ComeBackFromTheFileBesideThePlan) {
 
 TEST_F(PlanValues, StandInTheJsonAsTypeShapeAndFingerprint) {
   const std::string text = example_with_values().to_json();
-  const std::string expected = R"(  "folds": [
+  const std::string expected = R"(  "updates": [
     {"tensor": "conv2.bias", "reason": "constants of bn1", "dtype": "float32", "dims": [2], "sha256": ")";
   EXPECT_NE(text.find(expected), std::string::npos) << text;
   EXPECT_NE(text.find("\"constants\": \"exact\""), std::string::npos);

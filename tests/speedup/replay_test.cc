@@ -160,7 +160,7 @@ TEST(Replay, RefusesBeforeItTouchesTheModel) {
   Plan folding;
   folding.updates = {{"conv.bias", "constant channels"}};
   expect_refused<UnsupportedError>(folding,
-                                   "plan: folds: tensor \"conv.bias\": its new values are not "
+                                   "plan: updates: tensor \"conv.bias\": its new values are not "
                                    "there");
 }
 

@@ -83,7 +83,7 @@ def summary(report):
         "proven": proven,
         "note": "" if proven else report["proof"].get("reason", "the proof does not hold"),
         "notes": report["notes"],
-        "whole": [f"{whole['axis']}: {whole['reason']}" for whole in report["kept_whole"]],
+        "whole": [f"{whole['axis']}: {whole['reason']}" for whole in report["unpruned_dims"]],
     }
 
 

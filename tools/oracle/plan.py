@@ -33,15 +33,17 @@ def read_plan(path):
         raise FileFault(f"{path}: {error}") from error
     if fault := plan_fault(plan):
         raise FileFault(f"{path}: {fault}")
-    has_values = plan.get("masks") or any(fold.get("dtype") for fold in plan.get("folds", []))
+    if plan["parsimony_plan"] == 1:
+        plan["updates"] = plan.pop("folds", [])
+    has_values = plan.get("masks") or any(one.get("dtype") for one in plan.get("updates", []))
     rows = tensors.load_bytes(f"{path}.safetensors") if has_values else {}
     plan["values"] = {name: data for name, (_, _, data) in rows.items()}
     return plan
 
 
 def plan_fault(plan):
-    if not isinstance(plan, dict) or plan.get("parsimony_plan") != 1:
-        return "parsimony_plan: expected 1: is this a plan?"
+    if not isinstance(plan, dict) or plan.get("parsimony_plan") not in (1, 2):
+        return "parsimony_plan: expected 1 or 2: is this a plan?"
     if not isinstance(plan.get("groups"), list):
         return "groups: expected a list"
     for g, group in enumerate(plan["groups"]):
@@ -103,7 +105,7 @@ def mask_model(model, plan):
         zero_smallest(required(model, zeros["tensor"]), zeros["smallest"])
     for one in slices_of(plan):
         zero_slice(model, one)
-    assign_folds(model, plan)
+    assign_updates(model, plan)
 
 
 def zero_smallest(tensor, count):
@@ -214,16 +216,16 @@ def zero_masked(model, plan):
         set_array(tensor, array)
 
 
-def assign_folds(model, plan):
+def assign_updates(model, plan):
     """What stays of a tensor takes the new values, in its order."""
     slices = slices_by_tensor(plan)
-    for fold in plan.get("folds", []):
-        if not fold.get("dtype"):
+    for update in plan.get("updates", []):
+        if not update.get("dtype"):
             continue
-        tensor = required(model, fold["tensor"])
+        tensor = required(model, update["tensor"])
         array = array_of(tensor)
-        places = cut(numpy.arange(array.size).reshape(array.shape), slices.get(fold["tensor"], []))
-        values = values_of(plan, fold["tensor"], places.size * array.itemsize)
+        places = cut(numpy.arange(array.size).reshape(array.shape), slices.get(update["tensor"], []))
+        values = values_of(plan, update["tensor"], places.size * array.itemsize)
         array.ravel()[places.ravel()] = values.view(array.dtype)
         set_array(tensor, array)
 
@@ -262,10 +264,10 @@ def check_tensors(original, small, plan):
 
     Without it, the masked original itself would pass for a small model. A tensor may be gone (merged
     with an equal one); one that is there has the planned shape, and the original's values unless it
-    stands in `folds`.
+    stands in `updates`.
     """
     copied = {copy["tensor"]: copy["of"] for copy in plan.get("copies", [])}
-    folded = {fold["tensor"] for fold in plan.get("folds", [])}
+    folded = {update["tensor"] for update in plan.get("updates", [])}
     by_tensor = slices_by_tensor(plan)
     absent, wrong = [], []
     for block in plan.get("blocks", []):
@@ -281,7 +283,7 @@ def check_tensors(original, small, plan):
         if list(found.dims) != list(expected.shape):
             wrong.append(f'"{name}" has shape {list(found.dims)}, the plan leaves {list(expected.shape)}')
         elif name not in folded and array_of(found).tobytes() != expected.tobytes():
-            wrong.append(f'"{name}" has other values than the original\'s kept ones, and is not in folds')
+            wrong.append(f'"{name}" has other values than the original\'s kept ones, and is not in updates')
     as_planned = len(by_tensor) - len(absent) - (len(wrong) - kept_wrong)
     return {"sliced": len(by_tensor), "as_planned": as_planned, "absent": absent, "wrong": wrong}
 

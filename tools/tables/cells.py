@@ -44,7 +44,7 @@ def pruned_groups(report):
 def reasons_of(report):
     """{reason, less the node that is its instance: the dimensions it pins}."""
     by = {}
-    for kept in report["kept_whole"]:
+    for kept in report["unpruned_dims"]:
         by.setdefault(re.sub(r" \([^()]*\)$", "", kept["reason"]), []).append(kept["axis"])
     return by
 
