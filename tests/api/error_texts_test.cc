@@ -1,7 +1,6 @@
 // What the tool says of broken models, word for word: tests/api/error_texts.txt.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <sstream>
 
 #include "parsimony/api/prune.h"
@@ -10,11 +9,10 @@
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
 #include "tests/support/fixture.h"
+#include "tests/support/made.h"
 
 namespace parsimony::test {
 namespace {
-
-constexpr char kFile[] = PARSIMONY_SOURCE_DIR "/tests/api/error_texts.txt";
 
 struct Broken {
   const char* about;
@@ -87,8 +85,7 @@ std::string said_of(const Broken& broken) {
 TEST(ErrorTexts, OfBrokenModels) {
   std::ostringstream found;
   for (const Broken& broken : kBroken) found << broken.about << "\n    " << said_of(broken) << '\n';
-  if (std::getenv("PARSIMONY_UPDATE_FIXTURES") != nullptr) write_file(kFile, found.str());
-  EXPECT_EQ(found.str(), read_file(kFile));
+  expect_made("tests/api/error_texts.txt", found.str());
 }
 
 }  // namespace

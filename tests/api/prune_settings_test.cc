@@ -9,6 +9,7 @@
 
 #include "parsimony/base/errors.h"
 #include "tests/support/fields.h"
+#include "tests/support/made.h"
 #include "tests/support/message_of.h"
 
 namespace parsimony {

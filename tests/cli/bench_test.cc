@@ -120,52 +120,18 @@ TEST(CliBench, WhatOneModelLacksDoesNotStopTheOthers) {
   EXPECT_EQ(place.results(), std::vector<std::string>{});
 }
 
-class BenchFault : public testing::TestWithParam<Fault> {};
-
-TEST_P(BenchFault, HasItsCodeAndMessage) {
+TEST(CliMessages, Bench) {
   const Workplace place;
-  const Outcome outcome =
-      place.run(std::string("bench ") + GetParam().arguments, timed_component());
-  EXPECT_EQ(outcome.code, GetParam().code);
-  EXPECT_TRUE(outcome.err.starts_with(std::string("parsimony: ") + GetParam().message))
-      << outcome.err;
-  EXPECT_EQ(outcome.out, "");
-  EXPECT_EQ(place.results(), std::vector<std::string>{});
+  expect_messages("bench", place,
+                  timed_component({{"NOT_ONNXRUNTIME", PARSIMONY_FAKE_COMPONENT},
+                                   {"OLD_ONNXRUNTIME", PARSIMONY_OLD_ONNXRUNTIME}}));
+  for (const std::string path : {"/none/libonnxruntime.so", "cnn.onnx"}) {
+    const Outcome outcome = place.run("bench cnn.onnx --onnxruntime " + path, timed_component());
+    EXPECT_EQ(outcome.code, 3);
+    EXPECT_TRUE(outcome.err.starts_with("parsimony: ONNX Runtime cannot be loaded from "))
+        << outcome.err;  // the rest is the loader's
+  }
 }
-
-constexpr Fault kBenchFaults[] = {
-    {"", 2, "MODEL is required, or --train NAME. See `parsimony bench --help`."},
-    {"cnn.onnx --train cnn", 2, "--train takes no other models. See `parsimony bench --help`."},
-    {"--train cnn --batch 1,2", 2, "--train takes one --batch. See `parsimony bench --help`."},
-    {"none.onnx", 4, "none.onnx: cannot be read: No such file or directory"},
-    {"cnn.onnx --batch 1,x", 2,
-     "--batch: found \"1,x\", expected numbers from 1 on, for example 1,64"},
-    {"cnn.onnx --batch 0", 2, "--batch: found \"0\""},
-    {"cnn.onnx --batch 1,", 2, "--batch: found \"1,\""},
-    {"cnn.onnx --engine onxruntime", 2,
-     "--engine: found \"onxruntime\", expected \"libtorch\", \"onnxruntime\" or \"all\". Did you "
-     "mean "
-     "\"onnxruntime\"?"},
-    {"cnn.onnx --engine onnxruntime", 3,
-     "ONNX Runtime was not found; give --onnxruntime PATH, or set PARSIMONY_ONNXRUNTIME"},
-    {"cnn.onnx --onnxruntime /none/libonnxruntime.so", 3,
-     "ONNX Runtime cannot be loaded from /none/libonnxruntime.so: "},
-    {"cnn.onnx --onnxruntime cnn.onnx", 3, "ONNX Runtime cannot be loaded from "},
-    {"cnn.onnx --onnxruntime " PARSIMONY_FAKE_COMPONENT, 3,
-     PARSIMONY_FAKE_COMPONENT " is a library, but not ONNX Runtime: it has no OrtGetApiBase"},
-    {"cnn.onnx --onnxruntime " PARSIMONY_OLD_ONNXRUNTIME, 3,
-     PARSIMONY_OLD_ONNXRUNTIME
-     " is ONNX Runtime 1.2.0, which does not have version 5 of its C interface; expected 1.5.0 or "
-     "newer"},
-    {"cnn.onnx --threads many", 2,
-     "threads: found \"many\", expected auto or a number from 1 to 256"},
-    {"cnn.onnx --seconds 0", 2, "--seconds: "},
-    {"cnn.onnx --input 1x3x8x8 1", 2, "--input was given 2 times, but the model has 1 input"},
-    {"cnn.onnx --json ./cnn.onnx", 2, "the model and --json are the same file: ./cnn.onnx"},
-    {"cnn.onnx --json none/b.json", 4, "none/b.json: cannot be written"},
-};
-
-INSTANTIATE_TEST_SUITE_P(Bench, BenchFault, testing::ValuesIn(kBenchFaults));
 
 TEST(CliBench, TheVariableNamesTheLibraryToo) {
   const Outcome outcome =

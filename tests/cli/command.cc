@@ -10,6 +10,7 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/engines/onnx_runtime.h"
+#include "tests/support/made.h"
 
 namespace parsimony::test {
 namespace {
@@ -149,6 +150,29 @@ void save(const onnx::ModelProto& model, const std::string& path) {
   model.SerializeToOstream(&file);
 }
 
-void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.arguments; }
+void expect_messages(const std::string& name, const Workplace& place,
+                     const std::map<std::string, std::string>& environment) {
+  const std::string file = "tests/cli/messages/" + name + ".txt";
+  const std::vector<std::string> before = place.results();
+  std::istringstream lines(read(std::string(PARSIMONY_SOURCE_DIR) + "/" + file));
+  std::string made;
+  std::string line;
+  std::getline(lines, made);
+  made += "\n";
+  while (std::getline(lines, line)) {
+    if (!line.starts_with("$ ")) continue;
+    Outcome outcome = place.shell(line.substr(2), environment);
+    for (const auto& [variable, value] : environment) {
+      const size_t at = line.find("$" + variable) == std::string::npos ? std::string::npos
+                                                                       : outcome.err.find(value);
+      if (at != std::string::npos) outcome.err.replace(at, value.size(), "$" + variable);
+    }
+    made += "\n" + line + "\n[" + std::to_string(outcome.code) + "] " + outcome.err;
+    EXPECT_NE(outcome.code, 0) << line;
+    EXPECT_EQ(outcome.out, "") << line;
+    EXPECT_EQ(place.results(), before) << line;
+  }
+  expect_made(file, made);
+}
 
 }  // namespace parsimony::test

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <ostream>
 #include <string>
 #include <vector>
 
@@ -42,14 +41,11 @@ class Workplace {
   TemporaryFolder folder_;
 };
 
-/// A command line that must fail, its exit code, and part of its message.
-struct Fault {
-  const char* arguments;
-  int code;
-  const char* message;
-};
-
-void PrintTo(const Fault& fault, std::ostream* out);
+/// Runs the command lines of `tests/cli/messages/NAME.txt`, "$ parsimony …" each, and compares
+/// their exit codes and what they print with the lines that follow. They write no files.
+/// PARSIMONY_UPDATE_FIXTURES=1 writes the golden file again.
+void expect_messages(const std::string& name, const Workplace& place,
+                     const std::map<std::string, std::string>& environment = {});
 
 /// Is the command's libtorch component built?
 inline constexpr bool kHasTorch = PARSIMONY_HAS_TORCH != 0;

@@ -160,105 +160,15 @@ TEST_F(CliTrain, FinetuneTrainsAFileFurther) {
   EXPECT_EQ(read_run(place_ / "logs").at("train/loss").size(), 1U);
 }
 
-class CliTrainFault : public testing::TestWithParam<Fault> {};
-
-TEST_P(CliTrainFault, HasItsCodeAndMessageAndWritesNothing) {
-  if (!kHasTorch) GTEST_SKIP() << "built without libtorch";
-  const Workplace place;
-  place.write("rarely.json", R"({"train": {"evaluate_every": 2}})");
-  place.write("bad.json", R"({"train": {"epoch": 1}})");
-  place.write("verse.txt", "So long as men can breathe or eyes can see,\nSo long lives this.\n");
-  place.write("sweep.json",
-              R"({"model": "cnn", "data": "shapes:64,32", "sweep": {"sparsity": [0.5]},
+TEST_F(CliTrain, MessagesOfCommandLinesThatAreWrong) {
+  place_.write("rarely.json", R"({"train": {"evaluate_every": 2}})");
+  place_.write("bad.json", R"({"train": {"epoch": 1}})");
+  place_.write("verse.txt", "So long as men can breathe or eyes can see,\nSo long lives this.\n");
+  place_.write("sweep.json",
+               R"({"model": "cnn", "data": "shapes:64,32", "sweep": {"sparsity": [0.5]},
       "prune": {"config_list": [{"sparse_ratio": 0.5}]}})");
-  const std::vector<std::string> before = place.results();
-  const Outcome outcome = place.run(GetParam().arguments);
-  EXPECT_EQ(outcome.code, GetParam().code);
-  EXPECT_EQ(outcome.err, std::string("parsimony: ") + GetParam().message + "\n");
-  EXPECT_EQ(place.results(), before);
+  expect_messages("train", place_);
 }
-
-constexpr Fault kTrainFaults[] = {
-    {"train --data shapes -o o.pt", 2, "--model is missing, and the recipe does not say it"},
-    {"train --model cnn -o o.pt", 2, "--data is missing, and the recipe does not say it"},
-    {"train --model cn --data shapes -o o.pt", 2,
-     "model \"cn\" is neither a file nor built in. Did you mean \"cnn\"? Built in are cnn, "
-     "gpt_tiny, llama_tiny, mobilenet_v2, resnet18, resnet20, resnet56, vgg16_bn, vit_tiny."},
-    {"train --model cnn --data shape -o o.pt", 2,
-     "unknown data set \"shape\"; known are cifar10, cifar100, folder, mnist, npy, npz, "
-     "safetensors, shapes, text. Did you mean \"shapes\"?"},
-    {"train --model cnn --data cifar10:none -o o.pt", 4,
-     "none/data_batch_1.bin: cannot be read: No such file or directory"},
-    {"train --model cnn --data shapes --config bad.json -o o.pt", 2,
-     "bad.json: train: unknown key \"epoch\". Did you mean \"epochs\"?"},
-    {"train --model cnn --data shapes --config none.json -o o.pt", 4,
-     "none.json: cannot be read: No such file or directory"},
-    {"train --model cnn --data shapes --optimizer lion -o o.pt", 2,
-     "--optimizer: found \"lion\", expected \"sgd\", \"adam\", \"adamw\" or \"muon\""},
-    {"train --model cnn --data shapes --loss huber -o o.pt", 2,
-     "loss \"huber\": labelled data take cross_entropy only, with :ignore=LABEL or without; other "
-     "losses need arrays: parsimony finetune --calibration npz:FILE --loss"},
-    {"train --model cnn --data shapes --loss huger -o o.pt", 2,
-     "loss: found \"huger\", expected \"cross_entropy\", \"bce\", \"mse\", \"l1\", \"huber\", "
-     "\"kl\" "
-     "or "
-     "\"ctc\"; with options behind it (huber:delta=0.5, cross_entropy:ignore=255, ctc:blank=0, "
-     "weight=2), or for each output its own: boxes=huber,scores=cross_entropy"},
-    {"train --model cnn --data shapes --config rarely.json --early-stop 2", 2,
-     "command line: \"early_stop\" needs \"evaluate_every\": 1"},
-    {"train --model cnn --data shapes --mean 0.5 --std 1,1 -o o.pt", 2,
-     "command line: \"mean\" has 1 numbers and \"std\" 2"},
-    {"train --model cnn --data shapes:4,4 --mean 0.5 --std 1 -o o.pt", 2,
-     "mean and std have 1 numbers, the samples of \"shapes:4,4\" have 3 channels"},
-    {"train --model cnn --data shapes --distill 0.5 -o o.pt", 2,
-     "--distill needs a --teacher, or a recipe that prunes. See `parsimony train --help`."},
-    {"train --model cnn --data shapes --plan p.json -o o.pt", 2,
-     "--plan: the recipe has no \"prune\". See `parsimony train --help`."},
-    {"train --model cnn --data shapes -o none/o.pt", 4,
-     "none/o.pt: cannot be written: No such file or directory"},
-    {"train --model cnn --data shapes:4,4 --tensorboard cnn.onnx", 4,
-     "cnn.onnx: cannot be written: Not a directory"},
-    {"train --model llama_tiny --data shapes:4,4 -o o.pt", 2,
-     "model \"llama_tiny\" does not take samples of [3, 32, 32]; expected tokens: text:FILE"},
-    {"train --model cnn --data text:verse.txt,length=8 -o o.pt", 2,
-     "model \"cnn\" does not take samples of [8]; expected [c, h, w] with h = w, a multiple of 4"},
-    {"train --model gpt_tiny --data text:verse.txt,length=0 -o o.pt", 2,
-     "data \"text:verse.txt,length=0\": expected text:FILE,length=N, with N of at least 1"},
-    {"train --model gpt_tiny --data text:verse.txt,length=8 --normalise 1 -o o.pt", 2,
-     "data \"text:verse.txt,length=8\": tokens are indices, which have no mean: leave "
-     "\"normalise\", mean and std out"},
-    {"train --model cnn --data shapes --device tpu", 2,
-     "--device \"tpu\": expected auto, cpu or cuda:N"},
-    {"prune cnn.onnx -o o.onnx --ratio 0.5 --criterion fisher --calibration shapes:16,8 --device "
-     "tpu",
-     2, "--device \"tpu\": expected auto, cpu or cuda:N"},
-    {"sensitivity cnn.onnx --criterion fisher --calibration random:8 --device tpu", 2,
-     "--device \"tpu\": expected auto, cpu or cuda:N"},
-    {"prune cnn.onnx -o o.onnx --ratio 0.5 --sandbox on --device cuda", 2,
-     "--sandbox on: a command of yours (--metric, --latency-command), --processes or the driver of "
-     "a --provider or --device cannot run in it; leave it at auto"},
-    {"train --model cnn --data shapes --precision fp16 --device cpu --epochs 1", 3,
-     "precision fp16 needs a CUDA device; the CPU has bf16 and fp32"},
-    {"finetune none.pt -o o.pt --data shapes", 2,
-     "model \"none.pt\" is neither a file nor built in. Built in are cnn, gpt_tiny, llama_tiny, "
-     "mobilenet_v2, resnet18, resnet20, resnet56, vgg16_bn, vit_tiny."},
-    {"finetune cnn.onnx --data shapes", 2,
-     "--output is required. See `parsimony finetune --help`."},
-    {"sweep --model cnn --data shapes --out o", 2,
-     "--config FILE with a \"sweep\" is missing. See `parsimony sweep --help`."},
-    {"sweep --config sweep.json", 2, "--out DIR is missing. See `parsimony sweep --help`."},
-    {"sweep --config sweep.json --out cnn.onnx", 4, "cnn.onnx: cannot be written: Not a directory"},
-    {"sweep --config sweep.json --out o --model cn", 2,
-     "model \"cn\" is neither a file nor built in. Did you mean \"cnn\"? Built in are cnn, "
-     "gpt_tiny, llama_tiny, mobilenet_v2, resnet18, resnet20, resnet56, vgg16_bn, vit_tiny."},
-    {"sweep --config sweep.json --out o --model cn --jobs 3", 2,
-     "model \"cn\" is neither a file nor built in. Did you mean \"cnn\"? Built in are cnn, "
-     "gpt_tiny, llama_tiny, mobilenet_v2, resnet18, resnet20, resnet56, vgg16_bn, vit_tiny."},
-    {"sweep --config sweep.json --out o --shard 3/2", 2,
-     "--shard \"3/2\": expected I/N with 1 <= I <= N"},
-};
-
-INSTANTIATE_TEST_SUITE_P(CommandLines, CliTrainFault, testing::ValuesIn(kTrainFaults));
 
 }  // namespace
 }  // namespace parsimony::test

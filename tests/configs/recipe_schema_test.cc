@@ -14,6 +14,7 @@
 #include "parsimony/configs/recipe.h"
 #include "tests/configs/json_keys.h"
 #include "tests/support/fields.h"
+#include "tests/support/made.h"
 
 namespace parsimony {
 namespace {

@@ -1,10 +1,7 @@
 // What the tables of settings say, for the files that are made of them.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -13,7 +10,6 @@
 #include <variant>
 #include <vector>
 
-#include "parsimony/base/files.h"
 #include "parsimony/configs/fields.h"
 
 namespace parsimony::test {
@@ -71,23 +67,6 @@ nlohmann::ordered_json property(const Field<Owner>& field) {
   }
   json["description"] = help_of(field);
   return json;
-}
-
-/// The file in the source tree has this text; PARSIMONY_UPDATE_FIXTURES=1 writes it.
-inline void expect_made(const std::string& name, const std::string& made) {
-  const std::string path = std::string(PARSIMONY_SOURCE_DIR) + "/" + name;
-  if (std::getenv("PARSIMONY_UPDATE_FIXTURES") != nullptr) write_file(path, made);
-  EXPECT_EQ(read_file(path), made);
-}
-
-/// The same of what stands between two marks: `<!-- NAME: begin …-->` and `<!-- NAME: end -->`.
-inline void expect_made_between(const std::string& file, const std::string& name,
-                                const std::string& made) {
-  std::string text = read_file(std::string(PARSIMONY_SOURCE_DIR) + "/" + file);
-  const size_t begin = text.find("-->\n", text.find("<!-- " + name + ": begin")) + 4;
-  const size_t end = text.find("<!-- " + name + ": end -->");
-  ASSERT_LE(begin, end);
-  expect_made(file, text.replace(begin, end - begin, made));
 }
 
 }  // namespace parsimony::test
