@@ -65,8 +65,8 @@ Site where_it_is_a_map(const Graph& graph, const Facts& facts, const Coupling& c
 }  // namespace
 
 ActivationSums::ActivationSums(const Graph& graph, const Facts& facts, const Coupling& coupling,
-                               const std::vector<Site>& sites, std::set<Measure> expected)
-    : expected_(std::move(expected)), sums_(coupling.groups.size()) {
+                               const std::vector<Site>& sites, std::set<Measure> requested)
+    : requested_(std::move(requested)), sums_(coupling.groups.size()) {
   const auto insert = [](std::map<ValueId, std::vector<View>>& views, const Site& site) {
     std::vector<View>& known = views[site.value];
     const auto same = [&](const View& v) { return v.group == site.group && v.dim == site.dim; };
@@ -81,9 +81,9 @@ ActivationSums::ActivationSums(const Graph& graph, const Facts& facts, const Cou
       list->resize(size);
     }
   }
-  const bool ranks = expected_.contains(Measure::kRank);
+  const bool ranks = requested_.contains(Measure::kRank);
   for (const Site& site : sites) {
-    if (expected_.size() > (ranks ? 1 : 0)) insert(views_, site);
+    if (requested_.size() > (ranks ? 1 : 0)) insert(views_, site);
     if (ranks) insert(maps_, where_it_is_a_map(graph, facts, coupling, site));
   }
 }
@@ -109,9 +109,9 @@ void ActivationSums::see(ValueId value, const Activation& x) {
 void ActivationSums::add(const View& view, const Activation& x) {
   Sums& sums = sums_[view.group];
   const Around around(x.dims, view.dim);
-  const bool zeros = expected_.contains(Measure::kZeroShare);
-  const bool sum = expected_.contains(Measure::kMeanActivation);
-  const bool squares = expected_.contains(Measure::kActivationNorm);
+  const bool zeros = requested_.contains(Measure::kZeroShare);
+  const bool sum = requested_.contains(Measure::kMeanActivation);
+  const bool squares = requested_.contains(Measure::kActivationNorm);
   for (int64_t o = 0; o < around.outer; ++o) {
     for (int64_t i = 0; i < around.size; ++i) {
       const int64_t channel = view.channels[i];
@@ -159,7 +159,7 @@ void ActivationSums::add_rank(const View& view, const Activation& x) {
 
 void ActivationSums::finish(Statistics& statistics) const {
   const auto write = [&](Measure measure, auto of) {
-    if (!expected_.contains(measure)) return;
+    if (!requested_.contains(measure)) return;
     auto& groups = statistics.channels[measure];
     groups.assign(sums_.size(), {});
     for (const GroupId g : sums_.ids()) {

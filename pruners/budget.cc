@@ -83,14 +83,14 @@ int64_t unit_of(const Request& request, const Candidate& candidate) {
 /// Share of the channels, or weights, that is removed.
 double share_removed(const Request& request, std::span<const Candidate> candidates,
                      const std::vector<int>& removed) {
-  double removed = 0;
+  double gone = 0;
   double total = 0;
   for (size_t i = 0; i < candidates.size(); ++i) {
     const auto unit = static_cast<double>(unit_of(request, candidates[i]));
-    removed += unit * removed[i];
+    gone += unit * removed[i];
     total += unit * candidates[i].limits.size;
   }
-  return total > 0 ? removed / total : 0;
+  return total > 0 ? gone / total : 0;
 }
 
 /// Removes the lowest of one ranking up to the ratio; false if the limits do not allow that many.

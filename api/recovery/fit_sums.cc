@@ -150,9 +150,9 @@ Part& LayerSums::part_for(const Kind& kind, const EngineValue& input, const Engi
   Summing& summing = place->second;
   if (!is_new) return *summing.part;
   GraphBuilder& graph = summing.builder;
-  const ValueId target = input_in_floats(graph, target->dtype());
+  const ValueId dense = input_in_floats(graph, target->dtype());
   const ValueId own = input_in_floats(graph, found->dtype());
-  const ValueId kept = channels_of(graph, target, axis, fit_.kept);
+  const ValueId kept = channels_of(graph, dense, axis, fit_.kept);
   const Shape dims = found->dims();
   const auto in_rows = [&](ValueId answer) {
     return output_rows_of(graph, rows_, answer, dims.size(), axis, dims[axis]);

@@ -76,17 +76,17 @@ class Trial {
       const int size = bench_.coupling().groups[g].size;
       const int removed = size - masks.kept(g);
       const int back = removed - limits_of(settings_.requests[0], size).fewer(removed);
-      std::vector<size_t> removed;
+      std::vector<size_t> channels;
       for (size_t c = 0; c < masks.keep[g].size(); ++c) {
-        if (masks.keep[g][c] == 0) removed.push_back(c);
+        if (masks.keep[g][c] == 0) channels.push_back(c);
       }
-      for (size_t first = 0; back > 0 && first + static_cast<size_t>(back) <= removed.size();
+      for (size_t first = 0; back > 0 && first + static_cast<size_t>(back) <= channels.size();
            ++first) {
         AxisMasks more = masks;
-        for (size_t i = 0; i < static_cast<size_t>(back); ++i) more.keep[g][removed[first + i]] = 1;
+        for (size_t i = 0; i < static_cast<size_t>(back); ++i) more.keep[g][channels[first + i]] = 1;
         if (of(cost_.under(more)) <= most_) {
           return bench_.coupling().groups[g].id + " could have channel " +
-                 std::to_string(removed[first]);
+                 std::to_string(channels[first]);
         }
       }
     }

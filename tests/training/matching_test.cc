@@ -199,7 +199,7 @@ TEST(MatchingOutputs, BringsADetectorWithTwoInputsBack) {
   data.batches = noise(256);
   data.samples = 256;
   data.values = 3 * 8 * 8 + 6;
-  data.held = [all = noise(320)](int64_t size) -> BatchSource {
+  data.held_out = [all = noise(320)](int64_t size) -> BatchSource {
     BatchSource feed = all(size);
     for (int64_t skipped = 0; skipped < 256; skipped += size) feed();
     return feed;

@@ -6,6 +6,7 @@
 
 #include <Eigen/QR>
 #include <cmath>
+#include <limits>
 
 #include "parsimony/api/prune.h"
 #include "parsimony/base/errors.h"
@@ -113,13 +114,17 @@ struct FittedLayer {
   int64_t groups = 1;
 };
 
+/// The sums are of numbers in float32, and the ridge bounds the condition number of the system.
+constexpr double kRidge = 1e-3;
+constexpr double kSolved = std::numeric_limits<float>::epsilon() / 2 / kRidge;
+
 TEST(Refit, EqualsADenseSolveInDoubleForEveryLayer) {
   const Pruned net;
   const FittedLayer layers[] = {
       {"d", "b", "W2", "mean", 2}, {"g", "e", "W3", "B3", 5, 1, 2}, {"y", "j", "W4", "B4", 10, -1}};
   SmallNetwork small(net.graph(), net.plan());
   const SmallNetwork before(net.graph(), net.plan());
-  refit(net.graph(), small, {}, net.batches, {.ridge = 1e-3, .rounds = 1, .batch = 16});
+  refit(net.graph(), small, {}, net.batches, {.ridge = kRidge, .rounds = 1, .batch = 16});
   for (const FittedLayer& layer : layers) {
     SCOPED_TRACE(layer.weight);
     // What the layer was fitted from: those before it as they are now, itself as it was.
@@ -139,7 +144,7 @@ TEST(Refit, EqualsADenseSolveInDoubleForEveryLayer) {
                       all(mixed, layer.input, net.batches));
     ASSERT_EQ(rows.size(0), layer.groups);
     std::vector<at::Tensor> changes;
-    for (int64_t g = 0; g < layer.groups; ++g) changes.push_back(by_qr(rows[g], lack[g], 1e-3));
+    for (int64_t g = 0; g < layer.groups; ++g) changes.push_back(by_qr(rows[g], lack[g], kRidge));
     at::Tensor change = at::cat(changes);
     if (layer.answer == std::string("d")) {
       const at::Tensor scale = tensor(mixed, "gamma") / (tensor(mixed, "var") + 1e-5).sqrt();
@@ -147,7 +152,7 @@ TEST(Refit, EqualsADenseSolveInDoubleForEveryLayer) {
     }
     const at::Tensor expected =
         old.to(at::kDouble) + change.narrow(1, 0, change.size(1) - 1).reshape(old.sizes());
-    EXPECT_LT(apart(tensor(small.graph(), layer.weight), expected), 1e-5);
+    EXPECT_LT(apart(tensor(small.graph(), layer.weight), expected), kSolved);
   }
 }
 

@@ -79,7 +79,7 @@ class OutputLoss {
 
   Term& add(const Graph& graph, const Node& producer, ValueId value, ValueId dense, double weight);
   /// What the small network should give; undefined if that cannot be compared.
-  static at::Tensor requested(Term& term, const at::Tensor& dense, const at::Tensor& small);
+  static at::Tensor expected(Term& term, const at::Tensor& dense, const at::Tensor& small);
   /// Mean over the places. @param weight  of a place; undefined: 1
   static at::Tensor distance(const Term& term, const at::Tensor& dense, const at::Tensor& small,
                              const at::Tensor& weight);

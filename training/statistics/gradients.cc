@@ -174,8 +174,8 @@ int64_t GateGradients::bytes() const {
 
 WeightGradients::WeightGradients(const Graph& graph, const Coupling& coupling,
                                  const std::map<std::string, at::Tensor>& weights,
-                                 std::set<Measure> expected)
-    : expected_(std::move(expected)), parts_(coupling.groups.size()) {
+                                 std::set<Measure> requested)
+    : requested_(std::move(requested)), parts_(coupling.groups.size()) {
   std::map<std::string, size_t> known;
   for (const GroupId g : parts_.ids()) {
     const Group& group = coupling.groups[g];
@@ -224,7 +224,7 @@ void WeightGradients::add_sample(const std::vector<at::Tensor>& gradients) {
 
 void WeightGradients::finish(Statistics& statistics) const {
   const auto write = [&](Measure measure, const PerGroup<at::Tensor>& sums, double factor) {
-    if (!expected_.contains(measure)) return;
+    if (!requested_.contains(measure)) return;
     auto& groups = statistics.channels[measure];
     groups.assign(parts_.size(), {});
     for (const GroupId g : parts_.ids()) {
