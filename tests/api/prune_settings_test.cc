@@ -137,7 +137,7 @@ TEST(PruneSettings, WhatIsWrong) {
             "r.json: round_to: found \"many\", expected a whole number or auto");
   EXPECT_EQ(request_error(R"({"latency_command": "time"})"),
             "r.json: latency_command: found \"time\", expected a command with {model} in it");
-  EXPECT_EQ(request_error(R"({"constants": "removed"})"),
+  EXPECT_EQ(request_error(R"({"constants": "gone"})"),
             "r.json: constants: found \"gone\", expected \"drop\" or \"exact\"");
   EXPECT_EQ(request_error(R"({"ratio": "150%"})"),
             "r.json: ratio: found \"150%\", expected a share in [0, 1), as 0.5 or 50%");

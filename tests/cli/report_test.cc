@@ -142,13 +142,13 @@ TEST(CliReport, NoPointYet) {
 TEST(CliReport, AnotherVersion) {
   const Sweeps sweeps;
   std::string ledger = sample_ledger();
-  ledger.replace(ledger.find(":1,"), 3, ":9,");
+  ledger.replace(ledger.find(":2,"), 3, ":9,");
   sweeps.add("new", ledger);
   const Outcome outcome = sweeps.place.run("report new");
   EXPECT_EQ(outcome.code, 3);
   EXPECT_EQ(outcome.err,
             "parsimony: new/ledger.jsonl:1: a ledger line of version 9, but this Parsimony reads "
-            "version 1\n");
+            "versions 1 to 2\n");
 }
 
 TEST(CliReport, ContradictionsNameBothLines) {

@@ -55,7 +55,7 @@ TEST_F(CliSpeedup, RemovesWhatMasksLeaveDeadAndProvesIt) {
             std::string::npos)
       << outcome.out;
   EXPECT_NE(lines_with(outcome.out, "Constants: "), "") << outcome.out;
-  EXPECT_NE(place_.bytes("r.json").find("\"carriers\""), std::string::npos);
+  EXPECT_NE(place_.bytes("r.json").find("\"absorbers\""), std::string::npos);
   EXPECT_LT(place_.bytes("a.onnx").size(), place_.bytes("cnn.onnx").size());
   EXPECT_EQ(Plan::load(place_ / "p.json").constants, Constants::kExact);
 

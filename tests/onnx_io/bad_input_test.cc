@@ -109,8 +109,8 @@ TEST_F(BadInput, NamesWithoutOrigin) {
                 ": graph output \"z\" is neither a graph input, nor an initializer, nor the output "
                 "of a node");
   EXPECT_NE(complaint(R"(g (bool c) => (float[2] y) {
-              y = If (c) < then_branch = t () => (float[2] o) { o = Relu(removed) },
-                           else_branch = e () => (float[2] p) { p = Relu(removed) } > })")
+              y = If (c) < then_branch = t () => (float[2] o) { o = Relu(gone) },
+                           else_branch = e () => (float[2] p) { p = Relu(gone) } > })")
                 .find("tensor \"gone\""),
             std::string::npos);
 }

@@ -208,16 +208,16 @@ TEST(MatchingOutputs, BringsADetectorWithTwoInputsBack) {
   RecoverySettings settings;
   settings.steps = {RecoveryMethod::kOutputs};
   settings.outputs = {.epochs = 60, .lr = 1e-2};
-  std::vector<double> judged;  // the loss, before and after every epoch
+  std::vector<double> losses;  // the loss, before and after every epoch
   const auto say = [&](const std::string& line) {
-    constexpr std::string_view kBefore = "batches that only judge ";
+    constexpr std::string_view kBefore = "validation batches ";
     const size_t at = line.find(kBefore);
-    if (at != line.npos) judged.push_back(std::stod(line.substr(at + kBefore.size())));
+    if (at != line.npos) losses.push_back(std::stod(line.substr(at + kBefore.size())));
   };
   const Recovered result = recover(net.graph(), net.pruning.plan, data, settings, say);
   const RecoveryStep& step = result.report.steps.front();
-  ASSERT_EQ(judged.size(), 61U);
-  EXPECT_LT(std::ranges::min(judged), 0.4 * judged.front());
+  ASSERT_EQ(losses.size(), 61U);
+  EXPECT_LT(std::ranges::min(losses), 0.4 * losses.front());
   EXPECT_EQ(step.layers, 10);
   EXPECT_EQ(result.report.test_samples, 64);
   ASSERT_TRUE(result.report.before.test_error && step.after.test_error);
