@@ -273,7 +273,7 @@ class ModelPruning {
                        !contains(request_.left_groups, group->id);
     if (!again) throw not_proven(worst, group ? group->text : "");
     request_.left_groups.push_back(group->id);
-    left_.push_back(group->text + " is left as it is, for with it the proof fails: " + worst);
+    left_.push_back(group->text + " was not pruned: verification failed with it: " + worst);
     return false;
   }
 

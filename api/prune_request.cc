@@ -62,7 +62,7 @@ void check_flags(const JsonReader& root) {
     const auto* flag = std::get_if<FlagMember<PruneRequest>>(&field.member);
     if (flag == nullptr || !is_set(field.key) || !is_set(flag->excludes)) continue;
     root.fail(in_quotes(field.key) + " and " + in_quotes(flag->excludes) +
-              " cannot be given together");
+              " cannot be combined");
   }
 }
 

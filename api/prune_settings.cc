@@ -15,10 +15,10 @@
 namespace parsimony {
 namespace {
 
-constexpr const char* kInterfaceGroup = "Inputs and outputs that may become smaller";
-constexpr const char* kDataGroup = "Data that runs through the network";
-constexpr const char* kRecoveryGroup = "Recovery of what pruning costs";
-constexpr const char* kEngineGroup = "What runs the network";
+constexpr const char* kInterfaceGroup = "Inputs and outputs that may shrink";
+constexpr const char* kDataGroup = "Calibration data";
+constexpr const char* kRecoveryGroup = "Recovery after pruning";
+constexpr const char* kEngineGroup = "Engine";
 constexpr const char* kLatencyGroup = "With a budget of milliseconds";
 
 constexpr Interval kFromOne{.lowest = 1};
@@ -35,28 +35,24 @@ constexpr Field<S> kShorthand[] = {
      .as_share = true},
     {.key = "criterion",
      .member = &S::criterion,
-     .meaning = "What ranks channels or elements: {} (l1); with numbers: 2:4, sparsegpt:2:4, "
-                "block:4x1",
+     .meaning = "Criterion that scores channels or elements: {} (l1); with numbers: 2:4, sparsegpt:2:4, block:4x1",
      .value = "NAME",
      .names = [] { return all_of(criterion_names()); }},
-    {"op_types", &S::op_types, {}, "Only these: Conv,Gemm or Conv2d,Linear", "TYPE", {}, ','},
+    {"op_types", &S::op_types, {}, "Prune only layers of these types: Conv,Gemm or Conv2d,Linear", "TYPE", {}, ','},
     {"exclude",
      &S::exclude,
      {},
-     "Layers not to prune, by names or patterns ('*.mlp.*'), up to the next option",
+     "Names or patterns ('*.mlp.*') of layers that are not pruned, up to the next option",
      "NAME"},
     {"scope",
      &S::scope,
      {},
-     "The ratio holds for each layer (local, the default), for all together (global), for those in "
-     "like sub-graphs together (isomorphic), or for all together by what the outputs lose "
-     "(outputs)",
+     "Where channels compete for removal: within each layer (local, the default), across all layers (global), across layers of isomorphic sub-graphs (isomorphic), or across all layers by their effect on the outputs (outputs)",
      "SCOPE"},
     {"budget",
      &S::budget,
      {},
-     "What the ratio is a share of: channels (the default), params, macs or weights; or, without "
-     "--ratio, what may remain: params=1.5M, macs=2e9, macs=40%, latency_ms=5",
+     "Quantity that --ratio is a share of: channels (the default), params, macs or weights. Without --ratio, the amount that may remain: params=1.5M, macs=2e9, macs=40%, latency_ms=5",
      "WHAT"},
     {.key = "round_to",
      .member = TextMember<S>{[](const S& settings) {
@@ -67,8 +63,7 @@ constexpr Field<S> kShorthand[] = {
                                settings.round_to_target = text == "auto";
                                settings.round_to = number_of<int>(text).value_or(1);
                              }},
-     .meaning = "Keep a multiple of K channels; auto: of what the hardware computes well, see "
-                "--target",
+     .meaning = "Round the number of kept channels to a multiple of K; auto: to the multiple that suits the hardware, see --target",
      .value = "K",
      .fault =
          [](const std::string& text) {
@@ -79,10 +74,9 @@ constexpr Field<S> kShorthand[] = {
     {"target",
      &S::target,
      {},
-     "With --round-to auto, what the network will run on: x86-avx2, x86-avx512, arm-neon, "
-     "cuda-tensorcore or generic (this processor)",
+     "With --round-to auto, the hardware that the network will run on: x86-avx2, x86-avx512, arm-neon, cuda-tensorcore or generic (this processor)",
      "NAME"},
-    {"force", &S::force, {}, "Also where less than a thousandth of the network may remain"}};
+    {"force", &S::force, {}, "Allow less than a thousandth of the network to remain"}};
 
 constexpr std::string_view kConstantsWords[] = {"drop", "exact"};
 constexpr std::string_view kFailureWords[] = {"refuse", "exclude"};
@@ -108,31 +102,29 @@ constexpr Field<P> kCut[] = {
                        [](P& request, const std::string& text, std::string_view place) {
                          request.granularity = parse_granularity(text, place);
                        }},
-     .meaning = "What is removed as one: channel, head, head_dim or group",
+     .meaning = "Unit of removal: channel, head, head_dim or group",
      .value = "WHAT"},
     {"exact_only",
      mixing<Mixing::kExact>("allow_mixing"),
      {},
-     "Do not prune groups whose removal changes what remains (LayerNorm, softmax)"},
+     "Do not prune groups whose removal changes the remaining values (LayerNorm, softmax)"},
     {"allow_mixing",
      mixing<Mixing::kAll>("exact_only"),
      {},
-     "Prune all of these, also outcomes of a softmax that are weighed by position"},
+     "Prune all such groups, including outputs of a softmax that are weighted by position"},
     {"rescale",
      &P::rescale,
      {},
-     "Let numbers such as 1/sqrt(d) follow a size that was cut; by default they keep what the "
-     "network was trained with"},
+     "Recompute numbers such as 1/sqrt(d) when their size is cut; by default they keep the values that the network was trained with"},
     {"constants",
      word<&P::constants>(kConstantsWords),
      {},
-     "What a removed channel leaves behind: nothing (drop), or the constant that zero weights "
-     "leave, folded into what remains (exact)",
+     "What remains of a removed channel: nothing (drop), or the constant that it has with zero weights, folded into the following layers (exact)",
      "WHAT"},
     {"on_failure",
      word<&P::on_failure>(kFailureWords),
      {},
-     "Where the proof fails: refuse, or exclude the group at fault and prune the others",
+     "If verification fails: refuse, or exclude the group at fault and prune the others",
      "WHAT"},
     {.key = "layers",
      .member = TextMember<P>{
@@ -140,10 +132,9 @@ constexpr Field<P> kCut[] = {
          [](P& request, const std::string& text, std::string_view place) {
            request.depth = parse_depth(text, place);
          }},
-     .meaning = "Residual blocks to remove, those that change least on --calibration first: 3, "
-                "25% of them, or auto: as many as serve the --budget best",
+     .meaning = "Number of residual blocks to remove, least influential on --calibration first: 3, 25%, or auto: the number that suits the --budget best",
      .value = "N"},
-    {"seed", &P::seed, kAnyUnsigned, "For criteria that draw at random (0)", "N"}};
+    {"seed", &P::seed, kAnyUnsigned, "Random seed of criteria that draw at random (default: 0)", "N"}};
 
 std::vector<std::string> input_texts(const P& request) {
   std::vector<std::string> texts;
@@ -163,13 +154,11 @@ constexpr Field<P> kRun[] = {
                             request.inputs.push_back(parse_input_spec(spec));
                           }
                         }},
-     .meaning = "Size of a graph input that the model leaves open, in order or by name: "
-                "1x3x32x32, 2x8:int64, :int64=16000 (a scalar), mask=1x64; mask=1 gives all "
-                "elements a value",
+     .meaning = "Shape of an input whose size the model leaves open, by position or by name: 1x3x32x32, 2x8:int64, :int64=16000 (a scalar), mask=1x64; mask=1 sets all elements to a value",
      .value = "SPEC"},
     {.key = "no_verify",
      .member = &P::verify,
-     .meaning = "Do not run the masked original and the smaller model to prove the result",
+     .meaning = "Skip verification, which runs the masked original and the smaller model",
      .negated = true},
     {.key = "threads",
      .member = TextMember<P>{
@@ -177,9 +166,7 @@ constexpr Field<P> kRun[] = {
          [](P& request, const std::string& text, std::string_view) {
            request.threads = parse_threads(text);
          }},
-     .meaning = "Cores that computations side by side may use: a number, or auto (the default): "
-                "all; what is written does not depend on it. Where networks are timed, the "
-                "threads of each; auto measures",
+     .meaning = "Number of cores for parallel work, or auto (the default): all; the output does not depend on it. When networks are timed, the number of threads of each; auto measures which is best",
      .value = "N"},
     {.key = "require_proof",
      .member = &P::require_proof,
@@ -187,7 +174,7 @@ constexpr Field<P> kRun[] = {
      .only_in_files = true},
     {.key = "require_numbers",
      .member = &P::require_numbers,
-     .meaning = "Fail if the original gives no numbers, as a network that has diverged",
+     .meaning = "Fail if the original returns non-finite values, as a network that has diverged does",
      .only_in_files = true},
     {.key = "left_groups",
      .member = &P::left_groups,
@@ -199,8 +186,7 @@ constexpr Field<InterfaceOptions> kInterface[] = {
     {"states",
      &InterfaceOptions::states,
      {},
-     "Outputs that the next run takes as inputs, such as caches; both lose the same channels. auto "
-     "finds them by names and shapes",
+     "Outputs that the next run takes as inputs, such as caches; both lose the same channels. auto matches them by name and shape",
      "auto|OUT=IN,…",
      kInterfaceGroup,
      ','},
@@ -215,33 +201,32 @@ using C = CalibrationData;
 constexpr Field<C> kCalibration[] = {
     {.key = "calibration",
      .member = &C::data,
-     .meaning = "Data, with labels or without: {}",
+     .meaning = "Calibration data, with or without labels: {}",
      .value = "DATA",
      .group = kDataGroup,
      .names = [] { return data_forms(/*labelled=*/false); }},
     {"samples", &C::samples, kFromOne,
-     "The first N of its training part (256), or so many random inputs", "N", kDataGroup},
+     "Number of calibration samples, from the start of the training set (default: 256)", "N", kDataGroup},
     {"image",
      &C::image,
      {},
-     "What images:DIR does to them: resize=N|HxW, crop=N|HxW, letterbox[=PAD], rgb|bgr|grey, "
-     "nchw|nhwc, scale=S, mean=A/B/C, std=A/B/C",
+     "Preprocessing of images:DIR: resize=N|HxW, crop=N|HxW, letterbox[=PAD], rgb|bgr|grey, nchw|nhwc, scale=S, mean=A/B/C, std=A/B/C",
      "SPEC",
      kDataGroup},
     {"device",
      &C::device,
      {},
-     "Where they run: auto, cpu (unless given) or cuda:N",
+     "Device that runs the calibration data: auto, cpu (default) or cuda:N",
      "DEVICE",
      kDataGroup},
     {"mean",
      &C::mean,
      {},
-     "Taken from the values, in 0..1, of each channel: 0.5,0.5,…",
+     "Mean per channel, subtracted from values in 0..1: 0.5,0.5,…",
      "M",
      kDataGroup,
      ','},
-    {"std", &C::deviation, kPositive, "What is then divided by, of each channel", "S", kDataGroup,
+    {"std", &C::deviation, kPositive, "Standard deviation per channel, by which values are then divided", "S", kDataGroup,
      ','}};
 
 constexpr Field<C> kLoss[] = {
@@ -251,10 +236,7 @@ constexpr Field<C> kLoss[] = {
                                parse_losses(text);
                                data.loss = text;
                              }},
-     .meaning = "Loss of criteria by gradient and of finetune, where arrays named like outputs "
-                "say what these should be: cross_entropy, bce, mse, l1, huber, kl or ctc, with "
-                "options behind it (huber:delta=0.5), or for each output its own "
-                "(boxes=huber,scores=bce)",
+     .meaning = "Loss of gradient criteria and of finetune, with target arrays named like the outputs: cross_entropy, bce, mse, l1, huber, kl or ctc, followed by options (huber:delta=0.5), or one for each output (boxes=huber,scores=bce)",
      .value = "WHAT",
      .group = kDataGroup}};
 
@@ -275,16 +257,15 @@ constexpr Field<R> kRecovery[] = {
              recovery.steps.push_back(parse_recovery(name, place));
            }
          }},
-     .meaning = "One after the other, with calibration data: {}",
+     .meaning = "Recovery steps, in order, with calibration data: {}",
      .value = "STEP,…",
      .group = kRecoveryGroup,
      .separator = ',',
      .names = [] { return all_of(recovery_names()); }},
     {"ridge", &R::ridge, kNotNegative,
-     "What draws least squares towards the weights as they are (by default of 0.0001, 0.001, … 1 "
-     "what suits each layer best on held-out samples)",
+     "Ridge of least squares, relative (default: for each layer, the best of 0.0001, 0.001, … 1 on held-out samples)",
      "R", kRecoveryGroup},
-    {"rounds", &R::rounds, kPositive, "Rounds of least squares in front of a Relu (3)", "N",
+    {"rounds", &R::rounds, kPositive, "Least-squares iterations for layers followed by ReLU (default: 3)", "N",
      kRecoveryGroup},
     {.key = "recover_epochs",
      .member = NumberMember<R>{[](const R& recovery) { return recovery.outputs.epochs; },
@@ -293,7 +274,7 @@ constexpr Field<R> kRecovery[] = {
                                  recovery.outputs.epochs = epochs;
                                }},
      .interval = kNotNegative,
-     .meaning = "Epochs of finetune (2; 20 with --loss) and outputs (20)",
+     .meaning = "Epochs of finetune (default: 2; 20 with --loss) and of outputs (default: 20)",
      .value = "N",
      .group = kRecoveryGroup},
     {.key = "recover_accuracy",
@@ -304,8 +285,8 @@ constexpr Field<R> kRecovery[] = {
 using M = MatchSettings;
 constexpr Field<M> kMatch[] = {
     {"recover_lr", &M::lr, kPositive,
-     "Step of outputs, relative to the size of each tensor (0.001)", "RATE", kRecoveryGroup},
-    {"recover_minutes", &M::minutes, kPositive, "After which outputs ends at the latest", "M",
+     "Learning rate of outputs, relative to the norm of each tensor (default: 0.001)", "RATE", kRecoveryGroup},
+    {"recover_minutes", &M::minutes, kPositive, "Time limit for output matching, in minutes", "M",
      kRecoveryGroup},
     {.key = "match",
      .member = TextsMember<M>{
@@ -323,7 +304,7 @@ constexpr Field<M> kMatch[] = {
              match.terms.push_back(parse_term(text));
            }
          }},
-     .meaning = "With outputs: inner values that are compared too, or weights of the outputs (1)",
+     .meaning = "With outputs: inner values to match as well, or weights of the outputs (default: 1)",
      .value = "NAME[=WEIGHT],…",
      .group = kRecoveryGroup,
      .separator = ','}};
@@ -332,9 +313,7 @@ constexpr Field<EngineChoice> kEngine[] = {
     {"engine",
      &EngineChoice::name,
      {},
-     "For the proof, and for budgets of milliseconds: libtorch, onnxruntime, or auto: for the "
-     "proof onnxruntime, and libtorch where that cannot run or finds a difference; for "
-     "milliseconds libtorch if it is installed (auto)",
+     "Engine for verification and latency budgets: libtorch, onnxruntime or auto (default): for verification onnxruntime, then libtorch if that cannot run the network or finds a difference; for latency libtorch if it is installed",
      "NAME",
      kEngineGroup}};
 
@@ -342,13 +321,12 @@ constexpr Field<OnnxRuntimeChoice> kOnnxRuntime[] = {
     {"onnxruntime",
      &OnnxRuntimeChoice::library,
      {},
-     "Library of ONNX Runtime (PARSIMONY_ONNXRUNTIME, else where it is usually found)",
+     "Path of ONNX Runtime's library (default: PARSIMONY_ONNXRUNTIME, then the usual places)",
      "PATH"},
     {"provider",
      &OnnxRuntimeChoice::provider,
      {},
-     "Execution provider of ONNX Runtime: cuda, tensorrt, openvino, xnnpack, … as its library has "
-     "them; openvino:device_type=GPU gives it options (cpu)",
+     "Execution provider of ONNX Runtime: cuda, tensorrt, openvino, xnnpack, … if the library has it; openvino:device_type=GPU sets options (default: cpu)",
      "NAME"}};
 
 using L = LatencySettings;
@@ -356,12 +334,10 @@ constexpr Field<L> kLatency[] = {
     {"latency_table",
      &L::table,
      {},
-     "Times of layers, read and added to (a file of the cache); those of another machine are used "
-     "as they are, or with --latency-command measured by it. With --round-to auto widths follow "
-     "their steps",
+     "File of measured layer times, which is read and extended (default: in the cache). Times of another machine are used unchanged, or measured there with --latency-command. With --round-to auto, widths follow their steps",
      "FILE",
      kLatencyGroup},
-    {"batch", &L::batch, kPositive, "Samples per run (1)", "N", kLatencyGroup},
+    {"batch", &L::batch, kPositive, "Batch size (default: 1)", "N", kLatencyGroup},
     {.key = "latency_tolerance",
      .member = &L::tolerance,
      .interval = kPositive,
@@ -370,15 +346,14 @@ constexpr Field<L> kLatency[] = {
     {.key = "latency_rounds",
      .member = &L::rounds,
      .interval = kNotNegative,
-     .meaning = "Networks that are measured at most; 0: 6, or 10 by a command",
+     .meaning = "Maximum number of networks to measure; 0: 6, or 10 with a command",
      .only_in_files = true}};
 
 using K = LatencyCommand;
 constexpr Field<K> kLatencyCommand[] = {
     {.key = "latency_command",
      .member = &K::line,
-     .meaning = "Measures networks where they will run: a shell command with {model}, an ONNX "
-                "file, which prints milliseconds: \"ssh board ./time {model}\"",
+     .meaning = "Shell command that measures a network on its target: takes {model}, an ONNX file, and prints milliseconds: \"ssh board ./time {model}\"",
      .value = "COMMAND",
      .group = kLatencyGroup,
      .fault =
@@ -390,15 +365,15 @@ constexpr Field<K> kLatencyCommand[] = {
     {"latency_runs",
      &K::runs,
      {.lowest = 1, .highest = 1000},
-     "Runs of the command each time that a network is measured (3)",
+     "Runs of the command per measurement (default: 3)",
      "N",
      kLatencyGroup},
     {"latency_timeout", &K::timeout, kPositive,
-     "Seconds after which a run of the command is stopped (60)", "S", kLatencyGroup},
+     "Time limit for a run of the command, in seconds (default: 60)", "S", kLatencyGroup},
     {"latency_retries",
      &K::retries,
      {.lowest = 0, .highest = 10},
-     "How often a run that fails is repeated, after 1, 8, 64 seconds (3)",
+     "Retries for failed runs, with delays of 1, 8 and 64 s (default: 3)",
      "N",
      kLatencyGroup},
     {.key = "latency_pause",
@@ -411,12 +386,12 @@ constexpr Field<ProofOptions> kProof[] = {
     {.key = "proof_inputs",
      .member = &ProofOptions::inputs,
      .interval = kFromOne,
-     .meaning = "Random inputs of the proof",
+     .meaning = "Number of random inputs for verification",
      .only_in_files = true},
     {.key = "proof_seed",
      .member = &ProofOptions::seed,
      .interval = kAnyUnsigned,
-     .meaning = "Where the random inputs of the proof begin",
+     .meaning = "Random seed of verification",
      .only_in_files = true},
     {.key = "proof_tolerance",
      .member = &ProofOptions::tolerance,

@@ -198,7 +198,7 @@ Reference::Reference(const Graph& graph, const Probe& probe, const Plan& plan, N
     if (first_without.empty()) first_without = without;
   }
   throw errors::NoNumbersError(
-      "the masked original gives NaN, or nothing but infinities, at output ",
+      "the masked original returns NaN or only infinities at output ",
       in_quotes(first_without),
       " on random inputs of every kind that was tried: normally distributed, "
       "between 0 and 1, between 0.5 and 1.5");
@@ -328,7 +328,7 @@ void Reference::widen_tolerance(Proof& proof, Network& masked) const {
     output.tolerance = std::max(output.tolerance, kRoundingMargin * rounding(o, alternates));
     if (output.tolerance <= kWeakTolerance) continue;
     proof.notes.push_back("output \"" + output.name +
-                          "\": the check is weak, for the original itself rounds as much");
+                          "\": inconclusive: the original's own rounding error is as large");
   }
 }
 
@@ -347,7 +347,7 @@ Proof Reference::compare_outputs(const std::vector<TensorList>& found) const {
   proof.mixes = mixes_;
   if (floats_ != runtime::Floats::kNormal) {
     proof.notes.push_back("random floats are " + std::string(runtime::name_of(floats_)) +
-                          ": on normally distributed ones the original gives no numbers");
+                          ": the original returns non-finite values on normally distributed ones");
   }
   if (!ended_.empty()) {
     const std::string many = std::to_string(proof.steps);

@@ -62,7 +62,7 @@ void add_options(CLI::App& command, ApplyOptions& options) {
   add_model_argument(command, options.model);
   add_option(command, "--plan", options.plan, "P.json", "The plan that `prune --plan` wrote")
       ->required();
-  add_option(command, "-o,--output", options.output, "OUT", "Where the smaller model goes")
+  add_option(command, "-o,--output", options.output, "OUT", "Output file for the smaller model")
       ->required();
   add_in_place_option(command, options.in_place);
   add_input_option(command, options.inputs);
@@ -73,7 +73,7 @@ void add_options(CLI::App& command, ApplyOptions& options) {
 
 void add_apply(CLI::App& app, Session& session) {
   add_command<ApplyOptions>(
-      app, session, "apply", "Replays a plan: gives the same bytes as the run that made it",
+      app, session, "apply", "Replays a plan: writes the same bytes as the run that made it",
       "parsimony apply resnet.onnx --plan p.json -o small.onnx", add_options, run_apply);
 }
 

@@ -55,8 +55,7 @@ int choose_threads(bool with_torch, std::optional<int> expected) {
 
 void add_engine_options(CLI::App& command, EngineOptions& options, std::optional<int>& threads) {
   add_option(command, "--engine", options.engine, "NAME",
-             "What runs the models: libtorch, onnxruntime or all (those that are found, the "
-             "default)");
+             "Engine: libtorch, onnxruntime or all (default: those that are found)");
   add_settings(command, onnx_runtime_settings(), options.onnxruntime);
   add_threads_option(command, threads);
 }
@@ -291,7 +290,7 @@ void describe_models(const std::vector<Entrant>& entrants, const LatencyOptions&
     const BenchModel& last = report.models.back();
     if (takes_the_same(first, last) || first.inputs.empty() || last.inputs.empty()) continue;
     report.notes.push_back(
-        "the models take different inputs, and each got its own: " + first.label + " " +
+        "the models take different inputs: " + first.label + " " +
         text_of(first.inputs) + "; " + last.label + " " + text_of(last.inputs));
   }
 }
@@ -326,26 +325,26 @@ std::vector<std::optional<int64_t>> parse_batches(const std::string& text) {
 
 void add_options(CLI::App& command, LatencyOptions& options) {
   add_option(command, "MODEL", options.models, "",
-             "ONNX, TorchScript or .pt2 files; the first is compared to");
+             "ONNX, TorchScript or .pt2 files; the first is the baseline");
   add_input_option(command, options.specs);
   add_option(command, "--batch", options.batches, "N,...",
-             "Batch sizes, where the files leave the batch open: 1,64 (1, or as --input says)");
+             "Batch sizes, for files that leave the batch open: 1,64 (default: 1, or as in --input)");
   add_engine_options(command, options.engines, options.threads);
   add_option(command, "--seconds", options.rounds.seconds, "S",
-             "How long each model is measured on each engine with each batch (3)")
+             "Seconds to measure each model on each engine with each batch size (default: 3)")
       ->check(above_zero());
   add_option(command, "--runs", options.rounds.runs, "N",
-             "How many runs of each are counted, in place of --seconds")
+             "Number of timed runs of each, instead of --seconds")
       ->check(above_zero());
   add_option(command, "--warm-up", options.rounds.warm_up, "N",
-             "How many runs are not counted at first; without it, until they settle")
+             "Number of warm-up runs (default: until times are stable)")
       ->check(not_below_zero());
   for (CLI::Option* option : add_settings(command, latency_command_settings(), options.command)) {
-    option->group("On another device");
+    option->group("Remote device");
   }
-  add_option(command, "--seed", options.seed, "N", "Where the random inputs begin (1)")
+  add_option(command, "--seed", options.seed, "N", "Random seed (default: 1)")
       ->check(not_below_zero());
-  add_option(command, "--json", options.json, "FILE", "Write the results as JSON too");
+  add_option(command, "--json", options.json, "FILE", "Write the results as JSON as well");
 }
 
 void bench_latency(const LatencyOptions& options, const Session& session) {

@@ -22,7 +22,7 @@ namespace {
 /// One of --checkpoint and --checkpoint-out without the other.
 ConfigError half_a_checkpoint() {
   return ConfigError(
-      "--checkpoint and --checkpoint-out go together: what is read, and what is written");
+      "--checkpoint and --checkpoint-out must be passed together");
 }
 
 using Json = nlohmann::ordered_json;
@@ -137,16 +137,14 @@ std::string to_text(const Checkpoint& checkpoint, const KnownCuts& cuts) {
 
 void add_checkpoint_options(CLI::App& command, CheckpointOptions& options) {
   add_option(command, "--checkpoint", options.in, "CKPT",
-             "A checkpoint of this network, to be cut with it: of torch.save, or safetensors");
-  add_option(command, "--checkpoint-out", options.out, "CKPT", "Where the cut checkpoint goes");
+             "Checkpoint of this network (torch.save or safetensors), which is pruned with it");
+  add_option(command, "--checkpoint-out", options.out, "CKPT", "Output file for the pruned checkpoint");
   add_option(command, "--weights-from", options.weights_from, "WHAT",
-             "Whose weights are pruned: the model's (model, the default), or the checkpoint's "
-             "(checkpoint), for a model that was exported long ago")
+             "Weights to prune: the model's (model, the default) or the checkpoint's (checkpoint), if the model was exported earlier")
       ->check(any_of({"model", "checkpoint"}));
   command.add_flag(
       "--strict", options.strict,
-      "Fail if the checkpoint lacks a weight of the plan, or has a tensor beside a cut "
-      "weight that is not cut");
+      "Fail if the checkpoint lacks a weight of the plan, or has a tensor next to a pruned weight that is not pruned");
 }
 
 void add_files(const CheckpointOptions& options, std::vector<NamedFile>& outputs,
@@ -217,7 +215,7 @@ std::string CheckpointJob::summary() const {
   }
   text += "\n";
   std::vector<std::string> notes = notes_;
-  for (const std::string& left : cut_.left) notes.push_back("left as it is: " + left);
+  for (const std::string& left : cut_.left) notes.push_back("unchanged: " + left);
   for (const std::string& note : notes) {
     text += coloured("note: ", Colour::kYellow, Stream::kOut) + printable(note) + "\n";
   }

@@ -63,7 +63,7 @@ std::string to_text(const Diagnosis& diagnosis) {
             "nothing was measured: " + printable(diagnosis.not_measured) + "\n";
   } else {
     text += "Measured in " + duration(report.seconds) + ". ";
-    text += advice == 0 ? "Nothing to do.\n" : counted(advice, "thing") + " to do.\n";
+    text += advice == 0 ? "No advice.\n" : counted(advice, "thing") + " to do.\n";
   }
   return text;
 }
@@ -144,7 +144,7 @@ void run_doctor(const DoctorOptions& options, const Session& session) {
 void add_doctor(CLI::App& app, Session& session) {
   add_command<DoctorOptions>(
       app, session, "doctor",
-      "Examines the performance of this machine and its libraries, with advice", "parsimony doctor",
+      "Checks the performance of this machine and its libraries, and gives advice", "parsimony doctor",
       add_options, run_doctor);
 }
 

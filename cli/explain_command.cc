@@ -228,7 +228,7 @@ void add_options(CLI::App& command, ExplainOptions& options) {
   add_model_argument(command, options.model);
   CLI::Option* node =
       add_option(command, "--node", options.filter.node, "NAME",
-                 "Only what concerns this node: its name, its output or a weight of it");
+                 "Print only this node: its name, its output or one of its weights");
   add_option(command, "--group", options.filter.group, "ID", "Only this group")->excludes(node);
   add_option(command, "--config", options.prune.config, "CFG.json",
              "Print instead the setting of every layer in this config list, and its entry");
@@ -237,8 +237,7 @@ void add_options(CLI::App& command, ExplainOptions& options) {
   add_option(command, "--dot", options.dot, "F.dot", "Write the network as a picture for Graphviz");
   CLI::Option* html = add_option(
       command, "--html", options.html, "F.html",
-      "Write the network as a page to click through; with --config or the options below it also "
-      "shows what prune would remove");
+      "Write an HTML page of the network; with --config or the options below it also shows what prune would remove");
   command.add_flag("--json", options.json, "Print one JSON object instead of text");
   add_setting(command, setting(cut_settings(), "granularity"), options.prune.prune);
   add_input_option(command, options.inputs);
@@ -255,7 +254,7 @@ void add_options(CLI::App& command, ExplainOptions& options) {
 
 void add_explain(CLI::App& app, Session& session) {
   add_command<ExplainOptions>(
-      app, session, "explain", "Says which channels are coupled and what cannot shrink, and why",
+      app, session, "explain", "Explains which channels are coupled, and what cannot shrink and why",
       "parsimony explain resnet.onnx --html resnet.html --ratio 0.5", add_options, run);
 }
 

@@ -55,8 +55,7 @@ void run_export(const ExportOptions& options, const Session& session) {
   enter_sandbox(session.limits, outputs, false);
   if (std::ifstream(job.model).good() && !is_zip(job.model)) {
     throw UnsupportedError(job.model,
-                           " is no TorchScript, which is what `export` writes as ONNX; an ONNX "
-                           "model is pruned as it is");
+                           " is not a TorchScript or .pt2 file, which `export` writes as ONNX; `prune` takes ONNX models directly");
   }
   Progress progress({}, !session.quiet);
   progress.begin("exporting");
@@ -69,18 +68,18 @@ void run_export(const ExportOptions& options, const Session& session) {
 void add_options(CLI::App& command, ExportOptions& options) {
   ExportJob& job = options.job;
   add_option(command, "IN", job.model, "", "The model: TorchScript or .pt2")->required();
-  add_option(command, "-o,--output", job.output, "OUT.onnx", "Where the ONNX model goes")
+  add_option(command, "-o,--output", job.output, "OUT.onnx", "Output file")
       ->required();
   add_input_option(command, job.inputs);
   add_option(command, "--output-name", job.names, "NAME",
-             "Name of an output; repeat it, in their order");
+             "Name of an output; repeat for each output, in order");
   command.add_flag("--dynamic-batch", job.dynamic_batch,
-                   "Leave the leading size of the inputs open");
+                   "Make the leading dimension of the inputs dynamic");
   command.add_flag("--fold-batchnorm", job.fold_batchnorm,
-                   "Join each BatchNorm with the convolution before it");
-  add_option(command, "--inputs", job.proof.inputs, "N", "How many random inputs to try (3)")
+                   "Fold each BatchNorm into the preceding convolution");
+  add_option(command, "--inputs", job.proof.inputs, "N", "Number of random inputs (default: 3)")
       ->check(above_zero());
-  add_option(command, "--seed", job.proof.seed, "S", "Where the random numbers begin (1)")
+  add_option(command, "--seed", job.proof.seed, "S", "Random seed (default: 1)")
       ->check(above_zero());
   add_threads_option(command, options.threads);
 }
@@ -89,7 +88,7 @@ void add_options(CLI::App& command, ExportOptions& options) {
 
 void add_export(CLI::App& app, Session& session) {
   add_command<ExportOptions>(
-      app, session, "export", "Writes TorchScript or .pt2 as ONNX, and proves it",
+      app, session, "export", "Exports TorchScript or .pt2 to ONNX, and verifies it",
       "parsimony export small.pt -o small.onnx --input 1x3x224x224", add_options, run_export);
 }
 

@@ -61,7 +61,7 @@ void run_import(const ImportOptions& options, const Session& session) {
   if (!made.left.empty() && !options.partial) {
     throw ModelError("the checkpoint is not one of this model: it lacks ", made.left.size(),
                      " of its weights, first ", made.left.front(),
-                     ". With --partial they stay as they are");
+                     ". With --partial they are kept");
   }
   const TemporaryFolder folder;
   prove(reopened(*model, made.updates, folder.path() / "model", options.inputs)->graph(),
@@ -73,7 +73,7 @@ void run_import(const ImportOptions& options, const Session& session) {
                      " of the checkpoint\n";
   for (const std::string& left : made.left) {
     text += coloured("note: ", Colour::kYellow, Stream::kOut) +
-            "left as it is: " + printable(left) + "\n";
+            "unchanged: " + printable(left) + "\n";
   }
   if (made.assumed_epsilon) {
     text += coloured("note: ", Colour::kYellow, Stream::kOut) +
@@ -86,18 +86,18 @@ void run_import(const ImportOptions& options, const Session& session) {
 void add_options(CLI::App& command, ImportOptions& options) {
   add_model_argument(command, options.model);
   add_option(command, "--checkpoint", options.checkpoint, "CKPT",
-             "The trained weights: of torch.save, or safetensors")
+             "Checkpoint with the trained weights (torch.save or safetensors)")
       ->required();
-  add_option(command, "-o,--output", options.output, "OUT", "Where the model with them goes")
+  add_option(command, "-o,--output", options.output, "OUT", "Output file")
       ->required();
   add_in_place_option(command, options.in_place);
   add_option(command, "--before", options.before, "CKPT",
-             "The checkpoint of the model's present weights, which shows how they were folded");
+             "Checkpoint of the model's current weights, which shows how they were folded");
   add_option(command, "--epsilon", options.transfer.epsilon, "E",
-             "Of normalisations that were folded, where --before does not show it (1e-5)")
+             "Epsilon of folded normalizations, if --before does not show it (default: 1e-5)")
       ->check(not_below_zero());
   command.add_flag("--partial", options.partial,
-                   "Leave weights that the checkpoint lacks, such as constants, as they are");
+                   "Keep weights that the checkpoint lacks, such as constants");
   add_input_option(command, options.inputs);
 }
 
@@ -105,7 +105,7 @@ void add_options(CLI::App& command, ImportOptions& options) {
 
 void add_import(CLI::App& app, Session& session) {
   add_command<ImportOptions>(app, session, "import",
-                             "Puts a checkpoint's weights into its model, and proves it",
+                             "Loads a checkpoint's weights into its model, and verifies it",
                              "parsimony import small.onnx --checkpoint tuned.pth -o deployed.onnx",
                              add_options, run_import);
 }

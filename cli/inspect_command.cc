@@ -30,7 +30,7 @@ void add_options(CLI::App& command, InspectOptions& options) {
   add_model_argument(command, options.model);
   command.add_flag("--json", options.json, "Print one JSON object instead of a table");
   command.add_flag("--memory", options.memory,
-                   "Print what memory the activations take while each node runs");
+                   "Print the memory of the activations while each node runs");
   add_input_option(command, options.inputs);
 }
 

@@ -36,19 +36,17 @@ void leave_footers_as_written(Formatter& formatter) {
 void add_options(CLI::App& app, Session& session) {
   leave_footers_as_written(*app.get_formatter());  // which the commands share
   CLI::Option* version = app.add_flag("--version", session.version, "Print the version and exit");
-  app.add_flag("--json", session.json, "With --version: also of what it runs on, as JSON")
+  app.add_flag("--json", session.json, "With --version: print versions as JSON, including those of the libraries")
       ->needs(version);
-  app.add_flag("-q,--quiet", session.quiet, "Print nothing but errors and what was asked for");
+  app.add_flag("-q,--quiet", session.quiet, "Print only errors and requested output");
   app.add_flag("-v,--verbose", session.verbosity, "Print more");
   app.add_flag("--after-input", session.after_input,
-               "Load libtorch, and read files once standard input has ended: for programs that "
-               "start the command while they still write them");
+               "Load libtorch, and read files after standard input has ended: for programs that start the command while they write the files");
   add_own_operator_options(app, session.own);
   add_limit_options(app, session.limits);
   app.require_subcommand(0, 1);  // our message lists candidates
   app.footer(
-      "Exit codes: 0 done, 1 verification failed, 2 usage or configuration,\n"
-      "3 unsupported, 4 file or I/O, 70 a bug of ours.");
+      "Exit codes: 0 done, 1 verification failed, 2 usage or configuration,\n3 unsupported, 4 file or I/O, 70 an internal error.");
   add_prune(app, session);
   add_speedup(app, session);
   add_inspect(app, session);
@@ -136,7 +134,7 @@ std::string what_is_wrong(const CLI::ParseError& error, const std::vector<const 
   if (is<CLI::RequiredError>(error)) return name + " is required";
   if (is<CLI::RequiresError>(error)) return name + " requires " + options.back()->get_name();
   if (is<CLI::ExcludesError>(error)) {
-    return name + " and " + options.back()->get_name() + " cannot be given together";
+    return name + " and " + options.back()->get_name() + " cannot be combined";
   }
   if (option.get_items_expected_max() == 0) return name + " takes no value";
   if (is<CLI::ConversionError>(error)) return name + ": " + why_not_converted(option);
@@ -221,7 +219,7 @@ int failed(const std::exception& error, Exit code) {
   const std::string name = coloured("parsimony:", Colour::kRed, Stream::kErr);
   std::fprintf(stderr, "%s %s\n", name.c_str(), error.what());
   if (code == Exit::kBug) {
-    std::fputs("This is a bug of ours. Please report it, with the command and the model.\n",
+    std::fputs("This is an internal error. Please report it, with the command and the model.\n",
                stderr);
   }
   return static_cast<int>(code);
@@ -245,8 +243,7 @@ int main(int argc, char** argv) {
   } catch (const parsimony::Error& error) {
     return failed(error, Exit::kFile);  // IoError, ModelError: both are about a file
   } catch (const std::bad_alloc&) {
-    return failed(parsimony::UnsupportedError("memory is used up; --max-memory and the system's "
-                                              "limits bound it"),
+    return failed(parsimony::UnsupportedError("out of memory; --max-memory and the system's limits bound it"),
                   Exit::kUnsupported);
   } catch (const std::exception& error) {
     return failed(error, Exit::kBug);

@@ -294,7 +294,7 @@ void add_man(CLI::App& app, Session& session) {
 
 void add_completion(CLI::App& app, Session& session) {
   add_command<CompletionOptions>(
-      app, session, "completion", "Prints what a shell reads to complete our commands and options",
+      app, session, "completion", "Prints a completion script for a shell",
       "parsimony completion bash >/etc/bash_completion.d/parsimony",
       [](CLI::App& command, CompletionOptions& options) {
         add_option(command, "SHELL", options.shell, "", "bash, zsh or fish")

@@ -69,24 +69,21 @@ void add_metric_options(CLI::App& command, MetricOptions& options) {
   for (const OutputMetric& metric : output_metrics()) names.emplace_back(metric.name);
   add_option(
       command, "--metric", options.commands, "COMMAND",
-      "Measures the model before and after: a shell command with {model}, which prints a "
-      "number; higher is better, or lower with \":min\" behind it. Or the distance to the dense "
-      "network's outputs: " +
+      "Metric of the model before and after pruning: a shell command with {model} that prints a number; higher is better, or lower with the suffix \":min\". Or the distance to the dense network's outputs: " +
           listed(names, names.size()) +
-          "; psnr:NAME for the output NAME. May "
-          "be given several times")
-      ->group("What the network is worth");
-  add_metric_minutes(command, options)->group("What the network is worth");
+          "; psnr:NAME for the output NAME. May be repeated")
+      ->group("Accuracy metric");
+  add_metric_minutes(command, options)->group("Accuracy metric");
   add_option(
       command, "--metric-runs", options.runs, "N",
-      "With --budget metric=-1%, the largest cut that the metric allows: how many are tried (7)")
+      "With --budget metric=-1%, the number of cuts to try (default: 7)")
       ->check(within({.lowest = 1, .highest = 20}))
-      ->group("What the network is worth");
+      ->group("Accuracy metric");
 }
 
 CLI::Option* add_metric_minutes(CLI::App& command, MetricOptions& options) {
   return add_option(command, "--metric-minutes", options.minutes, "M",
-                    "After which such a command is stopped (60)")
+                    "Time limit for such a command, in minutes (default: 60)")
       ->check(above_zero());
 }
 

@@ -87,11 +87,11 @@ void add_own_operator_options(CLI::App& app, OwnOperators& own) {
                        const char* meaning) {
     add_option(app, name, paths, type, meaning)
         ->allow_extra_args(false)
-        ->group("Operators of your own, with any command");
+        ->group("Custom operators, with any command");
   };
-  add("--rules", own.rules, "FILE", "What they do to axes, a row each (docs/guide/rules.md)");
+  add("--rules", own.rules, "FILE", "File with axis rules for custom operators, one per line (docs/guide/rules.md)");
   add("--ort-library", own.libraries, "LIB.so",
-      "Their kernels for the proof: a library of custom operators for ONNX Runtime");
+      "Library of custom operators for ONNX Runtime, with their kernels for verification");
 }
 
 void add_input_option(CLI::App& command, std::vector<std::string>& specs) {
@@ -101,8 +101,7 @@ void add_input_option(CLI::App& command, std::vector<std::string>& specs) {
 
 void add_sample_option(CLI::App& command, std::string& source) {
   add_option(command, "--sample", source, "npz:FILE",
-             "Arrays by input name, of which the proof takes the first inputs and varies them for "
-             "the others; also safetensors:FILE");
+             "Arrays by input name, which verification uses as the first inputs and varies for the others; also safetensors:FILE");
 }
 
 std::vector<InputSpec> input_specs(const std::vector<std::string>& specs, const Graph& graph) {

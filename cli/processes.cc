@@ -185,14 +185,12 @@ void add_rank_options(CLI::App& command, RankOptions& options) {
     return add_option(command, name, value, type, meaning)->group(kGroup);
   };
   add("--processes", options.processes, "N",
-      "In N processes on this machine, each with its share of every batch; or start the command "
-      "with torchrun --no_python, srun or mpirun")
+      "Run in N processes on this machine, each with its share of every batch; or start the command with torchrun --no_python, srun or mpirun")
       ->check(within({.lowest = 1, .highest = 1024}));
   add("--store", options.store, "PLACE",
-      "Where processes that a launcher starts find each other: file:PATH in a folder that all see, "
-      "or tcp:HOST:PORT; else MASTER_ADDR and MASTER_PORT");
+      "Rendezvous of processes that a launcher starts: file:PATH in a shared folder, or tcp:HOST:PORT (default: MASTER_ADDR and MASTER_PORT)");
   add("--rank-timeout", options.settings.timeout, "S",
-      "Seconds after which a process gives up waiting for the others (600)")
+      "Time limit for waiting on other processes, in seconds (default: 600)")
       ->check(above_zero());
 }
 
@@ -201,7 +199,7 @@ void add_rank_proof_option(CLI::App& command, RankOptions& options) {
       .add_option_function<std::string>(
           "--verify",
           [&options](const std::string& which) { options.settings.all_verify = which == "all"; },
-          "Which processes prove what all of them prune: first or all (first)")
+          "Processes that run verification: first (default) or all")
       ->check(any_of({"first", "all"}))
       ->group(kGroup);
 }
@@ -233,8 +231,7 @@ RankPlace ranks_of(const RankOptions& options, const Session& session) {
   if (place.several()) {
     if (place.store.empty()) {
       throw ConfigError(
-          "the launcher does not say where its processes meet; give --store file:PATH in a folder "
-          "that all see, --store tcp:HOST:PORT, or MASTER_ADDR and MASTER_PORT");
+          "the launcher does not set a rendezvous; pass --store file:PATH in a shared folder or --store tcp:HOST:PORT, or set MASTER_ADDR and MASTER_PORT");
     }
     is_worker();  // which ends with the process that started it
     return place;

@@ -191,7 +191,7 @@ class PruneRun {
   RankPlace join_ranks(PruneRequest& request) const {
     if (!wants_ranks(options_.ranks)) return {};
     if (any_budget(request.config, Budget::kLatency)) {
-      throw errors::usage("prune", "--processes: each would measure other milliseconds");
+      throw errors::usage("prune", "--processes cannot be combined with a latency budget: timings differ between processes");
     }
     if (request.calibration.data.empty()) {
       throw errors::usage("prune", "--processes needs --calibration DATA");
@@ -211,7 +211,7 @@ class PruneRun {
       return;
     }
     throw errors::usage("prune",
-                        "--latency-command measures for --budget latency_ms=… or --round-to auto");
+                        "--latency-command requires --budget latency_ms=… or --round-to auto");
   }
 
   /// What is written stays, whatever becomes of this.
@@ -314,8 +314,7 @@ PruneCommandOptions searching(PruneCommandOptions options) {
   }
   if (!options.config.empty() || options.shorthand.ratio != 0) {
     throw ConfigError(
-        "--budget metric=… looks for a share of the MACs; give --criterion, --scope and the like "
-        "in place of a --config that says how much, and no --ratio");
+        "--budget metric=… searches for a share of the MACs; it cannot be combined with --ratio or a --config with amounts; pass --criterion, --scope and other options instead");
   }
   options.shorthand.budget = "macs=100%";
   options.shorthand.force = true;  // the metric says how much
@@ -343,7 +342,7 @@ void add_prune(CLI::App& app, Session& session) {
 
 void add_speedup(CLI::App& app, Session& session) {
   add_command<PruneCommandOptions>(
-      app, session, "speedup", "Removes the channels that given masks make zero",
+      app, session, "speedup", "Removes the channels that masks make zero",
       "parsimony speedup resnet.onnx --masks m.safetensors -o small.onnx", add_speedup_options,
       prune);
 }

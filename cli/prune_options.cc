@@ -28,7 +28,7 @@ bool says_how_much(const std::string& criterion) {
 
 void add_model_files(CLI::App& command, PruneCommandOptions& options) {
   add_model_argument(command, options.model);
-  add_option(command, "-o,--output", options.output, "OUT", "Where the smaller model goes")
+  add_option(command, "-o,--output", options.output, "OUT", "Output file for the smaller model")
       ->required();
   add_in_place_option(command, options.in_place);
 }
@@ -37,14 +37,14 @@ void add_run(CLI::App& command, PruneCommandOptions& options) {
   add_input_option(command, options.inputs);
   add_sample_option(command, options.sample);
   add_option(command, "--plan", options.plan, "P.json",
-             "Write what was removed: for apply and verify");
+             "Write the plan, which apply and verify take");
   add_option(command, "--report", options.report, "R.json",
              "Write costs, groups, notes and times as JSON");
   add_option(
       command, "--html", options.html, "F.html",
-      "Write the network as a page to click through: what was removed, and what could not be");
+      "Write an HTML page of the network: what was removed, and what could not be removed");
   add_settings(command, run_settings(), options.prune);
-  command.add_flag("--timings", options.timings, "Print how long each stage took");
+  command.add_flag("--timings", options.timings, "Print the time of each stage");
 }
 
 /// What --preset takes where calibration data are given and no other option says it:
@@ -66,7 +66,7 @@ const Preset* preset_of(const PruneCommandOptions& options) {
   if (!options.prune.calibration.data.empty()) return &found;
   if (found.minutes > 0) {
     throw ConfigError("prune: --preset ", options.preset,
-                      " matches the dense network's outputs: it needs --calibration DATA");
+                      " matches the dense network's outputs and requires --calibration DATA");
   }
   return nullptr;  // the options' defaults
 }
@@ -84,7 +84,7 @@ void add_recovery(CLI::App& command, PruneCommandOptions& options) {
   options.recover_epochs = command.get_option("--recover-epochs");
   add_settings(command, match_settings(), recovery.outputs);
   add_option(command, "--recover-recipe", options.recipe, "FILE",
-             "How finetune trains: a recipe's \"train\"")
+             "Recipe whose \"train\" finetune follows")
       ->group(group);
 }
 
@@ -115,13 +115,11 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
   add_model_files(command, options);
   add_checkpoint_options(command, options.checkpoint);
   add_option(command, "--config", options.config, "CFG.json",
-             "Config list: what to prune, and how much");
+             "Config list that says what to prune, and how much");
   add_shorthand(command, options, "Without a config file");
   options.shorthand_options.push_back(
       add_option(command, "--preset", options.preset, "WHAT",
-                 "With --calibration, what suits most networks: fisher and least squares (quick), "
-                 "and then up to ten minutes of matching the outputs (best); other options go "
-                 "before it")
+                 "Settings that suit most networks, with --calibration: fisher and least squares (quick), followed by up to ten minutes of output matching (best); other options take precedence")
           ->check(any_of({"quick", "best"}))
           ->group("Without a config file"));
   add_setting(command, setting(cut_settings(), "granularity"), options.prune);
@@ -131,7 +129,7 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
   add_settings(command, calibration_settings(), options.prune.calibration);
   add_settings(command, loss_settings(), options.prune.calibration);
   add_option(command, "--masks-out", options.masks, "M.safetensors",
-             "Write the masks over the original's weights");
+             "Write the masks of the original's weights");
   add_run(command, options);
   add_recovery(command, options);
   add_rank_options(command, options.ranks);
@@ -146,8 +144,7 @@ void add_speedup_options(CLI::App& command, PruneCommandOptions& options) {
   add_model_files(command, options);
   add_checkpoint_options(command, options.checkpoint);
   add_option(command, "--masks", options.masks_in, "M.safetensors",
-             "Which elements of the weights are zero: tensors of the weights' names and "
-             "shapes, 0 where an element is removed")
+             "Masks of the weights: tensors with their names and shapes, 0 where an element is removed")
       ->required();
   add_run(command, options);
 }
@@ -177,13 +174,12 @@ ConfigList config_of(const PruneCommandOptions& options) {
     const bool given = option->count() > 0;
     if (given && !options.config.empty()) {
       throw ConfigError("prune: ", option->get_name(),
-                        " is for pruning without a config file; with --config, write it there");
+                        " cannot be combined with --config; set it in the config file");
     }
     if (!given && !has_amount && options.config.empty() && !gives(options.layers) &&
         option->get_name() == "--ratio" && !says_how_much(options.shorthand.criterion)) {
       throw ConfigError(
-          "prune: nothing says how much to remove; give --config CFG.json or --ratio, for example "
-          "--ratio 0.5");
+          "prune: no sparsity given; pass --ratio, --budget or --config, for example --ratio 0.5");
     }
   }
   if (!options.config.empty()) {
@@ -220,8 +216,7 @@ PruneRequest prune_request_of(const PruneCommandOptions& options, ConfigList con
   if (!options.recipe.empty()) {
     if (!result.calibration.loss.empty()) {
       throw errors::usage("prune",
-                          "--recover-recipe is for labels; with --loss give "
-                          "--recover-epochs, --recover-lr and --recover-minutes");
+                          "--recover-recipe requires labels; with --loss pass --recover-epochs, --recover-lr and --recover-minutes");
     }
     const int epochs = recovery.finetune.epochs;
     recovery.finetune = read_recipe(options.recipe).train;

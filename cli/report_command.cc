@@ -60,19 +60,17 @@ std::string summary(const SweepReport& report) {
 
 void add_options(CLI::App& command, ReportOptions& options) {
   add_option(command, "dir", options.folders, "DIR",
-             "Folders of sweeps; their points are put together. Or the JSON report of a prune, "
-             "which is printed as Markdown")
+             "Folders of sweeps, whose points are merged; or the JSON report of a prune, which is printed as Markdown")
       ->required();
   add_option(command, "--out", options.out, "DIR",
              "Folder for the four files (default: the first DIR)");
   add_option(command, "--title", options.title, "TEXT", "Title (default: of model and data)");
   add_option(command, "--tensorboard", options.tensorboard, "DIR",
-             "Write the points for TensorBoard too: a run for each criterion and seed");
+             "Write the points for TensorBoard as well: a run for each criterion and seed");
   add_option(command, "--against", options.against, "OLD",
-             "Print what has changed since an earlier report, of the same kind, as Markdown; fail "
-             "if something is worse");
+             "Print the differences from an earlier report of the same kind as Markdown; fail if a figure is worse");
   add_option(command, "--allow", options.allowed, "PERCENT",
-             "By how much of the earlier figure one may be worse (1)")
+             "Tolerated regression of a figure, in percent (default: 1)")
       ->check(not_below_zero());
 }
 
@@ -133,7 +131,7 @@ std::string write_report(const std::vector<std::string>& folders, const std::str
 
 void add_report(CLI::App& app, Session& session) {
   add_command<ReportOptions>(app, session, "report",
-                             "Makes a page, tables and JSON of a sweep; compares reports",
+                             "Writes a page, tables and JSON of a sweep; compares reports",
                              "parsimony report runs/cifar10", add_options, run);
 }
 

@@ -194,7 +194,7 @@ void end_of_memory(int signal) {
   rlimit limits{};
   getrlimit(RLIMIT_DATA, &limits);
   if (memory_was_refused != 0 || data_in_use() > limits.rlim_cur / 8 * 7) {
-    end_with("parsimony: --max-memory is used up\n");
+    end_with("parsimony: out of memory: --max-memory was exceeded\n");
   }
   std::signal(signal, SIG_DFL);
   static_cast<void>(raise(signal));
@@ -217,18 +217,17 @@ CLI::Validator a_size() {
 }  // namespace
 
 void add_limit_options(CLI::App& app, ProcessLimits& limits) {
-  const auto group = "For files that you do not trust, with any command";
+  const auto group = "Untrusted files, with any command";
   add_option(app, "--max-memory", limits.memory, "SIZE",
-             "Memory that the command may take: 4G, 512M (what the system allows)")
+             "Memory limit: 4G, 512M (default: the system's)")
       ->transform(a_size())
       ->group(group);
   add_option(app, "--max-seconds", limits.seconds, "S",
-             "Processor time after which the command stops (what the system allows)")
+             "CPU time limit, in seconds (default: the system's)")
       ->check(above_zero())
       ->group(group);
   add_option(app, "--sandbox", limits.sandbox, "WHEN",
-             "While a model is read and run: no sockets, no other programs, no writes except to "
-             "the outputs' folders. auto: if the kernel can and no command of yours is run")
+             "Read and run models without access to sockets, other programs, or files outside the outputs' folders. auto: if the kernel supports it and no user command runs")
       ->check(any_of({"auto", "on", "off"}))
       ->group(group);
 }

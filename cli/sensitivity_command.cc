@@ -139,8 +139,7 @@ void run_sensitivity(const SensitivityCommandOptions& options, const Session& se
   check_outputs(outputs, {{kModel, options.model}});
   if (!options.config.empty() && options.ratio <= 0) {
     throw ConfigError(
-        "sensitivity: --config-out writes the proposed ratios; give --ratio too, for example "
-        "--ratio 0.5");
+        "sensitivity: --config-out requires --ratio, for example --ratio 0.5");
   }
   if (options.metric.commands.size() > 1) throw errors::usage("sensitivity", "--metric takes one");
   const std::string metric = options.metric.commands.empty() ? "" : options.metric.commands.front();
@@ -199,10 +198,9 @@ void run_sensitivity(const SensitivityCommandOptions& options, const Session& se
 void add_options(CLI::App& command, SensitivityCommandOptions& options) {
   add_model_argument(command, options.model);
   add_input_option(command, options.inputs);
-  add_option(command, "--criterion", options.criterion, "NAME", "What ranks channels (l1)");
+  add_option(command, "--criterion", options.criterion, "NAME", "Criterion that scores channels (default: l1)");
   add_option(command, "--metric", options.metric.commands, "COMMAND",
-             "What a cut costs, in place of the output error: a shell command with {model}, or a "
-             "built-in metric, as of prune");
+             "Metric of a cut, instead of the output error: a shell command with {model}, or a built-in metric, as in prune");
   add_metric_minutes(command, options.metric);
   add_share_option(command, "--ratios", options.ratios, "R,...",
                    "Shares of a group to remove (0.1,0.2,…,0.9)",
@@ -215,17 +213,15 @@ void add_options(CLI::App& command, SensitivityCommandOptions& options) {
              "Write the proposal for prune --config");
   add_settings(command, calibration_settings(), options.calibration);
   add_loss_option(command, options.calibration,
-                  "Loss of criteria by gradient, where arrays named like outputs say what these "
-                  "should be");
+                  "Loss of gradient criteria, with target arrays named like the outputs");
   options.samples = command.get_option("--samples");
-  add_option(command, "--seed", options.seed, "N", "Of random inputs and criteria (1)")
+  add_option(command, "--seed", options.seed, "N", "Random seed (default: 1)")
       ->check(not_below_zero());
   add_option(command, "--engine", options.engine.name, "NAME",
-             "What runs the networks: libtorch, onnxruntime, or auto: libtorch if it is installed "
-             "(auto)");
+             "Engine: libtorch, onnxruntime or auto (default): libtorch if it is installed");
   add_settings(command, onnx_runtime_settings(), options.engine.onnxruntime);
   add_threads_option(command, options.threads);
-  add_option(command, "--json", options.json, "FILE", "Write the curves as JSON too");
+  add_option(command, "--json", options.json, "FILE", "Write the curves as JSON as well");
 }
 
 }  // namespace

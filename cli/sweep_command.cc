@@ -216,8 +216,7 @@ void add_options(CLI::App& command, SweepCommandOptions& options) {
   add_rank_training_options(command, options.ranks);
   add_options(command, options.request, options.recipe);
   add_option(command, "--metric", options.metric.commands, "COMMAND",
-             "Measures every point's network too: a shell command with {model}, as of prune. The "
-             "report shows what it prints, and a PNG or JPEG that it writes to {picture}");
+             "Metric of every point's network: a shell command with {model}, as in prune. The report shows the number that it prints, and a PNG or JPEG that it writes to {picture}");
   add_metric_minutes(command, options.metric);
 }
 
@@ -226,7 +225,7 @@ void add_options(CLI::App& command, SweepCommandOptions& options) {
 void add_sweep(CLI::App& app, Session& session) {
   add_command<SweepCommandOptions>(
       app, session, "sweep",
-      "Prunes and trains at many sparsities; writes a report. Resumes if interrupted",
+      "Prunes and trains at several sparsities, and writes a report; resumes if interrupted",
       "parsimony sweep --config configs/cifar10_cnn_sweep.json --data cifar10:DIR --out runs/c",
       add_options, run_sweep);
 }

@@ -186,7 +186,7 @@ void run_finetune(TrainCommandOptions& options, const Session& session) {
   if (given) {
     throw errors::usage(
         "finetune",
-        "--calibration, --image, --states, --input, --match and --minutes are for another --loss");
+        "--calibration, --image, --states, --input, --match and --minutes require --loss outputs or a loss of arrays");
   }
   run_train(options, session);
 }
@@ -219,20 +219,17 @@ void add_finetune_options(CLI::App& command, TrainCommandOptions& options) {
   add_option(command, "-o,--output", options.request.out, "OUT", "The trained model")->required();
   add_in_place_option(command, options.in_place);
   add_loss_option(command, options.calibration,
-                  "What it is trained to give: the data's labels (labels, the default), the "
-                  "teacher's outputs (outputs), or arrays of --calibration that are named like "
-                  "its outputs",
+                  "Training targets: the labels of the data (labels, the default), the outputs of the teacher (outputs), or arrays of --calibration that are named like the outputs",
                   {kLabelsOfData, kTeachersOutputs});
   add_options(command, options.request, options.recipe);
   add_rank_training_options(command, options.ranks);
   add_files(command, options);
   add_setting(command, setting(match_settings(), "match"), options.match)
       ->description(
-          "With --loss outputs: inner values that are compared too, or weights of the "
-          "outputs")
+          "With --loss outputs: inner values to match as well, or weights of the outputs")
       ->group("Options");
   add_option(command, "--minutes", options.match.minutes, "M",
-             "With --calibration: after which it ends at the latest")
+             "With --calibration: time limit, in minutes")
       ->check(above_zero());
   add_option(command, "--states", options.calibration.states, "STATES",
              "With --calibration: outputs that are fed back, auto or OUT=IN,…")
@@ -245,14 +242,14 @@ void add_finetune_options(CLI::App& command, TrainCommandOptions& options) {
 
 void add_train(CLI::App& app, Session& session) {
   add_command<TrainCommandOptions>(
-      app, session, "train", "Trains a network, and prunes it on the way if the recipe says so",
+      app, session, "train", "Trains a network, and prunes it during training if the recipe says so",
       "parsimony train --model cnn --data shapes --epochs 3 -o cnn.pt", add_train_options,
       run_train);
 }
 
 void add_finetune(CLI::App& app, Session& session) {
   add_command<TrainCommandOptions>(
-      app, session, "finetune", "Trains an ONNX or TorchScript model further",
+      app, session, "finetune", "Fine-tunes an ONNX or TorchScript model",
       "parsimony finetune small.onnx -o tuned.onnx --data cifar10:DIR --epochs 3",
       add_finetune_options, run_finetune);
 }

@@ -94,7 +94,7 @@ CLI::Option* add_model_option(CLI::App& command, const std::string& name, Recipe
 
 void add_options(CLI::App& command, TrainingRequest& request, RecipeOptions& options) {
   add_option(command, "--config", options.config, "FILE",
-             "The recipe; the options below go before it");
+             "Recipe; the options below take precedence");
   add_change<std::string>(command, options, "--data", data_forms(/*labelled=*/true),
                           [](Recipe& recipe, const std::string& data) { recipe.data = data; })
       ->type_name("SPEC");
@@ -109,14 +109,14 @@ void add_options(CLI::App& command, TrainingRequest& request, RecipeOptions& opt
   add_option(command, "--device", request.device, "DEVICE", "auto, cpu or cuda:N");
   add_threads_option(command, request.threads);
   command.add_flag("--deterministic", request.deterministic,
-                   "Only operators that always give the same bits");
-  command.add_flag("!--no-verify", request.verify, "Do not prove the cuts");
+                   "Use deterministic operators only");
+  command.add_flag("!--no-verify", request.verify, "Skip verification of the cuts");
   const auto add_size = [&](const char* name, std::optional<int64_t>& size, const char* meaning) {
     add_option(command, name, size, "N", meaning)->check(within({.lowest = 1}));
   };
-  add_size("--train-samples", request.train_samples, "No more than the first N");
-  add_size("--test-samples", request.test_samples, "No more than the first N");
-  add_size("--image-size", request.image_size, "Side that a folder's images are given");
+  add_size("--train-samples", request.train_samples, "Use the first N only");
+  add_size("--test-samples", request.test_samples, "Use the first N only");
+  add_size("--image-size", request.image_size, "Size to which the images of a folder are resized, in pixels");
 }
 
 void complete(TrainingRequest& request, const RecipeOptions& options, const Session& session) {

@@ -116,14 +116,13 @@ void add_options(CLI::App& command, VerifyOptions& options) {
   add_option(command, "IN", options.original, "", "The original")->required();
   add_option(command, "OUT", options.small, "", "The smaller model")->required();
   add_option(command, "--plan", options.plan, "P.json", "The plan that made it")->required();
-  add_option(command, "--inputs", options.proof.inputs, "N", "How many random inputs to try")
+  add_option(command, "--inputs", options.proof.inputs, "N", "Number of random inputs")
       ->check(above_zero());
-  add_option(command, "--seed", options.proof.seed, "S", "Where the random numbers begin (1)")
+  add_option(command, "--seed", options.proof.seed, "S", "Random seed (default: 1)")
       ->check(above_zero());
   add_option(
       command, "--engine", options.engine, "NAME",
-      "What runs the models: libtorch (our executor), onnxruntime (ONNX only, independent of "
-      "ours), or auto: libtorch if it is installed (auto)")
+      "Engine: libtorch (Parsimony's executor), onnxruntime (ONNX only, independent of it) or auto (default): libtorch if it is installed")
       ->check(any_of({"auto", "libtorch", "executor", "onnxruntime"}));
   add_settings(command, onnx_runtime_settings(), options.onnxruntime);
   add_threads_option(command, options.threads);

@@ -162,7 +162,7 @@ ConfigList from_shorthand(const Shorthand& shorthand) {
   const bool has_amount = shorthand.budget.find('=') != std::string::npos;
   if (has_amount && shorthand.ratio > 0) {
     throw ConfigError("--budget: an amount, as in ", in_quotes(shorthand.budget),
-                      ", says how much to prune, and --ratio does too; give one");
+                      ", sets the sparsity, and so does --ratio; pass one of them");
   }
   given.request.ratio = shorthand.ratio;
   given.request.criterion = parse_criterion(shorthand.criterion, "--criterion");

@@ -57,7 +57,7 @@ constexpr Field<T> kTrain[] = {
      &T::mean,
      {},
      "Taken from the inputs of 0 to 1, per channel; with std, in place of normalise."},
-    {"std", &T::deviation, kPositive, "What is then divided by, per channel."},
+    {"std", &T::deviation, kPositive, "Standard deviation per channel, by which values are then divided."},
     {"evaluate_every", &T::evaluate_every, kNotNegative,
      "Epochs between two looks at the test set; 0: after the last only."},
     {"early_stop", &T::early_stop, kNotNegative,

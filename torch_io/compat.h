@@ -16,8 +16,8 @@
 
 namespace parsimony::torch_io {
 
-/// Adds those operators of newer versions that are composed of older ones: files that use them can
-/// be read and run. Does nothing where libtorch has them; only the first call does anything.
+/// Registers operators of newer versions that are composed of older ones, so that files that use
+/// them can be read and run. Does nothing if libtorch has them or after the first call.
 void add_newer_operators();
 
 namespace compat {
@@ -61,11 +61,11 @@ inline void set_autocast(bool cuda, c10::ScalarType type, bool on) {
 #endif
 }
 
-/// PyTorch's fused optimizers, also for processors.
+/// Whether libtorch has PyTorch's fused optimizers for the CPU too.
 #define PARSIMONY_HAS_FUSED_STEPS \
   (TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4))
 
-/// Without one, the next use of the leaf creates a new one.
+/// Sets the leaf's accumulator. If it is empty, the next use of the leaf creates a new one.
 inline void set_grad_accumulator(const at::Tensor& leaf, const GradAccumulator& accumulator) {
   torch::autograd::impl::set_grad_accumulator(leaf, weak(accumulator));
 }

@@ -1,4 +1,4 @@
-// Error texts of torch_io/ that several files throw.
+// Error messages of torch_io/ that several files throw.
 #pragma once
 
 #include <cstdint>

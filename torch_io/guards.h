@@ -1,4 +1,4 @@
-// Restores what a run may change in a module: its mode and its tensors.
+// Restores parts of a module that a run may change: its mode and its tensors.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -31,9 +31,8 @@ class Evaluating {
   std::vector<std::pair<torch::nn::Module*, bool>> modes_;
 };
 
-/// A network may keep state in its buffers, and two runs must start from the same. In-place changes
-/// during the lifetime of this object are reverted at its end. Expanded tensors cannot be changed
-/// in place.
+/// Reverts in-place changes of tensors at the end of its lifetime: a network may have state in its
+/// buffers, and two runs must start from the same. Expanded tensors cannot be changed in place.
 class Preserved {
  public:
   template <typename Tensors>

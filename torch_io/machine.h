@@ -1,5 +1,5 @@
-// This machine: the number of ATen threads, one for results and the best one for times; its
-// performance, examined.
+// This machine: the number of ATen threads, for reproducible results or for speed; its performance,
+// examined.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,22 +17,22 @@ namespace parsimony::torch_io {
 /// restored.
 std::vector<machine::ThreadTime> time_threads(int most);
 
-/// The fastest; fewer threads if more hardly help.
+/// Returns the fastest; fewer threads if more hardly help.
 int best_of(const std::vector<machine::ThreadTime>& times);
 
-/// For what is written: every operator runs on one thread, since kernels of oneDNN, BLAS and ATen
-/// sum in another order for another number. Up to `requested` cores, all by default, are for work
-/// that can be done side by side.
+/// Makes results reproducible: every operator runs on one thread, since the summation order of
+/// oneDNN, BLAS and ATen kernels depends on the number of threads. Up to `requested` cores, all by
+/// default, are used for parallel work.
 /// @returns their number. @throws ConfigError if `requested` is not positive
 int use_cores(std::optional<int> requested = {});
 
-/// The cores that may be busy with this process's networks. Before use_cores: ATen's number of
-/// threads.
+/// Returns the number of cores that this process's networks may use. Before use_cores: ATen's
+/// number of threads.
 int cores_to_use();
 
-/// For what is timed: sets the number of threads that ATen and OpenMP use in this thread, and
-/// avoids oversubscription by an OpenBLAS with its own threads. Without `requested` it is measured
-/// on the first call in a process; at most the number of cores.
+/// For benchmarks: sets the number of threads that ATen and OpenMP use in this thread, and avoids
+/// oversubscription by an OpenBLAS with its own threads. Without `requested` it is measured on the
+/// first call in a process; at most the number of cores.
 /// @returns the number set. @throws ConfigError if `requested` is not positive
 int choose_threads(std::optional<int> requested = {});
 
@@ -44,10 +44,10 @@ struct StepSize {
   bool channels_last = false;
 };
 
-/// Forward, cross entropy, backward and a step of plain SGD on random images.
+/// One step of forward, cross-entropy, backward and plain SGD on random images.
 ///
 ///     TrainingStep step({.batch = 16});
-///     step.run();  // the first one makes gradients and oneDNN's kernels
+///     step.run();  // the first one creates gradients and oneDNN kernels
 ///     step.run();
 class TrainingStep {
  public:
@@ -61,7 +61,7 @@ class TrainingStep {
   std::vector<at::Tensor> weights_;
 };
 
-/// Seconds of the fastest of `repeats` steps.
+/// Returns the seconds of the fastest of `repeats` steps.
 double quickest(TrainingStep& step, int repeats);
 
 /// Examines the processor, BLAS, threads, libtorch and allocator of this process, measures their

@@ -1,4 +1,4 @@
-// Traces a torch::nn module to TorchScript, which the reader reads.
+// Traces a torch::nn module to TorchScript for the reader.
 #pragma once
 
 #include <torch/csrc/jit/api/module.h>
@@ -9,10 +9,10 @@
 
 namespace parsimony::torch_io {
 
-/// Runs the module once, on tensors.
+/// Runs the module once on the tensors.
 using Forward = std::function<at::Tensor(const std::vector<at::Tensor>&)>;
 
-/// A TorchScript module that shares the tensors of `module` and has its names, with a method
+/// Returns a TorchScript module that shares the tensors and names of `module`, with a method
 /// `forward` traced from one run of `forward` on `example`. Traced in evaluation mode without
 /// gradients; the module's training flag is restored.
 /// @throws ModelError if the run fails

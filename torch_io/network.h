@@ -16,7 +16,7 @@
 
 namespace parsimony::torch_io {
 
-/// A network from any function. libtorch's errors are rethrown as standard exceptions, without
+/// A network made from any function. libtorch's errors are rethrown as standard exceptions, without
 /// backtraces.
 class TorchNetwork final : public Network {
  public:
@@ -24,7 +24,7 @@ class TorchNetwork final : public Network {
   /// Computes outputs from bound inputs.
   using Bound = std::function<List()>;
 
-  /// From a function for one run.
+  /// Wraps a function for one run.
   template <std::invocable<const List&> Function>
   TorchNetwork(Function one)  // NOLINT(google-explicit-constructor): any such function is one
       : each_([one = std::move(one)](const std::vector<List>& inputs) mutable {
@@ -32,12 +32,12 @@ class TorchNetwork final : public Network {
           for (const List& each : inputs) outputs.push_back(one(each));
           return outputs;
         }) {}
-  /// From a function for several runs, if that is cheaper than one after the other.
+  /// Wraps a function for several runs, if that is cheaper than one after the other.
   template <std::invocable<const std::vector<List>&> Function>
   TorchNetwork(Function each)  // NOLINT(google-explicit-constructor)
       : each_(std::move(each)) {}
 
-  /// The bound computation, if it differs.
+  /// Sets the bound computation, if it differs.
   TorchNetwork& timed_by(std::function<Bound(List)> bind) {
     bind_ = std::move(bind);
     return *this;
@@ -61,7 +61,7 @@ class TorchNetwork final : public Network {
   List computed_;
 };
 
-/// Undefined for a null value. @throws UnsupportedError as to_tensors()
+/// Returns an undefined tensor for a null value. @throws UnsupportedError as to_tensors()
 at::Tensor tensor_of(const EngineValue& value);
 EngineValue value_of(at::Tensor tensor);
 
@@ -69,22 +69,22 @@ EngineValue value_of(at::Tensor tensor);
 TorchNetwork::List to_tensors(const TensorList& inputs);
 TensorList to_bytes(const TorchNetwork::List& tensors);
 
-/// The network with the plan's channels masked, run by the executor. float16 is computed in float32
-/// throughout, so that float16 networks are held to the tolerance of float32. Weights for which
-/// `streamed` is true are not copied: see GraphModuleOptions.
+/// Returns the network with the plan's channels masked, run by the executor. float16 is computed in
+/// float32 throughout, so that the tolerance of float32 applies to float16 networks. Weights for
+/// which `streamed` is true are not copied: see GraphModuleOptions.
 /// @throws UnsupportedError if the executor cannot run it
 TorchNetwork masked_run(const Graph& original, const Plan& plan,
                         std::function<bool(const Weight&)> streamed = {});
 
-/// The unmasked network, run by the executor; float16 and `streamed` as in `masked_run`. It holds
-/// no weights that nothing reads. @throws UnsupportedError
+/// Returns the unmasked network, run by the executor; float16 and `streamed` as in `masked_run`. It
+/// does not store unread weights. @throws UnsupportedError
 TorchNetwork plain_run(const Graph& graph, std::function<bool(const Weight&)> streamed = {},
                        c10::Device device = c10::kCPU);
 
-/// libtorch with the executor.
+/// libtorch as an engine, with the executor.
 class TorchEngine : public Engine {
  public:
-  /// @param device  of the networks that it opens, and of their values
+  /// @param device  of the opened networks and their values
   explicit TorchEngine(c10::Device device = c10::kCPU) : device_(device) {}
 
   std::string name() const override { return "libtorch"; }

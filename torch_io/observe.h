@@ -8,7 +8,7 @@
 namespace parsimony::torch_io {
 
 /// Implements Observe with the executor, on two random inputs.
-/// @throws UnsupportedError if the executor cannot run it, or not on random inputs
+/// @throws UnsupportedError if the executor cannot run it, or not with random inputs
 std::vector<std::vector<IndexContent>> observe(const Graph& graph, const Probe& probe,
                                                const std::vector<ElementMask>& masks,
                                                const std::vector<Dimension>& dimensions);

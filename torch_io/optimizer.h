@@ -14,7 +14,7 @@
 
 namespace parsimony {
 
-/// A parameter that replaced another one, and the kept slices.
+/// A parameter that replaced another one, with the kept slices.
 struct ReplacedParameter {
   std::string name;  ///< for messages
   at::Tensor before;
@@ -32,13 +32,13 @@ struct CarriedOver {
 /// would take; step counts and options are preserved. State that already has its parameter's shape
 /// is not changed, so a second call has no effect.
 ///
-/// SGD, Adam, AdamW, RMSprop, Adagrad. LBFGS has state that spans all parameters: it is reset, with
-/// a note.
+/// Supports SGD, Adam, AdamW, RMSprop and Adagrad. LBFGS has state that spans all parameters: it is
+/// reset, with a note.
 ///
 ///     editor.keep();
 ///     parsimony::carry_over(optimizer, plan, *net);
 ///
-/// Nothing has changed if it throws.
+/// All or nothing: if it throws, nothing has changed.
 /// @throws ModelError, naming the parameter, if its state fits neither its shape nor the plan;
 /// UnsupportedError for an optimizer of unknown type that has state
 CarriedOver carry_over(torch::optim::Optimizer& optimizer, const Plan& plan,
@@ -46,13 +46,13 @@ CarriedOver carry_over(torch::optim::Optimizer& optimizer, const Plan& plan,
 
 using NamedParameter = std::pair<std::string, at::Tensor>;
 
-/// The same for parameters by name, without a module.
+/// Like above, for parameters by name, without a module.
 CarriedOver carry_over(torch::optim::Optimizer& optimizer, const Plan& plan,
                        std::span<const NamedParameter> parameters);
 
-/// For replaced layers: the optimizer uses `after` in place of `before`, in its group and with its
-/// state.
-/// @throws ModelError also if the optimizer does not hold `before`
+/// Carries state over to replaced layers: the optimizer uses `after` in place of `before`, in its
+/// group and with its state.
+/// @throws ModelError also if the optimizer does not have `before`
 CarriedOver carry_over(torch::optim::Optimizer& optimizer,
                        std::span<const ReplacedParameter> parameters);
 

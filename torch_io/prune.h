@@ -13,17 +13,16 @@
 
 namespace parsimony {
 
-/// A live module that was pruned.
+/// The result of pruning a live module.
 struct Pruned : PruneResult {
   /// The module's parameters by name, for `carry_over`.
   std::vector<NamedParameter> parameters;
 };
 
 /// Prunes the module in place: objects and parameters keep their identity and lose channels. All or
-/// nothing: if it throws, the module is unchanged. `forward` runs the module; it is traced once
-/// with `example`, in evaluation mode, whose sizes replace `request.inputs`. Gradients are sliced
-/// like their parameters. training::measurement() and training::recovery() run data through the
-/// module.
+/// nothing: if it throws, the module is unchanged. `forward` runs the module; it is traced once in
+/// evaluation mode with `example`, whose sizes replace `request.inputs`. Gradients are sliced like
+/// their parameters. training::measurement() and training::recovery() run data through the module.
 /// @throws UnsupportedError if the module's own forward contains the old sizes, such as `x.view({n,
 /// 512})`: the message names the call
 /// @throws VerificationError if the small module does not compute what the masked original does
@@ -32,8 +31,8 @@ Pruned prune(torch::nn::Module& module, const torch_io::Forward& forward,
              const std::vector<at::Tensor>& example, const PruneRequest& request,
              const PruneServices& services = {});
 
-/// The same for anything with a `forward(Tensor)`: a module, or a holder of one. `example` gives
-/// the shape and type of the input, `[batch, ...]`.
+/// Prunes anything with a `forward(Tensor)`: a module, or a holder of one. `example` has the shape
+/// and type of the input, `[batch, ...]`.
 ///
 ///     auto pruned = parsimony::prune(model, torch::rand({1, 3, 32, 32}), read_config("l1.json"));
 ///     parsimony::carry_over(optimizer, pruned);
@@ -55,10 +54,9 @@ inline CarriedOver carry_over(torch::optim::Optimizer& optimizer, const Pruned& 
   return carry_over(optimizer, pruned.plan, pruned.parameters);
 }
 
-/// Gives a full-size module the shapes of the plan, whatever its values. Value changes of the plan
-/// (zeros, folded biases) are part of the weights that are loaded next. Sizes in the module's
-/// forward are not changed; the pruned module ran without changing them, otherwise pruning would
-/// have failed.
+/// Slices a full-size module to the shapes of the plan, whatever its values. Value changes of the
+/// plan (zeros, folded biases) are part of the weights that are loaded next. Sizes in the module's
+/// forward are not changed; pruning has verified that they need no change.
 ///
 ///     Net net;
 ///     parsimony::restore(*net, "plan.json");
@@ -69,7 +67,7 @@ inline CarriedOver carry_over(torch::optim::Optimizer& optimizer, const Pruned& 
 void restore(torch::nn::Module& module, const std::string& plan_path);
 void restore(torch::nn::Module& module, const Plan& plan);
 
-/// The same for a holder of a module.
+/// Restores the module of a holder.
 template <typename Module, typename PlanOrPath>
 void restore(torch::nn::ModuleHolder<Module>& holder, const PlanOrPath& plan) {
   restore(static_cast<torch::nn::Module&>(*holder), plan);

@@ -9,8 +9,8 @@
 
 namespace parsimony::torch_io {
 
-/// The message without backtraces, of C++ or of TorchScript. Some functions of libtorch throw plain
-/// std::runtime_error.
+/// Returns the message without backtraces of C++ or TorchScript. Some functions of libtorch throw
+/// plain std::runtime_error.
 inline std::string reason_of(const std::exception& error) {
   const auto* torch = dynamic_cast<const c10::Error*>(&error);
   std::string text = torch != nullptr ? torch->what_without_backtrace() : error.what();
@@ -23,7 +23,7 @@ inline std::string reason_of(const std::exception& error) {
   return text.substr(0, text.find_last_not_of(" \n") + 1);
 }
 
-/// Only its first line that is not empty, without a backtrace.
+/// Returns only the first non-empty line, without a backtrace.
 inline std::string first_line(const std::exception& error) {
   const auto* torch = dynamic_cast<const c10::Error*>(&error);
   const std::string text = torch == nullptr ? error.what() : torch->what_without_backtrace();

@@ -1,4 +1,4 @@
-// BatchNorm whose statistics are those of several processes' samples.
+// BatchNorm with statistics over the samples of several processes.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,15 +8,15 @@
 
 namespace parsimony::torch_io {
 
-/// While it lives, every BatchNorm that trains on this thread takes mean and variance over the
-/// samples of all processes: that of a module, of a script or of a graph. All of them run the same
-/// network at the same time, forwards and backwards.
+/// During its lifetime, every BatchNorm that trains on this thread, in a module, script or graph,
+/// takes mean and variance over the samples of all processes. All of them must run the same network
+/// at the same time, forward and backward.
 ///
 ///     const SyncBatchNorm synced([&](const at::Tensor& x) { ranks.sum(x); });
 ///     replicas.backward(loss(net->forward(batch.inputs), batch.labels), batch.labels.size(0));
 ///
-/// Two sums a layer, of 2 c + 1 numbers forwards and 2 c backwards. Gradients are those of the sum
-/// of all processes' losses.
+/// Sends two sums per layer: 2 c + 1 numbers in the forward pass, 2 c in the backward pass.
+/// Gradients are those of the sum of all processes' losses.
 /// @source Ioffe and Szegedy 2015, https://arxiv.org/abs/1502.03167
 class SyncBatchNorm {
  public:
@@ -34,13 +34,13 @@ class SyncBatchNorm {
   const Sum* outer_;
 };
 
-/// Mean and biased variance per channel of x [n, c, …], each [c], in double; of all processes'
-/// samples while a SyncBatchNorm lives.
+/// Returns mean and biased variance per channel of x [n, c, …], each [c], in double; over all
+/// processes' samples while a SyncBatchNorm exists.
 std::tuple<at::Tensor, at::Tensor> channel_moments(const at::Tensor& x);
 
-/// BatchNorm of x [n, c, …] by its own moments: y, mean [c] and 1 / √(variance + epsilon) [c], of
-/// all processes' samples while a SyncBatchNorm lives. Gradients flow through y. @param weight,
-/// bias  [c]
+/// Normalises x [n, c, …] by its own moments: returns y, mean [c] and 1 / √(variance + epsilon)
+/// [c], over all processes' samples while a SyncBatchNorm exists. Gradients flow through y.
+/// @param weight, bias  [c]
 std::tuple<at::Tensor, at::Tensor, at::Tensor> batch_normalised(const at::Tensor& x,
                                                                 const at::Tensor& weight,
                                                                 const at::Tensor& bias,

@@ -1,4 +1,4 @@
-// The masked original in its simplest form: zeros in the module's own tensors.
+// The masked original in its simplest form: the module's own tensors with zeros.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,18 +16,18 @@ namespace parsimony::torch_io {
 /// Finds a tensor by name. @throws ModelError if there is none
 using FindTensor = std::function<at::Tensor(const std::string&)>;
 
-/// The tensors of a network: those that plans name, and all that its program reads.
+/// The tensors of a network: those named by plans, and all that its program reads.
 struct NetworkTensors {
   FindTensor find;
   std::vector<at::Tensor> all;
 };
 
-/// The parameters and buffers of a module, which must outlive it.
+/// Returns the parameters and buffers of a module, which must outlive the result.
 NetworkTensors tensors_of(const torch::nn::Module& module);
 
-/// Memory of their own, for a while, for tensors that a change of what a plan names would also
-/// show in: other views of the memory, such as a transpose, and the elements of an expanded
-/// tensor. Tensors that are the same view stay one.
+/// Temporarily gives separate memory to tensors that would also show changes of the plan's tensors:
+/// other views of the memory, such as a transpose, and the elements of an expanded tensor. Tensors
+/// that are the same view stay the same.
 class Separated {
  public:
   Separated(const Plan& plan, const NetworkTensors& tensors);
@@ -36,10 +36,10 @@ class Separated {
   Separated& operator=(const Separated&) = delete;
 
  private:
-  std::vector<std::pair<at::Tensor, at::Tensor>> shown_;  ///< the tensor, and what it showed
+  std::vector<std::pair<at::Tensor, at::Tensor>> shown_;  ///< the tensor, and its original view
 };
 
-/// The masked original in the tensors themselves, for as long as the object lives.
+/// Turns the tensors themselves into the masked original during its lifetime.
 class Zeroed {
  public:
   Zeroed(const Plan& plan, const NetworkTensors& tensors);
@@ -49,7 +49,7 @@ class Zeroed {
 
  private:
   Separated separated_;
-  std::vector<std::pair<at::Tensor, at::Tensor>> saved_;  ///< tensors with their own values
+  std::vector<std::pair<at::Tensor, at::Tensor>> saved_;  ///< tensors with their original values
 };
 
 }  // namespace parsimony::torch_io

@@ -1,4 +1,4 @@
-// Error texts of training/ that several files throw.
+// Error messages of training/ that several files throw.
 #pragma once
 
 #include <cstdint>

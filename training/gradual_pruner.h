@@ -32,9 +32,9 @@ class GradualPruner {
     }
   }
 
-  /// Call once per epoch. If a cut is due, prunes the module like parsimony::prune, with the
-  /// schedule's configuration in that of the request, and returns the result. @throws as
-  /// parsimony::prune does; the module is then as it was
+  /// Call once per epoch. If a cut is due, prunes the module like parsimony::prune, using the
+  /// schedule's configuration in place of the request's, and returns the result.
+  /// @throws as parsimony::prune does; the module is then unchanged
   template <typename Model>
   std::optional<Pruned> after_epoch(Model& model, const at::Tensor& example,
                                     PruneRequest request = {}, const PruneServices& services = {}) {
@@ -46,7 +46,7 @@ class GradualPruner {
     return pruned;
   }
 
-  /// Have all cuts been made?
+  /// Whether all cuts have been made.
   bool done() const { return next_ == cuts_.size(); }
 
  private:

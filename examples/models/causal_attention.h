@@ -1,5 +1,5 @@
-// Attention in which a token attends to itself and those before it. No size of batch or sequence is
-// in a trace of it.
+// Causal attention: each token attends to itself and to earlier ones. Traces contain no batch size
+// or sequence length.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -21,7 +21,7 @@ inline at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Ten
   return at::matmul((scores + never.triu(1)).softmax(-1), v).transpose(1, 2).flatten(2);
 }
 
-/// 0, 1, … beside the indices [n, length].
+/// The positions 0, 1, … of the tokens, in the shape of the indices [n, length].
 inline at::Tensor places(const at::Tensor& ids) { return at::ones_like(ids).cumsum(1) - 1; }
 
 }  // namespace examples

@@ -1,4 +1,4 @@
-// A language model with learned positions; the embedding of the tokens is the head too.
+// A language model with learned positions; the token embedding is tied to the output head.
 // Source: Radford et al., Language Models are Unsupervised Multitask Learners, 2019
 #pragma once
 
@@ -17,7 +17,7 @@ namespace examples {
 
 struct GptOptions {
   int64_t vocabulary = 256;  ///< bytes
-  int64_t context = 128;     ///< tokens at most
+  int64_t context = 128;     ///< maximum number of tokens
   int64_t embedding = 128;
   int64_t depth = 4;
   int64_t heads = 4;
@@ -53,7 +53,7 @@ struct GptBlockImpl : torch::nn::Module {
   torch::nn::LayerNorm norm1, norm2;
   torch::nn::Linear qkv, out, fc1, fc2;
   int64_t heads;
-  double scale;  ///< as trained; it does not follow when heads become narrower
+  double scale;  ///< as trained; does not change when heads become narrower
 };
 TORCH_MODULE(GptBlock);
 
@@ -73,7 +73,7 @@ struct GptImpl : torch::nn::Module {
     register_module("norm", norm);
   }
 
-  /// Indices [n, length] -> [n, length, vocabulary]: what follows each token
+  /// Indices [n, length] -> [n, length, vocabulary]: logits of the next token
   at::Tensor forward(const at::Tensor& ids) {
     const at::Tensor x = blocks->forward(tokens(ids) + positions(places(ids)));
     return at::linear(norm(x), tokens->weight);

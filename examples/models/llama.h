@@ -1,7 +1,6 @@
-// A language model of today's kind: RMSNorm, rotary positions, grouped queries, SwiGLU; the
-// embedding of the tokens is the head too. Source: Touvron et al., LLaMA: Open and Efficient
-// Foundation Language Models, 2023; Ainslie et al., GQA: Training Generalized Multi-Query
-// Transformer Models, 2023
+// A modern language model: RMSNorm, rotary positions, grouped queries, SwiGLU; the token embedding
+// is tied to the output head. Source: Touvron et al., LLaMA: Open and Efficient Foundation Language
+// Models, 2023; Ainslie et al., GQA: Training Generalized Multi-Query Transformer Models, 2023
 #pragma once
 
 #include <ATen/ATen.h>
@@ -38,7 +37,7 @@ struct RmsNormImpl : torch::nn::Module {
 };
 TORCH_MODULE(RmsNorm);
 
-/// Where tokens stand, as angles.
+/// Token positions as angles.
 /// @source Su et al., RoFormer: Enhanced Transformer with Rotary Position Embedding, 2021
 struct Rotation {
   at::Tensor cos, sin;  ///< [n, 1, length, head_dim]
@@ -50,14 +49,14 @@ struct Rotation {
     sin = angles.sin();
   }
 
-  /// Turns the two halves of each head's channels against each other.
+  /// Rotates the two halves of each head's channels against each other.
   at::Tensor operator()(const at::Tensor& x) const {
     const std::vector<at::Tensor> halves = x.chunk(2, -1);
     return x * cos + at::cat({-halves[1], halves[0]}, -1) * sin;
   }
 };
 
-/// Attention with grouped queries. How many heads there are follows from the weights.
+/// Attention with grouped queries. The number of heads follows from the weights.
 struct GroupedAttentionImpl : torch::nn::Module {
   explicit GroupedAttentionImpl(const LlamaOptions& o)
       : q(torch::nn::LinearOptions(o.embedding, o.heads * o.head_dim).bias(false)),
@@ -83,10 +82,10 @@ struct GroupedAttentionImpl : torch::nn::Module {
 
   torch::nn::Linear q, k, v, out;
   int64_t shared;  ///< queries per key
-  double scale;    ///< as trained; it does not follow when heads become narrower
+  double scale;    ///< as trained; does not change when heads become narrower
 
  private:
-  /// Each head of keys or values for all of its queries.
+  /// Repeats each head of keys or values for all of its queries.
   at::Tensor repeated(const at::Tensor& x) const {
     return x.unsqueeze(2).expand({-1, -1, shared, -1, -1}).flatten(1, 2);
   }
@@ -146,7 +145,7 @@ struct LlamaImpl : torch::nn::Module {
     frequencies = register_buffer("frequencies", at::pow(kBase, -half).repeat({2}));
   }
 
-  /// Indices [n, length] -> [n, length, vocabulary]: what follows each token
+  /// Indices [n, length] -> [n, length, vocabulary]: logits of the next token
   at::Tensor forward(const at::Tensor& ids) {
     const Rotation rotated(ids, frequencies);
     at::Tensor x = tokens(ids);

@@ -14,20 +14,20 @@
 
 namespace examples {
 
-/// Blocks of one width; the first has the stride.
+/// Blocks of one width; the stride applies to the first.
 struct MobileNetStage {
   int64_t expansion, channels, blocks, stride;
 };
 
 struct MobileNetV2Options {
-  double width = 1.0;  ///< times the channels of every layer, in steps of 8
+  double width = 1.0;  ///< multiplier of every layer's channels, rounded to multiples of 8
   std::vector<MobileNetStage> stages = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
                                         {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
   int64_t stem = 32;
-  int64_t head = 1280;  ///< channels before the classifier; `width` below 1 leaves them
+  int64_t head = 1280;  ///< channels before the classifier; not reduced by `width` below 1
   int64_t classes = 1000;
   int64_t channels = 3;       ///< of the image
-  bool small_images = false;  ///< of about 32x32: the stem and the second stage keep the size
+  bool small_images = false;  ///< about 32x32: the stem and the second stage keep the size
 
   int64_t scaled(int64_t narrow) const {
     const auto requested = static_cast<int64_t>(static_cast<double>(narrow) * width);
@@ -35,7 +35,7 @@ struct MobileNetV2Options {
   }
 };
 
-/// Appends a convolution that keeps the image's size, up to its stride, and a normalisation.
+/// Appends a convolution, which preserves the image's size up to its stride, and a normalisation.
 inline void push_conv(torch::nn::Sequential& to, int64_t in, int64_t out, int64_t kernel,
                       int64_t stride = 1, int64_t groups = 1) {
   to->push_back(torch::nn::Conv2d(torch::nn::Conv2dOptions(in, out, kernel)

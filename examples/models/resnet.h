@@ -1,4 +1,4 @@
-// Residual networks: ResNet-18 and ResNet-50 of the ImageNet kind, ResNet-20 and ResNet-56 for
+// Residual networks: ResNet-18 and ResNet-50 as for ImageNet, ResNet-20 and ResNet-56 for
 // small images. Source: He et al., Deep Residual Learning for Image Recognition, 2015
 #pragma once
 
@@ -16,22 +16,23 @@
 namespace examples {
 
 struct ResNetOptions {
-  int64_t width = 64;                          ///< channels of the first stage; each next has twice
+  int64_t width = 64;  ///< channels of the first stage; doubled in each next one
   std::vector<int64_t> blocks = {2, 2, 2, 2};  ///< per stage
   bool bottleneck = false;  ///< blocks of 1x1, 3x3 and 1x1 convolutions, four times as wide outside
   int64_t classes = 1000;
   int64_t channels = 3;       ///< of the image
-  bool small_images = false;  ///< of about 32x32: the stem is one 3x3 convolution of stride 1
+  bool small_images = false;  ///< about 32x32: the stem is one 3x3 convolution of stride 1
 };
 
-/// Of 6 · blocks + 2 layers; unlike the paper's, its shortcuts are convolutions.
+/// Options of a network of 6 · blocks + 2 layers; unlike the paper's, its shortcuts are
+/// convolutions.
 inline ResNetOptions cifar_resnet(int64_t blocks) {
   return {.width = 16, .blocks = {blocks, blocks, blocks}, .classes = 10, .small_images = true};
 }
 inline ResNetOptions resnet18() { return {}; }
 inline ResNetOptions resnet50() { return {.blocks = {3, 4, 6, 3}, .bottleneck = true}; }
 
-/// Appends a convolution that keeps the image's size, up to its stride, and a normalisation.
+/// Appends a convolution, which preserves the image's size up to its stride, and a normalisation.
 inline void push_conv_norm(torch::nn::Sequential& to, int64_t in, int64_t out, int64_t kernel,
                            int64_t stride) {
   to->push_back(torch::nn::Conv2d(

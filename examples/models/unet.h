@@ -1,4 +1,4 @@
-// A U-Net: what the way down has seen joins the way up.
+// A U-Net: skip connections join the encoder to the decoder.
 // Source: Ronneberger et al., U-Net: Convolutional Networks for Biomedical Image Segmentation, 2015
 #pragma once
 
@@ -18,7 +18,7 @@ struct UNetOptions {
   int64_t in = 3;
   int64_t classes = 2;
   int64_t width = 64;  ///< channels at full resolution; each level below has twice as many
-  int64_t depth = 4;   ///< how often the image is halved
+  int64_t depth = 4;   ///< number of times the image is halved
 };
 
 /// Two convolutions of 3x3, each with normalisation and ReLU.

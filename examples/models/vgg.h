@@ -16,7 +16,7 @@ namespace examples {
 
 struct VggOptions {
   int64_t width = 64;  ///< channels of the first block; the next have 2, 4, 8 and 8 times as many
-  std::vector<int64_t> layers = {2, 2, 3, 3, 3};  ///< per block; each ends in halving the image
+  std::vector<int64_t> layers = {2, 2, 3, 3, 3};  ///< per block; each halves the image at its end
   int64_t classes = 10;
   int64_t channels = 3;  ///< of the image
 };

@@ -1,4 +1,4 @@
-// A vision transformer with an attention of its own.
+// A vision transformer with its own attention module.
 // Source: Dosovitskiy et al., An Image is Worth 16x16 Words, 2020
 #pragma once
 
@@ -24,7 +24,7 @@ struct ViTOptions {
   int64_t channels = 3;  ///< of the image
 };
 
-/// Self-attention. `heads` is fixed; what a head is wide follows from the weights.
+/// Self-attention. `heads` is fixed; the width of a head follows from the weights.
 struct AttentionImpl : torch::nn::Module {
   AttentionImpl(int64_t embedding, int64_t head_count)
       : qkv(embedding, 3 * embedding),
@@ -45,7 +45,7 @@ struct AttentionImpl : torch::nn::Module {
 
   torch::nn::Linear qkv, out;
   int64_t heads;
-  double scale;  ///< as trained; it does not follow when heads become narrower
+  double scale;  ///< as trained; does not change when heads become narrower
 };
 TORCH_MODULE(Attention);
 

@@ -131,7 +131,7 @@ TEST(PruneSettings, WhatIsWrong) {
   EXPECT_EQ(request_error(R"({"config": [{"sparse_ratio": 2}]})"),
             "r.json: config: config_list[0].sparse_ratio: found 2, expected a number in [0, 1)");
   EXPECT_EQ(request_error(R"({"exact_only": true, "allow_mixing": true})"),
-            "r.json: \"exact_only\" and \"allow_mixing\" cannot be given together");
+            "r.json: \"exact_only\" and \"allow_mixing\" cannot be combined");
   EXPECT_EQ(request_error(R"({"exact_only": false, "allow_mixing": true})"), "");
   EXPECT_EQ(request_error(R"({"ratio": 0.5, "round_to": "many"})"),
             "r.json: round_to: found \"many\", expected a whole number or auto");

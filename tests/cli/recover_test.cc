@@ -208,8 +208,7 @@ TEST_F(CliRecover, RefusesWhatCannotBeMeant) {
       "--loss huber --calibration npz:data.npz");
   EXPECT_EQ(both.code, 2);
   EXPECT_EQ(both.err,
-            "parsimony: --recover-recipe is for labels; with --loss give --recover-epochs, "
-            "--recover-lr and --recover-minutes. See `parsimony prune --help`.\n");
+            "parsimony: --recover-recipe requires labels; with --loss pass --recover-epochs, --recover-lr and --recover-minutes. See `parsimony prune --help`.\n");
 }
 
 TEST_F(CliRecover, OutputsOfTheDenseNetworkTeachWithoutLabels) {
@@ -246,8 +245,7 @@ TEST_F(CliRecover, OutputsThatCannotTeachAreNamed) {
             "--help`.\n");
   EXPECT_EQ(
       place_.run("finetune net.onnx -o t.onnx --data shapes" + data).err,
-      "parsimony: --calibration, --image, --states, --input, --match and --minutes are for another "
-      "--loss. See `parsimony finetune --help`.\n");
+      "parsimony: --calibration, --image, --states, --input, --match and --minutes require --loss outputs or a loss of arrays. See `parsimony finetune --help`.\n");
   EXPECT_EQ(place_.run("finetune net.onnx -o t.onnx --loss outputs --data shapes" + data).err,
             "parsimony: --loss outputs takes no --data, --checkpoint, --profile and --tensorboard. "
             "See `parsimony finetune --help`.\n");

@@ -157,8 +157,7 @@ TEST(CliSensitivity, AConfigurationNeedsARatio) {
   const Outcome outcome = Workplace().run("sensitivity cnn.onnx --config-out c.json");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err,
-            "parsimony: sensitivity: --config-out writes the proposed ratios; give --ratio too, "
-            "for example --ratio 0.5\n");
+            "parsimony: sensitivity: --config-out requires --ratio, for example --ratio 0.5\n");
 }
 
 }  // namespace

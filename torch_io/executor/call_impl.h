@@ -19,7 +19,7 @@ using Ints = std::vector<int64_t>;
 
 struct StoredWeight;
 
-/// The node's name, or its operator if it has none.
+/// Returns the node's name, or its operator if it has none.
 const std::string& label(const Node& node);
 /// "node "conv1" (Conv, version 13)"
 std::string described(const Node& node);
@@ -34,13 +34,13 @@ class Call {
   /// Masked execution: which elements of an operand are present in the small network, boolean, of
   /// the operand's shape; undefined if all are.
   mutable Tensors present;
-  /// Operands that are weights with absent parts. Their presence is as large as the weight, so it
-  /// is computed on demand.
+  /// Operands that are weights with absent parts. Their presence has the weight's size, so it is
+  /// computed on demand.
   std::vector<const StoredWeight*> weights;
-  /// Of the operands in the file, which a tensor of another type may hold; may be fewer.
+  /// Types of the operands in the file; tensors may store them as another type. May be shorter.
   std::span<const DType> types;
   bool training = false;
-  bool mixes = false;   ///< masked execution: may absent channels change what becomes of others?
+  bool mixes = false;   ///< masked execution: absent channels may change other results
   bool widens = false;  ///< float16 is computed as float32: see GraphModule::widen_halves
 
   int opset() const { return node.opset; }
@@ -50,9 +50,9 @@ class Call {
   bool has_in(size_t i) const { return in(i).defined(); }
   const at::Tensor& presence(size_t i) const;
   const StoredWeight* weight(size_t i) const { return i < weights.size() ? weights[i] : nullptr; }
-  /// The presence as 0 and 1 in the operand's shape.
+  /// Returns the presence as 0 and 1 in the operand's shape.
   at::Tensor presence_numbers(size_t i) const;
-  /// The operand with absent elements replaced by `value`.
+  /// Returns the operand with absent elements replaced by `value`.
   at::Tensor filled(size_t i, double value) const;
 
   bool has(std::string_view attribute) const { return find(attribute) != nullptr; }
@@ -63,25 +63,25 @@ class Call {
   std::vector<double> reals(std::string_view attribute) const;
   std::vector<std::string> texts(std::string_view attribute) const;
 
-  /// The elements of a small operand, whatever its type.
+  /// Returns the elements of a small operand, whatever its type.
   Ints ints_in(size_t i) const;
   std::vector<double> numbers_in(size_t i) const;
   double number_in(size_t i, double fallback) const;
-  /// The operand if present, else the attribute, for attributes that newer opsets turned into
-  /// operands.
+  /// Returns the operand if present, else the attribute, for attributes that newer opsets turned
+  /// into operands.
   Ints ints(size_t input, std::string_view attribute) const;
 
-  /// kUnknown where neither the file nor the tensor tells.
+  /// Returns kUnknown if neither the file nor the tensor specifies it.
   DType type_in(size_t i) const;
 
-  /// The same node with other operands, all of them present.
+  /// Returns the same call with other operands, all of them present.
   Call on(Tensors operands) const {
     Call call(node, std::move(operands));
     call.widens = widens;
     return call;
   }
 
-  /// The type in which results of this type are stored.
+  /// Returns the type in which results of this type are stored.
   at::ScalarType stored_type(at::ScalarType type) const;
 
   /// @throws UnsupportedError naming the node
@@ -92,25 +92,25 @@ class Call {
   const Attribute* find(std::string_view attribute) const;
 };
 
-/// A tensor of these sizes without memory.
+/// Returns a tensor of these sizes without memory.
 at::Tensor of_sizes(const Ints& dims);
 
-/// The intersection; undefined means all present.
+/// Returns the intersection; undefined means all present.
 at::Tensor both(const at::Tensor& a, const at::Tensor& b);
 
-/// Is it a 16-bit float, for which the CPU has few kernels?
+/// Whether it is a 16-bit float, for which the CPU has few kernels.
 bool is_half(const at::Tensor& tensor);
 
-/// 0 ≤ axis < rank, counted from the end if negative. @throws c10::Error
+/// Returns 0 ≤ axis < rank, counted from the end if negative. @throws c10::Error
 int64_t wrapped(int64_t axis, int64_t rank);
 Ints wrapped(Ints axes, int64_t rank);
 
-/// Of the shape [1, …, n, …, 1] that broadcasts along `axis`.
+/// Returns a view of shape [1, …, n, …, 1] that broadcasts along `axis`.
 at::Tensor along(const at::Tensor& vector, int64_t axis, int64_t rank);
 
-/// The element type with this number in ONNX. @throws UnsupportedError
+/// Returns the element type with this number in ONNX. @throws UnsupportedError
 at::ScalarType type_of_code(const Call& call, int64_t code);
-/// "float32". @throws UnsupportedError
+/// Returns the type of this name, such as "float32". @throws UnsupportedError
 at::ScalarType type_of_name(const Call& call, std::string_view name);
 
 inline int64_t index(size_t i) { return static_cast<int64_t>(i); }

@@ -1,4 +1,4 @@
-// Operands of nodes that select among numbers, whose results are discontinuous.
+// Operands of nodes with discontinuous results, such as selections by value.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,19 +17,19 @@ namespace parsimony {
 struct Choice {
   std::string node;    ///< its display name
   size_t operand = 0;  ///< which of its operands
-  at::Tensor numbers;  ///< as recorded, without absent channels; undefined if it was not recorded
-  at::Tensor found;    ///< as replayed; undefined if it was not replayed
+  at::Tensor numbers;  ///< as recorded, without absent channels; undefined if not recorded
+  at::Tensor found;    ///< as replayed; undefined if not replayed
 };
 
 /// TopK, NonMaxSuppression, comparisons, rounding and the like depend on the last bit of their
-/// operands, so two equivalent networks may give different results. By replaying the operands
-/// recorded in one run both select alike, and the operands themselves can be compared.
+/// operands, so two equivalent networks may give different results. If operands recorded in one run
+/// are replayed in the other, both select alike, and the operands themselves can be compared.
 ///
 ///     Choices choices;
 ///     { const Choices::Use use(choices, Choices::Mode::kRecord); one->forward(x); }
 ///     { const Choices::Use use(choices, Choices::Mode::kReplay); other->forward(x); }
 ///
-/// It may hold the choices for several inputs, which the other network must process in the same
+/// May store the choices for several inputs, which the other network must process in the same
 /// order.
 class Choices {
  public:
@@ -50,13 +50,13 @@ class Choices {
     Choices* before_;
   };
 
-  /// In the order of recording, followed by those that occurred only in a replay.
+  /// The recorded choices in order, followed by those that occurred only in a replay.
   const std::vector<Choice>& list() const { return list_; }
 
-  /// The one in use in this thread; null if none is.
+  /// Returns the instance in use in this thread; null if none is.
   static Choices* current();
-  /// The tensor that `node` should use in place of `operand`. `present`: the elements of the small
-  /// network, undefined if all.
+  /// Returns the tensor that `node` should use instead of `operand`. `present`: the elements of the
+  /// small network, undefined if all.
   at::Tensor given(const Node& node, const std::string& key, size_t index,
                    const at::Tensor& operand, const at::Tensor& present);
 
@@ -71,7 +71,7 @@ class Choices {
   std::map<std::pair<std::string, size_t>, Runs> runs_;  ///< by key and operand
 };
 
-/// Is the result of this node discontinuous in its operands?
+/// Whether the results of this node are discontinuous in its operands.
 bool chooses(const Node& node);
 
 }  // namespace parsimony

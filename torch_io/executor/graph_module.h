@@ -16,24 +16,24 @@
 namespace parsimony {
 struct GraphModuleOptions {
   bool trainable = true;  ///< parameters require gradients
-  /// Constants are parameters as well, for gradients by all that is cut.
+  /// Makes constants parameters too, to get gradients with respect to everything that is cut.
   bool constants = false;
-  /// What one kernel can compute, it does; values in between cannot be observed.
+  /// Fuses nodes where one kernel can compute them; values in between cannot be observed.
   bool fuses = false;
-  /// Weights that are streamed from the file after the graph for every node, instead of being held
-  /// by the module; the file's bytes must stay valid. Networks may then be larger than memory.
+  /// Selects weights that are streamed from the graph's file for every node instead of being stored
+  /// in the module; the file's bytes must stay valid. Networks may then be larger than memory.
   /// Empty: none.
   std::function<bool(const Weight&)> streamed = {};
 };
 
-/// Runs a Graph on libtorch. The weights are copied, so that the file may be closed, unless they
-/// are streamed.
+/// Runs a Graph on libtorch. Weights are copied, so that the file may be closed, except streamed
+/// ones.
 ///
 ///     GraphModule net(onnx_io::to_graph(file));
 ///     at::Tensor y = net->forward(at::rand({1, 3, 32, 32}));
 ///
-/// Parameters are what trained_weights() has, under the file's names, in which dots become
-/// underscores. All else are buffers: integers, constants, running statistics of
+/// Parameters are the weights in trained_weights(), under the file's names with dots replaced by
+/// underscores. All others are buffers: integers, constants, running statistics of
 /// BatchNormalization, settings (bounds of Clip, scales of Resize and of quantisation, exponents).
 ///
 /// The module starts in evaluation mode. In training mode BatchNormalization uses the batch's
@@ -45,18 +45,18 @@ class GraphModuleImpl : public torch::nn::Module {
   explicit GraphModuleImpl(const Graph& graph, const GraphModuleOptions& options = {});
   ~GraphModuleImpl() override;
 
-  /// Nodes that cannot be run: unknown operators, subgraphs other than those of If, Loop and Scan,
-  /// operands of types that libtorch does not support.
+  /// Returns the nodes that cannot be run: unknown operators, subgraphs other than those of If,
+  /// Loop and Scan, operands of types that libtorch does not support.
   static std::vector<NodeId> unsupported_nodes(const Graph& graph);
   static bool runs(const Graph& graph) { return unsupported_nodes(graph).empty(); }
 
-  /// From the graph's inputs to its outputs, in their order.
+  /// Computes the outputs from the inputs, both in the graph's order.
   /// @throws ModelError if the inputs do not fit, naming the node at which this was detected
   std::vector<at::Tensor> forward(const std::vector<at::Tensor>& inputs);
-  /// For several inputs. Streamed weights are read once for all.
+  /// Computes the outputs for several inputs. Streamed weights are read once for all of them.
   std::vector<std::vector<at::Tensor>> forward_each(
       const std::vector<std::vector<at::Tensor>>& inputs);
-  /// One input, the first output.
+  /// Takes one input and returns the first output.
   at::Tensor forward(const at::Tensor& input);
 
   /// Converts floating-point tensors only: indices and shapes stay integers.
@@ -64,10 +64,10 @@ class GraphModuleImpl : public torch::nn::Module {
   void to(at::ScalarType type, bool non_blocking = false) override;
   using torch::nn::Module::to;
 
-  /// Parameters and buffers by the weight's name in the file. The tensors are those in use.
+  /// Returns parameters and buffers, as used, by the weights' names in the file.
   const std::map<std::string, at::Tensor>& weights() const;
 
-  /// From now on results computed from float16 stay float32 between nodes, including Casts to
+  /// Keeps results computed from float16 in float32 between nodes from now on, including Casts to
   /// float16; weights stay float16. Rounding after each node (5e-4) would hide small errors.
   void widen_halves();
 
@@ -75,10 +75,10 @@ class GraphModuleImpl : public torch::nn::Module {
   using Observer = std::function<void(const Node&, ValueId, const at::Tensor&)>;
   void observe(Observer observer);
 
-  /// Masked execution: from now on the network computes as if the elements that the plan removes
+  /// Starts masked execution: the network then computes as if the elements that the plan removes
   /// were absent, like the small network but in the original's shapes. Removed elements of weights
   /// become zero, except divisors and statistics. Operators that mix channels (normalisation,
-  /// softmax, means, extrema) only see present ones. Absent elements of outputs are zero. With
+  /// softmax, means, extrema) see only present ones. Absent elements of outputs are zero. With
   /// exact constants the plan's masks become zeros in the weights, and nothing is absent.
   /// @throws ModelError if the plan does not fit; UnsupportedError for folds
   void mask(const Plan& plan);

@@ -1,5 +1,5 @@
 // The supported operators: their kernels, the presence of results when elements of operands are
-// absent, and what kernels share.
+// absent, and helpers shared by kernels.
 #pragma once
 
 #include <functional>
@@ -15,17 +15,17 @@ namespace parsimony::executor {
 using Kernel = Tensors(const Call& call);
 
 struct Operator;
-/// Presence of each output, undefined if everything is present. Called if some operand has absent
-/// elements.
+/// Returns the presence of each output, undefined if everything is present. Called if some operand
+/// has absent elements.
 using Presence = Tensors(const Operator& op, const Call& call, const Tensors& outputs);
 
 struct Operator {
   std::string_view op = {};
   Kernel* kernel = nullptr;
-  Presence* presence = nullptr;  ///< none: does not support absent elements
+  Presence* presence = nullptr;  ///< null: does not support absent elements
   unsigned data = 1;             ///< data operands, for `moved` and `contracted`; one bit each
-  unsigned fixed = 0;      ///< operands that are settings, which are not trained; one bit each
-  bool own_types = false;  ///< the result's type differs from the operands'
+  unsigned fixed = 0;            ///< operands that are settings and not trained; one bit each
+  bool own_types = false;        ///< the result's type differs from the operands'
   std::string_view domain = {};
 };
 
@@ -34,20 +34,20 @@ const Operator* find_operator(std::string_view domain, std::string_view op);
 
 /// Present where all operands are, broadcast.
 Presence elementwise;
-/// As the first operand.
+/// Presence of the first operand.
 Presence as_first;
-/// Elements of the data operands are moved; the kernel itself determines where.
+/// Elements of the data operands are moved; the kernel itself determines to where.
 Presence moved;
 /// Sums of products: present if any product is. The last operand may be a bias.
 Presence contracted;
-/// The same by rows and columns, for a matrix that is a weight or completely present.
+/// Like `contracted`, by rows and columns, for a matrix that is a weight or completely present.
 Presence multiplied;
-/// As `contracted`; a window that covers no element has the presence of its channel.
+/// Like `contracted`; a window that covers no element has the presence of its channel.
 Presence convolved;
-/// The same for the data operands only, ignoring scales, zero points and activations.
+/// Like `contracted` for the data operands only, ignoring scales, zero points and activations.
 Presence contracted_plainly;
 Presence convolved_plainly;
-/// Concatenates the third, sixth, … operand.
+/// Concatenates the presence of the third, sixth, … operand.
 Presence joined_integers;
 /// Present if any of the reduced elements of the first operand is.
 Presence reduced;
@@ -61,14 +61,14 @@ Presence arg_reduced;
 /// Sizes and the like: everything is present.
 Presence everywhere;
 
-// What kernels share.
+// Helpers shared by kernels.
 
 template <at::Tensor (*kFunction)(const at::Tensor&)>
 Tensors unary(const Call& call) {
   return {kFunction(call.in(0))};
 }
 
-/// Before version 7 the second operand's place was given by the attribute `axis`.
+/// Returns the second operand; before version 7 the attribute `axis` gave its place.
 at::Tensor second_operand(const Call& call);
 
 template <at::Tensor (*kFunction)(const at::Tensor&, const at::Tensor&)>
@@ -76,10 +76,10 @@ Tensors binary(const Call& call) {
   return {kFunction(call.in(0), second_operand(call))};
 }
 
-/// Of the present elements; `axes` stay with size 1. `present` may be undefined.
+/// Returns the mean of the present elements; `axes` keep size 1. `present` may be undefined.
 at::Tensor mean_of(const at::Tensor& x, const at::Tensor& present, const Ints& axes);
 Ints reduced_axes(const Call& call);
-/// The padding of every axis of a Pad: beginnings, then ends.
+/// Returns the padding of every axis of a Pad: beginnings, then ends.
 Ints pads_of(const Call& call);
 
 /// The sliding window of convolution and pooling: one number per spatial axis of x[n c ..s].
@@ -93,10 +93,10 @@ struct Window {
   Ints beyond;
 };
 
-/// From the attributes strides, dilations, pads, auto_pad and ceil_mode.
+/// Reads the attributes strides, dilations, pads, auto_pad and ceil_mode.
 Window window_of(const Call& call, Ints kernel);
 
-/// x with the window's padding around it.
+/// Returns x with the window's padding around it.
 at::Tensor padded_for(const Window& window, const at::Tensor& x, double value);
 
 // The kernels, by the file that has them: `Kernel add` declares a function.
@@ -167,29 +167,29 @@ Kernel quantize_linear, dequantize_linear, dynamic_quantize_linear, matmul_integ
     dynamic_quantize_matmul, matmul_integer_to_float, quantised_gemm, matmul_of_bits, fake_quantise,
     fake_truncate, bipolar_quantise;
 Presence multiplied_codes;
-/// Each byte's codes side by side along the last dimension, the first in the lowest bits.
+/// Returns each byte's codes along the last dimension, the lowest bits first.
 at::Tensor codes_in(const at::Tensor& bytes, int64_t bits);
 
 // recurrent.cc
 using Activation = std::function<at::Tensor(const at::Tensor&)>;
-/// The activation with this ONNX name, in upper or lower case. @throws UnsupportedError naming the
-/// node
+/// Returns the activation with this ONNX name, in upper or lower case. @throws UnsupportedError
+/// naming the node
 Activation activation_of(const Call& call, const std::string& name, std::optional<double> alpha,
                          std::optional<double> beta);
 Kernel lstm, gru, rnn, torch_lstm, torch_gru, torch_rnn;
 
-// Kernels of the user's own: operators that have none here, run by ONNX Runtime one node at a time.
+// User-defined kernels: for operators without one here, run by ONNX Runtime one node at a time.
 
-/// For every operator without a kernel of ours; null if no library of kernels was added.
+/// Serves all operators without a built-in kernel; null if no library of kernels was added.
 const Operator* own_operator();
 
 /// Runs the node on all elements of its operands. @throws UnsupportedError if ONNX Runtime refuses,
 /// or a gradient is requested
 Tensors run_own_kernel(const Call& call);
 
-/// Presence of the results: absent is what depends on absent elements alone. A kernel that mixes
-/// channels though its rule does not say so computes with zeros in place of the absent ones; then
-/// the comparison of outputs refutes the rule.
+/// Finds the presence of the results by trial: an element is absent if it depends on absent
+/// elements only. A kernel that mixes channels against its rule computes with zeros for the absent
+/// ones; the comparison of outputs then refutes the rule.
 Tensors found_by_trial(const Call& call, const Tensors& outputs);
 
 /// Results of the original's shape, with zeros where they are absent.
@@ -198,9 +198,9 @@ struct SmallRun {
   Tensors present;
 };
 
-/// Runs a kernel that mixes channels on operands without the absent ones. Empty if nothing is
-/// absent; if that is not by whole channels; or unless results follow a permutation of the channels
-/// of all operands, which shows what belongs to which.
+/// Runs a kernel that mixes channels on operands without the absent channels. Empty if nothing is
+/// absent, if not only whole channels are, or unless results follow a permutation of all operands'
+/// channels, which shows how they correspond.
 std::optional<SmallRun> run_without_absent(const Call& call);
 
 }  // namespace parsimony::executor

@@ -21,9 +21,9 @@ struct Step {
   std::string key;                                     ///< first non-empty output's name
   std::vector<ValueId> frees;                          ///< values that are not read afterwards
   std::vector<std::pair<size_t, at::Tensor>> patches;  ///< operands replaced by the plan
-  int zeroed = -1;       ///< of an addition whose block is removed: the operand that is zero
+  int zeroed = -1;       ///< operand of an addition that is zero since its block is removed
   bool chooses = false;  ///< see Choices
-  std::vector<DType> types = {};  ///< of the operands, as far as the file tells
+  std::vector<DType> types = {};  ///< types of the operands, as far as the file specifies
 };
 
 /// The steps of a subgraph. It shares the values of the whole network, which makes captured values
@@ -45,25 +45,25 @@ struct Program {
   IdVector<BodyId, BodyProgram> bodies;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
-  /// Of inputs that are partly absent, and zero there: per axis, the kept indices, boolean.
+  /// Kept indices per axis, boolean, of inputs that are partly absent, with zeros there.
   std::map<ValueId, std::vector<std::pair<int64_t, at::Tensor>>> inputs_kept;
   IdVector<WeightId, StoredWeight> weights;  ///< neither tensor nor `read` if unused
-  std::map<std::string, WeightId> by_name;   ///< the first of each name
-  std::shared_ptr<const Plan> plan;          ///< to which the weights' masks refer; may be null
+  std::map<std::string, WeightId> by_name;   ///< the first weight of each name
+  std::shared_ptr<const Plan> plan;          ///< that the weights' masks refer to; may be null
   bool masked = false;
-  bool mixes = false;   ///< by a plan whose groups pass what mixes channels
+  bool mixes = false;   ///< the plan has groups that pass through mixing operators
   bool widens = false;  ///< float16 is widened to float32 and stays so
 
-  /// The step whose node has this first output, in the main graph or else in a body; null if there
-  /// is none.
+  /// Returns the step whose node has this first output, in the main graph or else in a body; null
+  /// if there is none.
   Step* find(const std::string& key);
-  /// Null if the value is not a weight.
+  /// Returns null if the value is not a weight.
   const StoredWeight* stored(ValueId v) const;
 };
 
-/// Why a node cannot be run; empty if it can.
+/// Says why a node cannot be run; empty if it can.
 std::string why_not(const Graph& graph, const Node& node);
-/// Can a tensor hold the weight's elements?
+/// Whether a tensor can store the weight's elements.
 bool has_tensor(const Weight& weight);
 
 using Observer = std::function<void(const Node&, ValueId, const at::Tensor&)>;
@@ -73,7 +73,7 @@ using Observer = std::function<void(const Node&, ValueId, const at::Tensor&)>;
 std::vector<Tensors> run(const Program& program, const std::vector<Tensors>& inputs, bool training,
                          const Observer& observer);
 
-/// x · sigmoid(x) as one node. Of graphs whose weights are in place: ids of nodes change.
+/// Fuses x · sigmoid(x) into one node. Call when the weights are in place: node ids change.
 Graph with_swish(Graph graph);
 
 /// Registers a copy of a tensor under a name and returns it.
@@ -84,7 +84,7 @@ void mask(Program& program, const Plan& plan, const AddWeight& add);
 // Steps that need more than a kernel: If, Loop and Scan, which run subgraphs; streamed weights;
 // and, in masked execution, the sizes of the small network.
 
-/// Is it one of the three, with its bodies, in a supported version?
+/// Whether it is one of the three, with its bodies, in a supported version.
 bool is_control(const Node& node);
 
 /// A tensor and its presence, as in `Call`.
@@ -101,25 +101,23 @@ using RunBody = std::function<Partials(const BodyProgram& body, Partials inputs)
 Partials run_control(const Call& call, const IdVector<BodyId, BodyProgram>& bodies,
                      const RunBody& run);
 
-/// The operand of the node that can be read in chunks: the matrix of MatMul, the table of Gather.
-/// kNone if there is none. For programs that widen float16, where chunks have the other operand's
-/// type.
+/// Returns the operand that can be read in chunks: the matrix of MatMul, the table of Gather; else
+/// kNone. For programs that widen float16, where chunks have the other operand's type.
 ValueId read_in_chunks(const Program& program, const Step& step);
 
-/// The node's results in several runs, reading every row only once.
+/// Computes the node's results in several runs, reading every row only once.
 /// @throws c10::Error
 Tensors compute_in_chunks(const std::vector<Call>& calls, const StoredWeight& weight);
 
-/// Execution uses the sizes of the original. Those of the small network are computed in parallel,
-/// from Shape through all nodes that only read sizes and weights.
+/// Tracks sizes of the small network, since execution uses those of the original. They are computed
+/// in parallel, from Shape through all nodes that only read sizes and weights.
 class SmallSizes {
  public:
   explicit SmallSizes(const Program& program);
 
-  /// Does the node depend only on sizes and weights?
+  /// Whether the node depends only on sizes and weights.
   bool computes(const Step& step) const;
-  /// Substitutes a size that is used as a real number by that of the small network, or by the
-  /// plan's number.
+  /// Replaces a size used as a real number by that of the small network, or by the plan's number.
   void substitute(const Step& step, Call& call) const;
   /// Computes the small network's sizes for a node that has run.
   void follow(const Step& step, const Call& call);

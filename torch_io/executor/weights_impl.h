@@ -1,4 +1,4 @@
-// The weights of a program: read on demand, whole or some rows; held and masked.
+// The weights of a program: read on demand, whole or by rows; stored and masked.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -21,9 +21,9 @@ class WeightReader {
  public:
   WeightReader(const Graph& graph, const Weight& weight);
 
-  /// The rows in this order; float16 as float32 if `widened`.
+  /// Returns the rows in this order; float16 as float32 if `widened`.
   at::Tensor operator()(const Ints& rows, bool widened) const;
-  /// As it is stored.
+  /// Returns the weight as it is stored.
   at::Tensor whole() const;
 
  private:
@@ -36,7 +36,7 @@ class WeightReader {
   bool made_;  ///< materialised by the source, without data to view
 };
 
-/// 0, 1, …, one for each row.
+/// Returns 0, 1, … for all rows.
 Ints every_row(const Shape& dims);
 
 struct StoredWeight {
@@ -47,21 +47,21 @@ struct StoredWeight {
   std::vector<std::pair<int64_t, at::Tensor>> kept;  ///< per axis: the kept indices, boolean
   std::vector<TensorMask> masks;                     ///< applied to what is read
 
-  /// The kept indices of the axis, boolean; undefined if all.
+  /// Returns the kept indices of the axis, boolean; undefined if all.
   at::Tensor flags(int64_t axis) const;
-  /// Flags of one axis expanded to the weight's shape, without allocating that size.
+  /// Expands flags of one axis to the weight's shape, without allocating that size.
   at::Tensor spread(int64_t axis, const at::Tensor& stays) const;
-  /// The present elements, in the weight's shape; undefined if all.
+  /// Returns the present elements, in the weight's shape; undefined if all.
   at::Tensor present() const;
-  /// The present rows in order.
+  /// Returns the present rows in order.
   Ints present_rows() const;
-  /// The tensor, masked.
+  /// Returns the tensor, masked.
   at::Tensor load(bool widened) const;
-  /// Some of its rows, masked; float16 as float32. Requires `comes_in_rows`.
+  /// Returns some of its rows, masked; float16 as float32. Requires `comes_in_rows`.
   at::Tensor load_rows(const Ints& rows) const;
-  /// Slices are masked row by row.
+  /// Whether slices can be masked row by row.
   bool comes_in_rows() const;
-  /// Now, or whenever the weight is read. The mask's plan must outlive this.
+  /// Applies the mask now, or whenever the weight is read. The mask's plan must outlive this.
   void add(const TensorMask& mask);
 };
 

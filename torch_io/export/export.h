@@ -1,4 +1,4 @@
-// Exports TorchScript and live modules to ONNX, and proves the result.
+// Exports TorchScript and live modules to ONNX, and verifies the result.
 #pragma once
 
 #include <torch/csrc/jit/api/module.h>
@@ -15,11 +15,11 @@
 namespace parsimony {
 
 struct TorchExportOptions {
-  /// Makes the batch dimension symbolic; proven for two sizes.
+  /// Makes the batch dimension symbolic; verified for two sizes.
   bool dynamic_batch = false;
   /// Folds each BatchNorm into the convolution before it.
   bool fold_batchnorm = false;
-  /// Names of the outputs; empty: those of `forward`, see ScriptGraph::results.
+  /// Names of the outputs. Empty: those of `forward`, see ScriptGraph::results.
   std::vector<std::string> outputs = {};
   ProofOptions proof = {};
 };
@@ -37,22 +37,22 @@ struct Exported {
 
 /// Writes `module`'s forward, for inputs of these sizes and in evaluation mode, as an ONNX file of
 /// opset 17. All or nothing: if it throws, an existing file at `path` is unchanged.
-/// @param inputs one per argument: shape, and value where the argument is a number, which the file
-/// then fixes
-/// @throws UnsupportedError for what ONNX has no operators for, or what only a run decides, naming
-/// the line of the program
+/// @param inputs  one per argument: its shape, or for a number its value, which becomes fixed in
+/// the file
+/// @throws UnsupportedError for operations without ONNX operators and for values known only at run
+/// time, naming the line of the program
 /// @throws VerificationError if the file does not compute what the module does
 /// @throws ConfigError, ModelError: see read_script; IoError
 Exported export_onnx(const torch::jit::Module& module, const std::vector<InputSpec>& inputs,
                      const std::string& path, const TorchExportOptions& options = {});
 
-/// The same for a torch::nn module: `forward` runs it and is traced once with `example`.
+/// Exports a torch::nn module: `forward` runs it and is traced once with `example`.
 Exported export_onnx(torch::nn::Module& module, const torch_io::Forward& forward,
                      const std::vector<at::Tensor>& example, const std::string& path,
                      const TorchExportOptions& options = {});
 
-/// The same for anything with a `forward(Tensor)`: a module, or a holder of one. `example` gives
-/// the shape and type of the input, `[batch, ...]`.
+/// Exports anything with a `forward(Tensor)`: a module, or a holder of one. `example` has the shape
+/// and type of the input, `[batch, ...]`.
 ///
 ///     parsimony::prune(model, torch::rand({1, 3, 32, 32}), config);
 ///     train(model, optimizer);

@@ -1,4 +1,4 @@
-// The archive of a program of torch.export: JSON, and tensors by name.
+// The archive of a torch.export program: JSON, and tensors by name.
 //
 //     PyTorch 2.1 to 2.6                  since 2.8
 //     serialized_exported_program.json    NAME/models/model.json
@@ -25,7 +25,7 @@ struct NamedTensor {
   bool is_parameter = false;
 };
 
-/// Does the archive, by the names of its entries, hold such a program?
+/// Whether the archive contains such a program, by the names of its entries.
 bool is_exported(const std::vector<std::string>& entries);
 
 class Archive {
@@ -38,20 +38,20 @@ class Archive {
   const std::string& program() const { return program_; }
   const std::map<std::string, at::Tensor>& tensors() const { return tensors_; }
 
-  /// Writes under a temporary name, then renames. What neither the program nor the tensors are
-  /// remains as it was. @throws IoError
+  /// Writes under a temporary name, then renames. Entries other than the program and the tensors
+  /// are unchanged. @throws IoError
   void write(const std::string& path, const std::string& program,
              const std::vector<NamedTensor>& weights,
              const std::vector<NamedTensor>& constants) const;
 
-  /// Of all tensors, in the order in which they are stored.
+  /// Names of all tensors, in the order in which they are stored.
   std::vector<std::string> names() const;
 
-  /// Is it among the constants rather than the weights?
+  /// Whether it is among the constants rather than the weights.
   bool is_constant(const std::string& name) const { return constants_.holds(name); }
 
  private:
-  /// Where a group of tensors is.
+  /// The location of a group of tensors.
   struct Group {
     std::string folder;  ///< "NAME/data/weights/"; empty for one pickle
     const ZipEntry* pickle = nullptr;

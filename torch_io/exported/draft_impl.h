@@ -29,16 +29,17 @@ struct Draft {
   Json& input_specs() { return json["graph_module"]["signature"]["input_specs"]; }
   const Json& input_specs() const { return json["graph_module"]["signature"]["input_specs"]; }
 
-  /// What a graph of the program calls a value. @throws UnsupportedError if it cannot read it
+  /// Returns a value's name in a graph of the program. @throws UnsupportedError if it is not
+  /// visible there
   std::string name_of(const torch::jit::Value& value, const std::string& graph) const;
 
   /// {"as_tensor": {"name": "relu"}}
   Json named(const torch::jit::Value& value, const std::string& graph) const;
 
-  /// The argument that a call's input is; null for what no edit makes.
+  /// Returns the argument for a call's input; null for kinds that no edit makes.
   Json argument(const torch::jit::Value& value, const std::string& graph) const;
 
-  /// Of the small program.
+  /// Returns a tensor of the small program.
   at::Tensor tensor(const std::string& path) const;
 
   const Archive& archive;
@@ -46,14 +47,14 @@ struct Draft {
   const EditedScript& edited;
   const torch::jit::Module& small;
   Json json;
-  std::map<std::string, std::string> placeholders;  ///< as in the program, with those added
+  std::map<std::string, std::string> placeholders;  ///< those of the program and added ones
 };
 
-/// Gives the program the tensors that the edits added and takes those that nothing reads any more;
-/// returns what its archive then holds.
+/// Adds the tensors of the edits to the program and removes unread ones; returns all tensors of the
+/// new archive.
 std::vector<NamedTensor> settle_tensors(Draft& draft);
 
-/// Brings the declared sizes of tensors and results up to date, given the calls by their steps.
+/// Updates the declared sizes of tensors and results, given the calls by their steps.
 void settle_sizes(Draft& draft, const std::map<size_t, torch::jit::Node*>& calls);
 
 }  // namespace parsimony::torch_io::exported

@@ -1,4 +1,4 @@
-// Nested TorchScript modules that hold the tensors of a program.
+// Nested TorchScript modules with the tensors of a program.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -16,7 +16,7 @@ namespace parsimony::torch_io::exported {
 
 namespace jit = torch::jit;
 
-/// Nested modules that hold tensors under their paths, and a graph that reads them.
+/// Nested modules with tensors under their paths, and a graph that reads them.
 class Modules {
  public:
   explicit Modules(std::shared_ptr<jit::Graph> graph)
@@ -38,7 +38,7 @@ class Modules {
   /// Call after the last `add`.
   void finalize() { self_->setType(root_.type()); }
 
-  /// The value of the attribute, at the insertion point when it is first read.
+  /// Returns the value of the attribute, placed at the insertion point of its first read.
   jit::Value* read(const std::string& path) {
     const auto found = values_.find(path);
     if (found != values_.end()) return found->second;
@@ -51,7 +51,7 @@ class Modules {
     const auto drop_unread = [](const auto& value) {
       if (!value.second->hasUses()) value.second->node()->destroy();
     };
-    std::for_each(values_.rbegin(), values_.rend(), drop_unread);  // parts before what holds them
+    std::for_each(values_.rbegin(), values_.rend(), drop_unread);  // parts before their owners
     auto* forward =
         units_->create_function(c10::QualifiedName(*root_.type()->name(), "forward"), graph_);
     root_.type()->addMethod(forward);
@@ -65,7 +65,7 @@ class Modules {
     return module;
   }
 
-  /// "layer1.0" and "weight" for "layer1.0.weight".
+  /// Splits "layer1.0.weight" into "layer1.0" and "weight".
   static std::pair<std::string, std::string> apart(const std::string& path) {
     const size_t dot = path.rfind('.');
     if (dot == std::string::npos) return {"", path};

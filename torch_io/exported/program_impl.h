@@ -1,5 +1,5 @@
-// A program of torch.export as a TorchScript module: each node is one call, so that what is known
-// of aten operators, the editor and libtorch's interpreter serve both.
+// A torch.export program as a TorchScript module: each node is one call, so that the rules of aten
+// operators, the editor and libtorch's interpreter work for both.
 #pragma once
 
 #include <torch/csrc/jit/api/module.h>
@@ -23,11 +23,11 @@ namespace exported {
 /// A node of the program.
 struct Step {
   std::string place;                   ///< JSON pointer
-  std::vector<std::string> arguments;  ///< their names, in the order of the call's inputs
-  std::vector<std::string> outputs;    ///< values, a list's elements one by one
+  std::vector<std::string> arguments;  ///< names, in the order of the call's inputs
+  std::vector<std::string> outputs;    ///< values, with lists flattened
 };
 
-/// A value of one graph has another name in a graph that runs inside of it, or around it.
+/// Relates names of one value in a graph and in a graph nested in it or around it.
 struct Alias {
   std::string from_graph;  ///< JSON pointer
   std::string from;
@@ -40,22 +40,23 @@ struct Program {
   std::vector<Step> steps;                          ///< see `step_of`
   std::map<std::string, std::string> placeholders;  ///< of tensors: attribute path to value
   std::vector<InputSpec> inputs;                    ///< as the program was exported
-  std::vector<Alias> aliases;                       ///< each behind those that it builds upon
+  std::vector<Alias> aliases;                       ///< each after those it refers to
 };
 
-/// Where a program's own graph is.
+/// The location of a program's own graph.
 inline constexpr const char* kTopGraph = "/graph_module/graph";
 
-/// The graph that holds the node of that place.
+/// Returns the graph that contains the node at that place.
 std::string graph_of(const std::string& place);
 
-/// @throws ModelError, naming the place, for what is no program; UnsupportedError
+/// @throws ModelError, naming the place, if it is not a program; UnsupportedError
 Program assemble(const Archive& archive, const std::string& path);
 
-/// The number of the step that a call belongs to; empty for constants and what reads attributes.
+/// Returns the number of the step that a call belongs to; empty for constants and reads of
+/// attributes.
 std::optional<size_t> step_of(const torch::jit::Node& node);
 
-/// "layer1.0.weight" for the value of an attribute; empty for others.
+/// Returns "layer1.0.weight" for the value of an attribute; empty for others.
 std::string attribute_path(const torch::jit::Value& value);
 
 /// Writes the archive with the edited program, and with the tensors of `small`.

@@ -31,11 +31,11 @@ class Journal {
   void remember(std::function<void()> restore) { restores_.push_back(std::move(restore)); }
 
   bool touched(const at::Tensor& tensor) const;
-  /// The kept indices of the axis, relative to its original size.
+  /// Returns the kept indices of the axis, relative to its original size.
   AxisKeep kept(const at::Tensor& tensor, int axis) const;
 
   void undo();
-  /// Undoes only registered restores, not tensors.
+  /// Undoes only the registered restores, not the tensors.
   void undo_options();
   void forget();
 
@@ -63,9 +63,9 @@ struct LayerEdit {
   std::map<std::string, std::vector<int64_t>, std::less<>> requested;
 
   std::string name_of(std::string_view tensor) const;
-  /// Of the attribute, if it was set. @throws ModelError if it is not one positive number
+  /// Returns the attribute's value, if set. @throws ModelError if it is not one positive number
   std::optional<int64_t> integer(std::string_view attribute) const;
-  /// @throws ModelError if the attribute was set to something else than `found`
+  /// @throws ModelError if the attribute was set to something other than `found`
   void agrees(std::string_view attribute, int64_t found) const;
   /// @throws ModelError unless the tensor is undefined or has the shape
   void require(std::string_view tensor, const at::Tensor& value,
@@ -75,17 +75,17 @@ struct LayerEdit {
 /// A type of layer.
 struct LayerKind {
   std::string_view name;
-  std::vector<std::string_view> attributes;  ///< that may be set
+  std::vector<std::string_view> attributes;  ///< that can be set
   bool (*matches)(const torch::nn::Module& layer);
   /// Returns a function that restores the options.
   std::function<void()> (*remember)(torch::nn::Module& layer);
   void (*follow)(torch::nn::Module& layer, const LayerEdit& edit);
 };
 
-/// Null for the user's own modules and for layers whose options do not contain shapes.
+/// Returns null for user-defined modules and for layers whose options do not contain shapes.
 const LayerKind* kind_of(const torch::nn::Module& layer);
 
-/// The number of kept indices in each of `parts` equal parts of the axis.
+/// Returns the number of kept indices in each of `parts` equal parts of the axis.
 std::vector<int64_t> count_in_parts(const AxisKeep& axis, int64_t parts);
 
 template <typename Layer>

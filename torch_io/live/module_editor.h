@@ -15,12 +15,12 @@
 namespace parsimony::torch_io {
 
 /// A number in the user's own forward that the plan changes but that an edit of the module cannot
-/// reach: `view({n, 512})`. If C++ computes the number, as `x.size(1)` does, it needs no edit; only
-/// a run can tell.
+/// reach: `view({n, 512})`. If C++ computes the number, as `x.size(1)` does, no edit is needed;
+/// only a run can tell.
 struct ForwardConstant {
   std::string node;
   int input = -1;                  ///< operand index; -1 for an attribute
-  std::string what;                ///< operand or attribute, as far as known
+  std::string what;                ///< operand or attribute, if known
   std::optional<HostTensor> from;  ///< known if the edit came from a plan
   HostTensor to;
 
@@ -75,12 +75,12 @@ class ModuleEditor : public ModelEditor {
   /// ModelError if its tensors do not match each other
   void commit();
 
-  /// Numbers that forward may contain; see ForwardConstant.
+  /// Returns numbers that forward may contain; see ForwardConstant.
   const std::vector<ForwardConstant>& forward_constants() const { return forward_constants_; }
 
   /// Makes the edit final.
   void keep();
-  /// Restores everything: data, gradients, options. Tensors are the original ones, not copies.
+  /// Restores everything: data, gradients, options. Tensors are the original objects, not copies.
   void rollback();
 
  private:

@@ -7,13 +7,13 @@
 
 namespace parsimony::torch_io::script {
 
-/// Names of all entries; empty if the bytes are not a complete zip archive.
+/// Returns the names of all entries; empty if the bytes are not a complete zip archive.
 std::vector<std::string> entries_of(std::string_view zip);
 
-/// Why the bytes are not TorchScript; empty if they may be.
+/// Says why the bytes are not TorchScript; empty if they may be.
 std::string not_torchscript_because(std::string_view bytes);
 
-/// Names of the files that its author added: "NAME" for the entry "ARCHIVE/extra/NAME".
+/// Returns the names of files that the author added: "NAME" for the entry "ARCHIVE/extra/NAME".
 std::vector<std::string> extra_files(std::string_view zip);
 
 }  // namespace parsimony::torch_io::script

@@ -58,9 +58,9 @@ class Builder : private GraphBuilder {
   using GraphBuilder::unused_name;
 
   ValueId input(const std::string& name, DType dtype, const InputSpec& spec);
-  /// A tensor of the model.
+  /// Adds a tensor of the model.
   ValueId weight(Weight weight);
-  /// Ones or zeros in place of an optional operand.
+  /// Adds ones or zeros in place of an optional operand.
   ValueId synthetic(const Shape& dims, double number);
 
   ValueId constant(const HostTensor& tensor, std::vector<SourceLocation> locations = {});
@@ -70,7 +70,7 @@ class Builder : private GraphBuilder {
   ValueId cast(const Operand& x, DType type);
   ValueId cast(ValueId x, DType type) { return cast(Operand{x}, type); }
   ValueId real(ValueId x) { return cast(x, DType::kFloat32); }
-  /// One list of integers; a Concat if some are only known at run time.
+  /// Combines the elements into one list of integers; a Concat if some are only known at run time.
   ValueId list_of(const std::vector<Element>& elements);
 
   std::vector<ValueId> emit_many(const std::string& op, const std::vector<Operand>& inputs,
@@ -80,21 +80,21 @@ class Builder : private GraphBuilder {
                Attributes attributes = {}, const std::string& domain = "") {
     return emit_many(op, inputs, 1, std::move(attributes), domain).front();
   }
-  /// An unknown node, which pins its operands.
+  /// Emits an unknown node, which pins its operands.
   std::vector<ValueId> emit_opaque(const std::string& op, const std::vector<ValueId>& inputs,
                                    size_t outputs, bool has_subgraph);
 
-  /// A new body of the one that nodes are now added to.
+  /// Adds a body to the node that is being built, nested in the current one.
   BodyId body(const std::string& attribute);
-  /// Of the number or tensor that the operator starts with.
+  /// Adds an input of the body, like the number or tensor that the operator starts with.
   ValueId body_input(ValueId like, std::optional<Shape> shape);
-  /// Later nodes are added to this body. @returns where they were added before
+  /// Adds later nodes to this body. @returns the previous one
   BodyId enter(BodyId body) { return std::exchange(body_, body); }
-  /// An If or Loop with these bodies, whose results are those of the first.
+  /// Emits an If or Loop with these bodies, with the results of the first.
   std::vector<ValueId> emit_control(const std::string& op, const std::vector<ValueId>& inputs,
                                     const std::vector<BodyId>& bodies);
 
-  /// Pins the values, because `op` reads them in its own way.
+  /// Pins the values, because `op` reads them in a way that is not analysed.
   void pin(const std::string& op, std::vector<ValueId> values);
 
   /// x[starts:ends:step] along one axis.
@@ -106,18 +106,18 @@ class Builder : private GraphBuilder {
   /// Dimension `dim` of a tensor, at run time.
   ValueId size_of_dim(ValueId value, int64_t dim);
 
-  /// Real and imaginary part stand along the last axis.
+  /// Marks a complex value: real and imaginary part are along the last axis.
   void set_complex(ValueId value) { complex_.insert(value); }
   bool is_complex(ValueId value) const { return complex_.contains(value); }
 
-  /// The node that computes the value; null for inputs and weights.
+  /// Returns the node that computes the value; null for inputs and weights.
   const Node* producer(ValueId value) const;
 
-  /// Null if unknown.
+  /// Returns null if unknown.
   const Shape* shape(ValueId value);
   const HostTensor* known(ValueId value);
 
-  /// The two may share memory.
+  /// Records that the two may share memory.
   void alias(ValueId view, ValueId base);
   ValueId root(ValueId value) const;
 
@@ -132,18 +132,18 @@ class Builder : private GraphBuilder {
   /// Keeps the value even if it is unused.
   void keep(ValueId value) { kept_.push_back(value); }
 
-  /// Removes unused nodes. Must be called last.
+  /// Removes unused nodes. Call last.
   void compact();
 
  private:
   ValueId declared(ValueId weight);
-  /// Of a layer's result; empty for others.
+  /// Returns the name for a layer's result; empty for others.
   std::string name_for(const std::string& op, const std::vector<Operand>& inputs) const;
   void forget_facts(const Mark& from);
 
   Graph& graph_;
   Origins& origins_;
-  BodyId body_;  ///< kNone: the network itself
+  BodyId body_;  ///< kNone: the main graph
   std::unordered_map<ValueId, ValueId> bases_;
   std::unordered_set<ValueId> complex_;
   std::vector<ValueId> kept_;
@@ -156,21 +156,22 @@ class Builder : private GraphBuilder {
 struct Part {
   ValueId whole = kNone;
   int64_t axis = 0;
-  int64_t begin = 0, end = 0;            ///< counted from the left, within the whole
-  ValueId starts = kNone, ends = kNone;  ///< the operands that say so; kNone for a single index
+  int64_t begin = 0, end = 0;  ///< counted from the left, within the whole
+  ValueId starts = kNone,
+          ends = kNone;  ///< the operands that specify them; kNone for a single index
 };
 
-/// Empty if the value is not such a slice, or its bounds are only known at run time.
+/// Returns empty if the value is not such a slice, or its bounds are only known at run time.
 std::optional<Part> part_of(Builder& builder, ValueId value);
 
-/// A size of a tensor. The first element of a dimension is always there: of x[:, :1] it is 1, and
-/// the other sizes are those of x.
+/// Returns a size of a tensor. The first element of a dimension always exists: of x[:, :1] the size
+/// is 1, and the other sizes are those of x.
 Element size_at(Builder& builder, ValueId value, int64_t dim);
 
-/// All of them as one list.
+/// Returns all sizes as one list.
 ValueId sizes_of(Builder& builder, ValueId value);
 
-/// The whole with the part replaced: Concat(x[:begin], replacement, x[end:]).
+/// Returns the whole with the part replaced: Concat(x[:begin], replacement, x[end:]).
 ValueId replaced(Builder& builder, const Part& part, ValueId replacement);
 
 }  // namespace parsimony::torch_io::script

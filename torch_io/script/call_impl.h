@@ -18,16 +18,16 @@ using Lowering = void(Call& call);
 struct Rule {
   std::string_view op;
   Lowering* lower = nullptr;
-  std::string_view onnx = {};  ///< its name in ONNX, for functions that lower several
-  bool moves = false;          ///< of complex tensors: the results are complex, too
+  std::string_view onnx = {};  ///< ONNX name, for functions that lower several operators
+  bool moves = false;          ///< complex tensors are supported, with complex results
 };
 
-/// Null for an unknown operator.
+/// Returns null for an unknown operator.
 const Rule* find_rule(std::string_view op);
-/// Of complex tensors.
+/// Returns the rule for complex tensors.
 const Rule* find_complex_rule(std::string_view op);
 
-/// A number that was computed from sizes, where the Graph has its value.
+/// A number computed from sizes whose value was taken from the Graph.
 struct SettledNumber {
   SourceLocation location;
   ValueId number = kNone;
@@ -65,25 +65,25 @@ class Call {
   Operand optional_tensor(size_t i) const;  ///< kNone for None
   Operand tensor_or_number(size_t i);       ///< a number becomes a constant
   std::vector<Operand> tensors(size_t i) const;
-  /// What was computed from sizes is taken as it is with these.
+  /// Returns a constant; numbers computed from sizes are resolved with these.
   int64_t integer(size_t i) const;
   int64_t integer(size_t i, int64_t fallback) const;  ///< if it is None or omitted
   double number(size_t i) const;
   double number(size_t i, double fallback) const;
-  double single(size_t i) const;  ///< a number, or the one that a tensor is known to hold
+  double single(size_t i) const;  ///< a number, or the single element of a known tensor
   bool flag(size_t i) const;
   const std::string& text(size_t i) const;
   /// A list of integers; a single integer is a list of one.
   std::vector<Element> elements(size_t i) const;
   Element element(size_t i) const;
   std::vector<int64_t> integers(size_t i) const;
-  /// As `integers`; a single number is repeated `n` times.
+  /// Like `integers`; a single number is repeated `n` times.
   std::vector<int64_t> integers(size_t i, size_t n) const;
 
-  /// Without the axis of real and imaginary part.
+  /// Returns the rank without the axis of real and imaginary part.
   size_t rank(ValueId value);
   Shape shape(ValueId value);
-  /// Counted from the left.
+  /// Returns the axis counted from the left.
   int64_t axis(int64_t axis, size_t rank) const;
 
   void set_result(ValueId value) { set_result(0, Binding::tensor(value)); }
@@ -96,7 +96,7 @@ class Call {
     set_result(value);
   }
   void set_result(size_t i, Binding binding) { results.at(i) = std::move(binding); }
-  /// The result may share memory with the operand.
+  /// Sets a result that may share memory with the operand.
   void set_view(ValueId view, ValueId base) {
     out.alias(view, base);
     set_result(view);
@@ -106,7 +106,7 @@ class Call {
   int64_t settle(ValueId number, SourceLocation location) const;
 
   int id_;
-  mutable std::vector<SettledNumber> settled_;  // a reader of arguments need not know
+  mutable std::vector<SettledNumber> settled_;  // changes while arguments are read
 };
 
 // The functions that lower aten operators, by the file that has them: `Lowering lower_conv`
@@ -160,15 +160,15 @@ Lowering lower_gather, lower_index, lower_scatter, lower_index_add, lower_index_
 
 // lower_recurrent.cc
 Lowering lower_recurrent, lower_cell;
-/// In place of an omitted operand, its neutral number, `size` times.
+/// Returns an omitted operand's neutral number, repeated `size` times.
 Operand or_synthetic(Call& call, size_t i, int64_t size, double number);
 ValueId permuted(Call& call, ValueId value, const std::vector<int64_t>& perm);
 ValueId reshaped(Call& call, ValueId value, const std::vector<int64_t>& sizes);
-/// A tensor of one number, whose sizes are in `sizes`; it is not a constant of the Graph.
+/// Returns a tensor filled with a number, of the sizes `sizes`; it is not a constant of the Graph.
 ValueId filled_with(Call& call, ValueId sizes, double number, DType dtype);
 /// Swaps the last two dimensions.
 ValueId transposed(Call& call, ValueId value);
-/// The matrix of the model of which the value is the transpose, else kNone.
+/// Returns the model's matrix that the value is the transpose of, else kNone.
 ValueId underlying_matrix(Call& call, ValueId value);
 
 }  // namespace parsimony::torch_io::script

@@ -13,22 +13,22 @@
 
 namespace parsimony::torch_io {
 
-/// May the original module be overwritten?
+/// Whether the original module may be overwritten.
 enum class Original {
-  kStays,    ///< it keeps its values
-  kGivenUp,  ///< tensors are sliced in its memory, so it becomes invalid
+  kStays,    ///< keeps its values
+  kGivenUp,  ///< tensors are sliced in place, so it becomes invalid
 };
 
-/// A changed program: its calls keep the marks of the one that was read.
+/// A changed program: its calls keep the marks of the original.
 struct EditedScript {
   std::shared_ptr<torch::jit::Graph> graph;
   std::unordered_map<const torch::jit::Value*, ShapeChange> sizes;  ///< of tensors that changed
-  std::unordered_set<const torch::jit::Value*> known;               ///< tensors that were followed
+  std::unordered_set<const torch::jit::Value*> known;               ///< tensors that were tracked
 };
 
 /// Collects the changes of one plan and applies them to a copy of the module. Tensors are replaced
-/// in all attributes that hold them, and in the constants of a frozen graph; integers are changed
-/// in the program, whose `forward` becomes one inlined function.
+/// in all attributes that refer to them, and in the constants of a frozen graph; integers are
+/// changed in the program, whose `forward` becomes one inlined function.
 ///
 ///     ScriptGraph script = read_script(module, inputs);
 ///     Pruning pruning = plan_pruning(script.graph, config);
@@ -41,14 +41,14 @@ class ScriptEditor : public ModelEditor {
   explicit ScriptEditor(const ScriptGraph& script, Original original = Original::kStays);
   ~ScriptEditor() override;
 
-  /// Can all requested changes of this node be written into the program?
+  /// Whether all requested changes of this node can be written into the program.
   bool can_write(const std::string& node) const;
 
-  /// For additions outside of loops. Everything that only the other operand needed is removed;
+  /// Supports additions outside of loops. Everything that only the other operand needed is removed;
   /// unused tensors become empty. @throws UnsupportedError
   void bypass(const std::string& node, int input) override;
 
-  /// Copies the current values of `of`: copies come before slices.
+  /// Copies the current values of `of`: call before slicing.
   void copy(const std::string& name, const std::string& of, const std::string& consumer,
             int input) override;
   void slice(const std::string& tensor, std::span<const AxisKeep> axes) override;
@@ -64,15 +64,15 @@ class ScriptEditor : public ModelEditor {
   /// Updates numbers that repeat a size, and removes checks of changed sizes.
   void update_shapes(const ChangeOf& change) override;
 
-  /// Something was changed.
+  /// Whether anything was changed.
   bool edited() const;
 
-  /// The edited module, which shares no tensor with a preserved original. Afterwards only values
-  /// may change, and `finish` returns another module with them; this one is not changed.
+  /// Returns the edited module, which shares no tensor with a preserved original. Afterwards only
+  /// values may change, and `finish` returns another module with them; this one is not changed.
   /// @throws UnsupportedError
   torch::jit::Module finish();
 
-  /// The program of `finish` as it was read, with its changes, for writers of other formats.
+  /// Returns the program of `finish` with its changes, for writers of other formats.
   const EditedScript& program() const;
 
  private:

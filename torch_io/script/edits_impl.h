@@ -13,7 +13,7 @@
 
 namespace parsimony::torch_io::script {
 
-/// A tensor of the Graph as the module holds it: complex, if it was.
+/// Converts a tensor of the Graph to the module's form: complex, if it was.
 at::Tensor as_stored(const TensorOrigin& origin, const at::Tensor& tensor);
 
 /// The new value at a location.
@@ -21,10 +21,10 @@ struct Change {
   c10::IValue value;
   std::string node;  ///< for messages
   std::string what;
-  std::set<int> calls;  ///< that request it: a location in a loop belongs to several
+  std::set<int> calls;  ///< that request it; several in a loop
 };
 
-/// A tensor to be duplicated, or to be held where it was computed.
+/// A tensor to be duplicated, or to be stored where it was computed.
 struct Duplicate {
   at::Tensor tensor;
   std::vector<SourceLocation> readers;
@@ -36,7 +36,7 @@ struct Edits {
 
   std::unordered_map<std::string, at::Tensor> tensors;  ///< by name: the current tensor
   std::map<Spot, Change> changes;
-  std::map<std::pair<torch::jit::Node*, int>, std::map<int, int64_t>> lists;  ///< as they stand
+  std::map<std::pair<torch::jit::Node*, int>, std::map<int, int64_t>> lists;  ///< current elements
   /// Calls with an explicit list of sizes.
   std::map<torch::jit::Node*, std::vector<int64_t>> splits;
   std::map<std::string, Duplicate> duplicates;
@@ -46,7 +46,7 @@ struct Edits {
 
   // Changes already made. The origins are shared and not modified.
   std::unordered_map<std::string, at::Tensor>
-      placed;                               ///< what attributes hold for `TensorOrigin::source`
+      placed;                               ///< attributes' values for `TensorOrigin::source`
   std::unordered_set<std::string> removed;  ///< constants read only by bypassed calls
 
   bool any() const {
@@ -55,12 +55,12 @@ struct Edits {
   }
 };
 
-/// Does the location hold a literal of its own, or is it in a list that can be rebuilt? In a loop,
-/// do all iterations request the same change?
+/// Whether the location has a literal of its own or is in a list that can be rebuilt and, in a
+/// loop, all iterations request the same change.
 bool can_write(const Edits& edits, const Origins& origins, const Edits::Spot& spot,
                const Change& change);
 
-/// A tensor that still has to replace an attribute of the module at `path`.
+/// A tensor that is yet to replace an attribute of the module at `path`.
 struct Outside {
   std::string path;
   std::string attribute;
@@ -71,8 +71,8 @@ struct Outside {
 /// tensors. @throws UnsupportedError
 void apply(Edits& edits, const Origins& origins);
 
-/// Puts the current tensors into the private copy, after `apply`. Those of attributes are returned
-/// instead, since the copy is saved and loaded.
+/// Puts the current tensors into the private copy, after `apply`. Tensors of attributes are
+/// returned instead, since the copy is saved and loaded.
 std::vector<Outside> place_tensors(Edits& edits, const Origins& origins);
 
 }  // namespace parsimony::torch_io::script

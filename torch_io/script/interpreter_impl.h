@@ -1,5 +1,5 @@
-// Abstract interpretation of a jit graph: binds each value to a Binding, beginning with what
-// `forward` takes.
+// Abstract interpretation of a jit graph: binds each value to a Binding, beginning with the
+// arguments of `forward`.
 #pragma once
 
 #include <ATen/core/jit_type.h>
@@ -22,26 +22,26 @@
 
 namespace parsimony::torch_io::script {
 
-/// `forward` takes tensors and numbers, also in tuples, lists and dictionaries. A network's inputs
-/// are all of them, one after the other.
+/// Kinds of arguments: tensors and numbers, also in tuples, lists and dictionaries. A network's
+/// inputs are all of them, flattened in order.
 enum class ArgumentKind : uint8_t { kTensor, kNumber, kTuple, kList, kDict, kLeftOut };
 
 struct Argument {
   ArgumentKind kind = ArgumentKind::kLeftOut;
   std::string name;                    ///< "x", "pair.0", "batch.image"
-  c10::TypePtr type;                   ///< of what is given for an optional one
-  size_t input = 0;                    ///< the tensor's or number's place among the inputs
-  std::vector<Argument> items = {};    ///< of a tuple, a list or a dictionary
-  std::vector<std::string> keys = {};  ///< of a dictionary: those that the program reads
+  c10::TypePtr type;                   ///< for optional arguments: of the value
+  size_t input = 0;                    ///< index of the tensor or number among the inputs
+  std::vector<Argument> items = {};    ///< elements of a tuple, a list or a dictionary
+  std::vector<std::string> keys = {};  ///< of a dictionary: keys that the program reads
 };
 
-/// All arguments but `self`, for so many inputs. What is optional or has a default may be left out;
-/// a list takes what the others leave.
+/// Returns all arguments but `self`, for this number of inputs. Optional arguments and those with
+/// defaults may be omitted; a list takes the inputs that the others leave.
 /// @throws ConfigError if there are too few inputs or too many; UnsupportedError for other types
 std::vector<Argument> arguments_of(const torch::jit::Module& module, size_t inputs);
 
-/// The arguments that the inputs are, tensors of one number for numbers. Those that are left out at
-/// the end are missing.
+/// Returns the arguments for the inputs; for numbers, the inputs are tensors of one element.
+/// Arguments omitted at the end are left out.
 std::vector<c10::IValue> values_of(const std::vector<Argument>& arguments,
                                    const std::vector<at::Tensor>& inputs);
 
@@ -52,8 +52,8 @@ struct Measured {
 
 using Measurements = std::unordered_map<const torch::jit::Value*, Measured>;
 
-/// Runs `graph`, the module's `forward`, twice on random numbers. `values` are tensors of its
-/// outermost block; those whose sizes depend on the data are omitted, and all if it cannot be run.
+/// Runs `graph`, the module's `forward`, twice on random numbers and measures `values`, tensors of
+/// its outermost block. Data-dependent sizes are omitted, and all if the graph cannot be run.
 /// @param inputs of `forward`, in order, with shape and type
 Measurements measure(const torch::jit::Module& module,
                      const std::shared_ptr<torch::jit::Graph>& graph,
@@ -75,10 +75,10 @@ class Tensors {
   Tensors(Builder& builder, const torch::jit::Module& module);
 
   Binding attribute(const at::Tensor& tensor, const std::string& path);
-  /// kNone if no attribute with this tensor has been read.
+  /// Returns kNone if no attribute with this tensor has been read.
   ValueId known(const at::Tensor& tensor, const std::string& path) const;
   Binding constant(torch::jit::Node* node, const at::Tensor& tensor);
-  /// What the program computes from literals.
+  /// Adds a tensor that the program computes from literals.
   Binding computed(torch::jit::Value* value, const at::Tensor& tensor);
 
  private:
@@ -94,17 +94,17 @@ class Tensors {
 class Interpreter {
  public:
   /// @param measured sizes of values that no lowering covers
-  /// @param holds_computed tensors that the program computes from literals are weights
+  /// @param holds_computed whether tensors computed from literals become weights
   Interpreter(Graph& graph, Origins& origins, Measurements measured = {},
               bool holds_computed = true);
 
   /// @throws ConfigError, ModelError
   void run(const std::vector<InputSpec>& inputs);
-  /// Names of the results; call after `run`.
+  /// Returns the names of the results; call after `run`.
   std::vector<std::string> result_names() const;
-  /// Number of results that are numbers computed at run time; call after `run`.
+  /// Returns the number of results that are numbers computed at run time; call after `run`.
   size_t result_numbers() const { return result_numbers_; }
-  /// Tensors of the outermost block with unknown sizes; call after `run`.
+  /// Returns tensors of the outermost block with unknown sizes; call after `run`.
   const std::vector<torch::jit::Value*>& unmeasured() const { return unmeasured_; }
 
  private:
@@ -152,7 +152,7 @@ class Interpreter {
   void settle(const std::string& op, const SettledNumber& number);
 
   // bodies.cc
-  struct OutsideWritten {};  ///< a body writes to a tensor that stands outside of it
+  struct OutsideWritten {};  ///< a body writes to a tensor outside of it
   bool branch_with_bodies(torch::jit::Node* node, const Binding& condition);
   bool loop_with_body(torch::jit::Node* node);
   std::optional<std::vector<Binding>> follow_body(torch::jit::Block& block, BodyId body);
@@ -203,24 +203,24 @@ class Interpreter {
   Measurements measured_;
   std::vector<torch::jit::Value*> unmeasured_;
   bool holds_computed_;
-  std::unordered_map<ValueId, at::Tensor> evaluated_;  ///< from literals alone
-  std::unique_ptr<torch::jit::AliasDb> aliases_;       ///< null until it is asked
+  std::unordered_map<ValueId, at::Tensor> evaluated_;  ///< computed from literals only
+  std::unique_ptr<torch::jit::AliasDb> aliases_;       ///< created on first use
   int loops_ = 0;
-  ValueId first_inside_;  ///< values from here on are of the body that is followed
+  ValueId first_inside_;  ///< values from here on belong to the current body
   size_t result_numbers_ = 0;
 };
 
-/// "relu" for aten::relu_, "__and__" as it is.
+/// Returns "relu" for aten::relu_, and "__and__" unchanged.
 std::string functional_name(const std::string& op);
 bool is_in_place(const std::string& op);
-/// Does the operator change the list or dictionary that it is given?
+/// Whether the operator changes its list or dictionary operand.
 bool changes_list(const torch::jit::Node& node);
 
-/// "encoder.features": methods that neither `forward` nor that of a part calls. Looks at graphs
-/// that are not inlined.
+/// Returns methods that neither `forward` nor that of a submodule calls, such as
+/// "encoder.features". Expects graphs that are not inlined.
 std::vector<std::string> uncalled_methods(const torch::jit::Module& module);
 
-/// Does the condition depend on some module's `training` flag?
+/// Whether the condition depends on some module's `training` flag.
 bool is_made_of_mode(const torch::jit::Value& condition);
 
 }  // namespace parsimony::torch_io::script

@@ -21,22 +21,23 @@ namespace parsimony::torch_io::script {
 void for_each_tensor(const torch::jit::Module& module,
                      const std::function<void(const at::Tensor&)>& visit);
 
-/// Memory that several weights refer to, or that the module also refers to in another way.
+/// Returns memory that several weights refer to, or that the module also refers to in another way.
 std::unordered_set<const c10::StorageImpl*> shared_memory(const Origins& origins);
 
-/// Describes the first tensor among a module's attributes and constants whose sizes and strides,
-/// [..] elements, reach outside of its stored bytes, or that would take 64 MB more than those when
+/// Describes the first tensor among a module's attributes and constants that reaches outside of its
+/// stored bytes, as sizes and strides specify, or that would need 64 MB more than those when
 /// materialised. libtorch trusts the file and would read out of bounds.
 std::optional<std::string> tensor_out_of_bounds(const torch::jit::Module& module);
 
 /// A tensor and its replacement.
 using TensorPairs = std::vector<std::pair<at::Tensor, at::Tensor>>;
 
-/// Are they the same view of the same memory?
+/// Whether they are the same view of the same memory.
 bool same_memory(const at::Tensor& a, const at::Tensor& b);
 
-/// Replaces the first of each pair by the second in all attributes, including lists and tuples: all
-/// names of one tensor get the same new one, which requires gradients if any of them did.
+/// Replaces the first tensor of each pair by the second in all attributes, including lists and
+/// tuples: all names of one tensor get the same new one, which requires gradients if any of them
+/// did.
 void replace_everywhere(const torch::jit::Module& module, const TensorPairs& pairs);
 
 }  // namespace parsimony::torch_io::script

@@ -1,5 +1,5 @@
-// A jit graph while it is read: its abstract values, and the origins of the Graph's integers and
-// tensors in it, where they can be changed.
+// A jit graph during reading: its abstract values, and where the Graph's integers and tensors come
+// from, so that they can be changed there.
 #pragma once
 
 #include <torch/csrc/jit/api/module.h>
@@ -45,7 +45,7 @@ enum class BindingKind : uint8_t {
   kObject,
 };
 
-/// `text` of a list with the alternating keys and values of a dictionary.
+/// The `text` of a list with the alternating keys and values of a dictionary.
 inline constexpr const char* kDictionary = "dictionary";
 
 struct Binding {
@@ -58,7 +58,7 @@ struct Binding {
   std::shared_ptr<const Object> object = {};
 
   bool is(BindingKind k) const { return kind == k; }
-  /// A number that is known statically.
+  /// Whether it is a statically known number.
   bool fixed_number() const {
     return kind == BindingKind::kInt || kind == BindingKind::kFloat || kind == BindingKind::kBool;
   }
@@ -89,8 +89,8 @@ struct SizeLiteral {
   int dim = 0;
 };
 
-/// A number that is derived from a size, and that must not change with it: the scale of an
-/// attention, the computed number of groups of a convolution.
+/// A number derived from a size that must not change with it: the scale of an attention, the
+/// computed number of groups of a convolution.
 struct ImplicitScale {
   SourceLocation location;
   ValueId value = parsimony::kNone;
@@ -99,7 +99,7 @@ struct ImplicitScale {
   bool whole = false;  ///< an integer
 };
 
-/// A size that a number was computed from: one dimension, or kNone for all of them.
+/// A size from which a number was computed: one dimension, or kNone for all of them.
 struct Size {
   ValueId value = parsimony::kNone;
   int dim = parsimony::kNone;
@@ -111,23 +111,23 @@ struct Check {
   std::vector<Size> sizes;
 };
 
-/// Where a tensor is stored: in attributes of modules, or as a constant of the graph, or nowhere,
-/// for the program computes it. If none of these, the reader synthesised it for an omitted operand.
+/// Storage of a tensor: attributes of modules, a constant of the graph, or none if the program
+/// computes it. If none of these, the reader synthesised it for an omitted operand.
 struct TensorOrigin {
   at::Tensor tensor = {};  ///< dense, on the CPU
   at::Tensor source = {};  ///< as stored in the module
   torch::jit::Node* constant = nullptr;
-  /// What the program computes from literals alone; a tensor of the module once it is edited.
+  /// Computed from literals only; becomes a tensor of the module once it is edited.
   torch::jit::Value* computed = nullptr;
   bool synthetic = false;
 };
 
-/// The source locations of a constant operand. Elements without a location cannot be changed.
+/// Source locations of a constant operand. Elements without a location cannot be changed.
 struct ConstantOrigin {
   std::vector<SourceLocation> elements;
   bool negated = false;      ///< negated in the program: the shift of a roll
-  bool equal_parts = false;  ///< the operator makes equal parts without explicit sizes
-  /// The location holds the length, and this constant is the start.
+  bool equal_parts = false;  ///< the operator splits equally without explicit sizes
+  /// The location specifies the length, and this constant is the start.
   ValueId start_of = parsimony::kNone;
 };
 
@@ -136,8 +136,8 @@ struct Origins {
   std::shared_ptr<torch::jit::Graph> graph;  ///< its forward, inlined in place
   std::vector<torch::jit::Node*> calls;
   std::unordered_map<ValueId, ConstantOrigin> constants;
-  std::unordered_map<const torch::jit::Value*, ValueId> tensors;  ///< as they are at the end
-  std::unordered_set<const torch::jit::Value*> complex;           ///< of these
+  std::unordered_map<const torch::jit::Value*, ValueId> tensors;  ///< after all in-place changes
+  std::unordered_set<const torch::jit::Value*> complex;           ///< those of them that are complex
   /// Lengths of concatenated lists; 0 if iterations of a loop make them longer.
   std::unordered_map<const torch::jit::Value*, size_t> lengths;
   std::unordered_map<NodeId, std::vector<SourceLocation>> operands;
@@ -145,12 +145,12 @@ struct Origins {
   std::vector<SizeLiteral> size_literals;
   std::vector<ImplicitScale> frozen;
   std::vector<Check> checks;
-  std::unordered_map<std::string, TensorOrigin> tensor_origins;  ///< by name of the weight
-  std::deque<std::vector<std::byte>> storage;                    ///< of constants
+  std::unordered_map<std::string, TensorOrigin> tensor_origins;  ///< by the weight's name
+  std::deque<std::vector<std::byte>> storage;                    ///< memory of constants
   Probe probe;
 };
 
-/// Visits the nodes of a block in their order, each before those of its own blocks.
+/// Visits the nodes of a block in order, each before those of its own blocks.
 template <typename Visit>
 void for_each_node(torch::jit::Block& block, const Visit& visit) {
   for (torch::jit::Node* node : block.nodes()) {

@@ -1,4 +1,4 @@
-// A model file of TorchScript or of torch.export: read once, edited, written back.
+// A TorchScript or torch.export model file: read once, edited, written back.
 #pragma once
 
 #include <torch/csrc/jit/api/module.h>
@@ -30,40 +30,40 @@ class ScriptFile {
   /// @throws IoError if the file cannot be read; ModelError if it is truncated or not TorchScript,
   /// saying what it looks like
   explicit ScriptFile(const std::string& path);
-  /// A module in memory, without a file: edits are made on a copy.
+  /// Uses a module in memory, without a file: edits are made on a copy.
   explicit ScriptFile(const torch::jit::Module& module);
   ~ScriptFile();
   ScriptFile(ScriptFile&&) noexcept;
   ScriptFile& operator=(ScriptFile&&) noexcept;
 
   const std::string& path() const;
-  /// Fingerprint of the file as it was read, lower-case hexadecimal.
+  /// Returns the fingerprint of the file as it was read, lower-case hexadecimal.
   const std::string& sha256() const;
-  /// The module as it was read; invalid once it has been edited.
+  /// Returns the module as it was read; invalid once it has been edited.
   const torch::jit::Module& module() const;
-  /// Is it a program of torch.export? The module is then one that does the same.
+  /// Whether it is a torch.export program; the module is then an equivalent one.
   bool is_exported() const;
-  /// What a program of torch.export was exported for; empty for TorchScript.
+  /// Returns the inputs that a torch.export program was exported for; empty for TorchScript.
   const std::vector<InputSpec>& inputs() const;
-  /// Extra files of the archive, by name.
+  /// Returns the extra files of the archive, by name.
   const std::unordered_map<std::string, std::string>& extra_files() const;
-  /// Was it given as a module?
+  /// Whether it was passed as a module.
   bool in_memory() const;
 
-  /// The module as a Graph; without `inputs` for those that it was exported for. It lives as long
-  /// as the file, and whose weights become invalid once it is edited. Reading again starts over,
-  /// from disk if something was edited.
+  /// Returns the module as a Graph; without `inputs` for those that it was exported for. The result
+  /// lives as long as the file; its weights become invalid once it is edited. Reading again starts
+  /// over, from disk if anything was edited.
   /// @throws ConfigError, ModelError: see read_script; IoError
   ScriptGraph& read(const std::vector<InputSpec>& inputs);
 
-  /// Edits what `read` has read, in its memory where that can be. The file keeps the changes and
-  /// owns the editor.
+  /// Edits the Graph from `read`, in its memory where possible. The file keeps the changes and owns
+  /// the editor.
   /// @throws ModelError if nothing was read
   ModelEditor& editor();
 
-  /// Has an editor changed anything?
+  /// Whether an editor has changed anything.
   bool edited() const;
-  /// The module with all changes applied. Afterwards only values may change.
+  /// Returns the module with all changes applied. Afterwards only values may change.
   /// @throws UnsupportedError
   torch::jit::Module small();
 
@@ -82,11 +82,11 @@ class ScriptModel final : public EditableFile {
   /// `specs` describe the tensors that `forward` takes.
   /// @throws IoError, ModelError, ConfigError
   ScriptModel(const std::string& path, std::vector<InputSpec> specs);
-  /// A module in memory, which must stay as it is. It may be trained on: what runs it, runs it
+  /// Uses a module in memory, which must not change structurally. It may be trained on: it is run
   /// AsWritten.
   ScriptModel(const torch::jit::Module& module, std::vector<InputSpec> specs);
 
-  /// The module with all changes applied.
+  /// Returns the module with all changes applied.
   torch::jit::Module small() { return file_.small(); }
 
   const std::string& path() const override { return file_.path(); }
@@ -110,7 +110,7 @@ class ScriptModel final : public EditableFile {
   ScriptFile file_;  // before the graph, which points into it
   ScriptGraph* script_;
   std::optional<TemporaryFolder> scratch_;
-  std::optional<ScriptFile> written_;  ///< in it: the small program, read back
+  std::optional<ScriptFile> written_;  ///< the small program in it, read back
 };
 
 }  // namespace parsimony::torch_io

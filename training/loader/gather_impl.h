@@ -1,4 +1,5 @@
-// Samples into a batch: augmented, and for the CPU converted in the same pass. No ATen in here.
+// Gathers samples into a batch: augmented, and for the CPU converted in the same pass. Uses no
+// ATen.
 #pragma once
 
 #include <c10/util/BFloat16.h>
@@ -18,23 +19,23 @@ class Gatherer {
  public:
   Gatherer(const Samples& samples, const LoaderOptions& options);
 
-  /// What is drawn for a sample in an epoch, in this order.
+  /// The random numbers of a sample in an epoch, in this order.
   enum : int64_t { kFlip, kDown, kRight, kCentreY, kCentreX, kDraws };
   /// [indices, kDraws]
   std::vector<int64_t> draws(int64_t epoch, std::span<const int64_t> indices) const;
 
-  /// The samples as they are stored, augmented: [indices, ..dims] of the samples' type.
+  /// Gathers the samples as stored, augmented: [indices, ..dims] of the samples' type.
   void gather(int64_t epoch, std::span<const int64_t> indices, std::byte* out) const;
 
-  /// The same, scaled and normalised: [indices, ..dims], or [indices, h, w, c] for channels-last.
-  /// `Input` is float, c10::BFloat16, c10::Half or int64_t.
+  /// Gathers them scaled and normalised: [indices, ..dims], or [indices, h, w, c] for
+  /// channels-last. `Input` is float, c10::BFloat16, c10::Half or int64_t.
   template <typename Input>
   void gather(int64_t epoch, std::span<const int64_t> indices, Input* out) const;
 
   /// Inputs are value · factor + offset, one of each per channel.
   const std::vector<float>& factors() const { return scale_.factors; }
   const std::vector<float>& offsets() const { return scale_.offsets; }
-  /// The values that cutout fills a channel with, as samples store them.
+  /// Returns the values that cutout fills each channel with, in stored values.
   std::vector<float> fill() const;
 
  private:

@@ -14,7 +14,7 @@
 
 namespace parsimony::training {
 
-/// Augmentation of each sample in every epoch. Only for images [c, h, w].
+/// Augmentation of each sample in every epoch, for images [c, h, w] only.
 struct Augmentation {
   bool flip = false;  ///< flips half of the samples horizontally
   /// Random shift by up to this many pixels in each direction, padded with zeros.
@@ -29,14 +29,14 @@ struct LoaderOptions {
   int64_t batch = 64;
   bool shuffle = true;
   bool drop_last = false;  ///< drop the last batch if it is incomplete
-  uint64_t seed = 0;       ///< of the order and of the augmentation
+  uint64_t seed = 0;       ///< of the sample order and the augmentation
   Augmentation augmentation = {};
   c10::Device device{c10::kCPU};
-  /// Of the inputs: kFloat, kBFloat16 or kHalf; kLong for tokens.
+  /// Type of the inputs: kFloat, kBFloat16 or kHalf; kLong for tokens.
   c10::ScalarType dtype = c10::kFloat;
   bool channels_last = false;
-  /// Of every batch only the share of one of several ranks: consecutive samples, as many for each
-  /// as for the others or one fewer; perhaps none of a last batch.
+  /// Restricts every batch to the share of this rank: consecutive samples, as many as for the other
+  /// ranks or one fewer; possibly none of the last batch.
   int rank = 0;
   int ranks = 1;
   /// Uploads the samples at the first start() and augments them on the device, without a thread.
@@ -48,18 +48,18 @@ struct LoaderOptions {
   std::vector<double> deviation = {};
 };
 
-/// Takes scale, mean and deviation from the data set, and what tokens are.
+/// Takes scale, mean, deviation and whether samples are tokens from the data set.
 LoaderOptions with_scale_of(const Dataset& data, LoaderOptions options);
 
-/// For evaluation: in order, without augmentation, complete. Each sample is needed once, and is not
-/// uploaded with the others.
+/// Returns options for evaluation: in order, without augmentation, complete. Since each sample is
+/// needed once, the data is not made resident.
 LoaderOptions for_evaluation(LoaderOptions options);
 
 struct Batch {
-  at::Tensor inputs;   ///< [b, ..dims], of the options' type, on their device
+  at::Tensor inputs;   ///< [b, ..dims], of the options' type and device
   at::Tensor labels;   ///< [b, ..label_dims], int64
   int64_t index = 0;   ///< within the epoch, from 0
-  int64_t of_all = 0;  ///< samples of all ranks
+  int64_t of_all = 0;  ///< samples of all ranks together
 };
 
 /// Iterates over samples in batches. Order and augmentation depend only on (seed, epoch, sample):
@@ -71,11 +71,11 @@ struct Batch {
 ///
 /// On the CPU the thread gathers and converts in one pass, without ATen's threads. For CUDA it
 /// gathers bytes into pinned memory; next() copies them without waiting and converts there.
-/// Resident samples give the same batches.
+/// Resident samples yield the same batches.
 class Loader {
  public:
   /// `samples` must outlive the loader.
-  /// @throws ConfigError if the options contradict themselves or the samples
+  /// @throws ConfigError if the options are inconsistent or do not match the samples
   Loader(const Samples& samples, LoaderOptions options);
   ~Loader();
   Loader(const Loader&) = delete;
@@ -84,15 +84,15 @@ class Loader {
   /// Starts an epoch at batch `first_batch`, abandoning the current one.
   void start(int64_t epoch, int64_t first_batch = 0);
 
-  /// The next batch; empty at the end of the epoch, or before start(). The tensors may be kept.
-  /// Rethrows the thread's exceptions.
+  /// Returns the next batch; empty at the end of the epoch, or before start(). The tensors may be
+  /// kept. Rethrows the thread's exceptions.
   std::optional<Batch> next();
 
-  /// Batches per epoch.
+  /// Returns the number of batches per epoch.
   int64_t batches() const;
 
-  /// Seconds spent in next() so far: waiting, and converting on the device as far as this thread
-  /// does it.
+  /// Returns the seconds spent in next() so far: waiting, and converting on the device as far as
+  /// this thread does it.
   double wait_seconds() const;
 
  private:

@@ -1,4 +1,4 @@
-// Samples that lie on the network's device.
+// Samples stored on the network's device.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,8 +13,8 @@
 
 namespace parsimony::training {
 
-/// Does on any device what Gatherer does on the CPU: scales, normalises, and converts to the
-/// options' type and memory format.
+/// Like Gatherer, on any device: scales, normalises, and converts to the options' type and memory
+/// format.
 class DeviceScaling {
  public:
   /// For samples with `dims` dimensions.
@@ -30,8 +30,7 @@ class DeviceScaling {
   c10::MemoryFormat format_;
 };
 
-/// Samples as they are stored, uploaded once, augmented there: what Gatherer draws for a sample is
-/// what happens to it.
+/// Samples as stored, uploaded once and augmented on the device with Gatherer's random numbers.
 class ResidentSamples {
  public:
   ResidentSamples(const Samples& samples, const Gatherer& gatherer, const LoaderOptions& options);

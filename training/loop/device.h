@@ -11,7 +11,7 @@
 
 namespace parsimony::training {
 
-/// "auto" is the first CUDA device, if there is one. @throws ConfigError, UnsupportedError
+/// Parses a device; "auto" is the first CUDA device, if any. @throws ConfigError, UnsupportedError
 c10::Device parse_device(const std::string& text);
 
 /// Moves parameters and buffers to the device; 4-d tensors get the memory format.
@@ -20,8 +20,8 @@ void place(TrainedModule& module, c10::Device device, bool channels_last);
 /// @throws UnsupportedError if several processes cannot share work on the device
 void check_ranks(c10::Device device);
 
-/// During its lifetime cuDNN does not try kernels for every new shape, of which statistics and
-/// recovery have hundreds.
+/// Disables cuDNN's benchmark mode during its lifetime: statistics and recovery have hundreds of
+/// shapes.
 class NoKernelTrials {
  public:
   NoKernelTrials();
@@ -33,12 +33,12 @@ class NoKernelTrials {
   bool before_;
 };
 
-/// Whether data of this many bytes may lie on the device all along: on CUDA up to 4 GiB.
+/// Whether data of this many bytes may stay on the device: on CUDA up to 4 GiB.
 bool holds(c10::Device device, int64_t bytes);
 
-/// Whether images' numbers lie with their channels last. What "auto" means follows from what is
-/// trained, not from a measurement, so that the same run gives the same bits: on a processor
-/// oneDNN's kernels, on CUDA those of half precision prefer it.
+/// Whether to store images channels-last. "auto" depends on the training setup, not on a
+/// measurement, so that the same run yields the same bits: oneDNN's kernels on the CPU prefer it,
+/// on CUDA those of half precision.
 bool has_channels_last(MemoryFormat format, const Shape& sample, Precision precision,
                        c10::Device device);
 

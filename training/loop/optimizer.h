@@ -16,7 +16,7 @@ namespace parsimony::training {
 std::unique_ptr<torch::optim::Optimizer> make_optimizer(std::vector<at::Tensor> parameters,
                                                         const TrainSettings& settings);
 
-/// @param scales  of the groups: what the rate is multiplied by there; empty: 1
+/// @param scales  factors of the rate, per parameter group; empty: 1
 void set_learning_rate(torch::optim::Optimizer& optimizer, double rate,
                        const std::vector<double>& scales = {});
 
@@ -24,7 +24,7 @@ void set_learning_rate(torch::optim::Optimizer& optimizer, double rate,
 /// "Adafactor", 2018: one rate then suits weights of any size.
 struct RelativeSteps {
   std::unique_ptr<torch::optim::Optimizer> optimizer;
-  std::vector<double> sizes;  ///< the scales: root mean squares, as they are now
+  std::vector<double> sizes;  ///< the groups' scales: root mean squares of the current values
 };
 RelativeSteps relative_adam(const std::vector<at::Tensor>& parameters);
 
@@ -43,31 +43,31 @@ class Muon : public torch::optim::SGD {
   at::Tensor step(LossClosure closure = nullptr) override;
 };
 
-/// `matrix` [m, n] with its singular values replaced by values between 0.6 and 1.3, except those
-/// below a hundredth of their root sum of squares; zeros are kept.
+/// Returns `matrix` [m, n] with its singular values replaced by values between 0.6 and 1.3, except
+/// those below a hundredth of their root sum of squares; zeros are kept.
 at::Tensor orthogonalised(const at::Tensor& matrix);
 
-/// The rate of optimizer step `step`, 0 <= step < steps, of a training of `settings.epochs` epochs.
-/// Cosine and one cycle change it at every step, `step` at the epochs' ends.
+/// Returns the rate of optimizer step `step`, 0 <= step < steps, of a training of `settings.epochs`
+/// epochs. Cosine and one cycle change it at every step, `step` at the epochs' ends.
 /// @source cosine: Loshchilov and Hutter, SGDR, 2016, without restarts; one cycle: Smith and Topin,
 /// Super-convergence, 2017: from lr/25 up to lr in 30 % of the steps, then down to lr/250,000
 double learning_rate(const TrainSettings& settings, int64_t step, int64_t steps);
 
-/// Takes the steps of a libtorch optimizer with PyTorch's fused kernels, on its own state. Nothing
-/// that a step needs is read on the host, so that it can be recorded (StepGraph).
+/// Takes the steps of a libtorch optimizer with PyTorch's fused kernels, on its own state. No step
+/// reads values on the host, so that it can be recorded (StepGraph).
 ///
-/// Of libtorch's optimizers SGD with its momentum, Adam and AdamW.
+/// Supports SGD with momentum, Adam and AdamW.
 class FusedStep {
  public:
-  /// Null where libtorch has no such kernels for the optimizer. It must outlive the result.
+  /// Returns null if libtorch has no such kernels for the optimizer, which must outlive the result.
   static std::unique_ptr<FusedStep> of(torch::optim::Optimizer& optimizer);
   virtual ~FusedStep() = default;
 
-  /// The learning rate of the steps that follow. Not to be recorded.
+  /// Sets the learning rate of the following steps. Not to be recorded.
   virtual void set_rate(double rate) = 0;
   /// Takes a step unless `overflow`, a float on the parameters' device, is 1; undefined: always.
   virtual void step(const at::Tensor& overflow) = 0;
-  /// Brings what the optimizer counts on the host up to date, for whoever saves it.
+  /// Updates the step counts on the host, before the optimizer is saved.
   virtual void write_back_counts() = 0;
 };
 

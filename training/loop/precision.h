@@ -23,8 +23,8 @@ class Autocast {
   bool cuda_ = false;
 };
 
-/// Small gradients underflow in float16: the loss is scaled up before the backward pass, the
-/// gradients down before the step. A step with infinite gradients is skipped and the scale halved.
+/// Scales the loss up before the backward pass and the gradients down before the step, since small
+/// gradients underflow in float16. A step with infinite gradients is skipped and the scale halved.
 /// All of it happens on the parameters' device.
 /// @source Micikevicius et al., Mixed Precision Training, 2017
 class GradientScaler {
@@ -34,17 +34,17 @@ class GradientScaler {
 
   at::Tensor scaled(const at::Tensor& loss);
   /// Divides the gradients and adapts the scale.
-  /// @returns 1 if the step must be skipped, otherwise 0; undefined where nothing is scaled
+  /// @returns 1 if the step must be skipped, otherwise 0; undefined if nothing is scaled
   at::Tensor unscale(const std::vector<at::Tensor>& parameters);
 
   double scale() const;
-  /// Steps since the scale was last halved; it is doubled periodically.
+  /// Returns the steps since the scale was last halved; it is doubled periodically.
   int64_t good_steps() const;
   void take_up(double scale, int64_t good_steps);
 
  private:
   bool on_;
-  at::Tensor scale_;       ///< on the loss's device, once there was one
+  at::Tensor scale_;       ///< on the loss's device, after the first loss
   at::Tensor good_steps_;  ///< likewise; float32, exact up to 2^24
 };
 

@@ -15,18 +15,18 @@ using Phases = LedgerPoint::Phases;
 Phases& operator+=(Phases& to, const Phases& from);
 
 /// Collects events for Chrome's trace viewer (chrome://tracing, ui.perfetto.dev), at most two
-/// million. Several threads may add some.
+/// million. Thread-safe.
 /// @source "Trace Event Format", complete events
 class Trace {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Times count from here. @param rank  shown as a process of its own
+  /// Times count from construction. @param rank  shown as a separate process
   explicit Trace(int rank = 0) : rank_(rank) {}
 
-  /// @param row  of the picture; what overlaps is in other rows
+  /// @param row  of the display; overlapping events are in different rows
   void add(const char* name, Clock::time_point begin, Clock::time_point end, int row = 1);
-  /// The events as JSON, one a line.
+  /// Returns the events as JSON, one per line.
   std::string text() const;
 
  private:
@@ -42,7 +42,7 @@ class Trace {
   std::vector<Event> events_;
 };
 
-/// A file of the traces of all ranks. @throws IoError
+/// Writes the traces of all ranks to a file. @throws IoError
 void write_trace(const std::string& path, const std::vector<std::string>& texts);
 
 /// Attributes time to phases. `trace` may be null.

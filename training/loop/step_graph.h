@@ -1,4 +1,4 @@
-// A training step as one launch: what a step has a CUDA device do is recorded once and replayed.
+// A training step as one launch: the CUDA work of a step is recorded once and replayed.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -8,12 +8,11 @@
 
 namespace parsimony::training {
 
-/// Work is recorded, and run, on a stream of its own during the lifetime of one of these. Does
-/// nothing on a processor.
+/// Records and runs work on a separate stream during its lifetime. Does nothing on the CPU.
 class StepStream {
  public:
   explicit StepStream(c10::Device device);
-  /// Later work on the stream that was current before waits for this one's.
+  /// Makes later work on the previously current stream wait for this one's.
   ~StepStream();
   StepStream(const StepStream&) = delete;
   StepStream& operator=(const StepStream&) = delete;
@@ -26,11 +25,11 @@ class StepStream {
 /// Recorded work on a CUDA device. It reads and writes the same tensors every time.
 class StepGraph {
  public:
-  /// False where libtorch was built, or this library is, without CUDA.
+  /// Returns false if libtorch or this library was built without CUDA.
   static bool can_record(c10::Device device);
 
-  /// Calls `work`, which is not done: it is recorded. Within a StepStream; the work must have been
-  /// done there a few times before, so that libraries have chosen their kernels.
+  /// Records the work of `work` without executing it. Must be called within a StepStream, in which
+  /// the work has run a few times before, so that libraries have chosen their kernels.
   /// @throws c10::Error for work that reads results on the host, or whose sizes depend on them
   explicit StepGraph(const std::function<void()>& work);
   ~StepGraph();

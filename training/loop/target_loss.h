@@ -1,4 +1,4 @@
-// Losses between a network's outputs and what the data say they should be.
+// Losses between a network's outputs and the targets in the data.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,35 +13,34 @@
 
 namespace parsimony::training {
 
-/// `outputs` as [m, classes] beside `labels` of m elements: of [n, classes], of [n, ..dims,
-/// classes] or, as pixels have them, of [n, classes, ..dims], where labels are [n, ..dims].
-/// Undefined where the shapes are none of these.
+/// Returns `outputs` as [m, classes] for `labels` of m elements: from [n, classes], [n, ..dims,
+/// classes] or, for pixels, [n, classes, ..dims], where labels are [n, ..dims]. Undefined for other
+/// shapes.
 at::Tensor class_rows(const at::Tensor& outputs, const at::Tensor& labels);
-/// The same. @throws ModelError where it would be undefined, or has fewer than `classes` columns
+/// Like above. @throws ModelError if it would be undefined, or has fewer than `classes` columns
 at::Tensor class_rows(const at::Tensor& outputs, const at::Tensor& labels, int64_t classes);
 
-/// Mean cross-entropy, in nats, of `rows` [m, classes] with labels of m elements, over those that
-/// are not kNoLabel; 0 without any.
+/// Returns the mean cross-entropy, in nats, of `rows` [m, classes] with labels of m elements,
+/// ignoring kNoLabel; 0 if there are no others.
 at::Tensor cross_entropy(const at::Tensor& rows, const at::Tensor& labels, double smoothing = 0);
 
-/// The sum, over the outputs that have targets, of weight · loss:
+/// Returns the sum, over the outputs that have targets, of weight · loss:
 ///
-/// | loss            | output                  | target |
-/// |-----------------|-------------------------|----------------------------------------------------|
-/// | `cross_entropy` | scores of classes       | classes, one for each place; [n], [n, ..dims] | |
-/// `bce`           | scores of events        | probabilities, of the output's shape               |
-/// | `mse`, `l1`     | numbers                 | numbers, of the output's shape | | `huber` |
-/// numbers                 | numbers; linear beyond `delta`                     | | `kl` | scores
-/// of classes       | their distribution, of the output's shape          | | `ctc`           |
-/// scores of classes: [n, t, classes], [t, n, classes] | classes [n, s]; negative ones behind the
-/// end |
+/// | loss            | output                        | target                                    |
+/// |-----------------|-------------------------------|-------------------------------------------|
+/// | `cross_entropy` | scores of classes             | classes, one per place; [n], [n, ..dims]  |
+/// | `bce`           | scores of events              | probabilities, of the output's shape      |
+/// | `mse`, `l1`     | numbers                       | numbers, of the output's shape            |
+/// | `huber`         | numbers                       | numbers; linear beyond `delta`            |
+/// | `kl`            | scores of classes             | their distribution, of the output's shape |
+/// | `ctc`           | scores [n, t, c] or [t, n, c] | classes [n, s], padded with negative ones |
 ///
-/// Classes lie along the second axis of outputs with four axes, else along the last; cross-entropy
+/// Classes are along the second axis of outputs with four axes, else along the last; cross-entropy
 /// finds them by the targets' shape. Outputs of a Softmax or Sigmoid are taken as probabilities,
-/// others as logits. Each is the mean over all elements, places or samples.
-/// @param given  by output: do the data have targets for it?
-/// @throws ConfigError for an output that is not there, or without targets. The function throws
-/// ModelError for targets that do not fit
+/// others as logits. Each loss is the mean over all elements, places or samples.
+/// @param given  by output: whether the data has targets for it
+/// @throws ConfigError for an output that does not exist or has no targets. The returned function
+/// throws ModelError for targets that do not fit
 /// @source Graves et al., Connectionist Temporal Classification, 2006 (ctc); Huber, 1964
 Loss target_loss(const Graph& graph, const std::vector<LossTerm>& terms,
                  const std::vector<bool>& given);

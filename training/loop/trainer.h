@@ -1,5 +1,5 @@
-// The loop that trains everything: a module, on samples, for an objective, by a schedule, until it
-// is to stop.
+// The training loop: a module, on samples, for an objective, by a schedule, until a stopping
+// condition.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -25,7 +25,7 @@
 
 namespace parsimony::training {
 
-/// Samples that run through the module at once.
+/// Samples that pass through the module at once.
 struct StepPart : SampleBatch {
   StepPart(SampleBatch batch, int64_t number) : SampleBatch(std::move(batch)), index(number) {}
 
@@ -33,7 +33,7 @@ struct StepPart : SampleBatch {
   double weight = 1;  ///< of its loss in the epoch's mean
 };
 
-/// What one step of the optimizer sees.
+/// The samples of one optimizer step.
 struct StepBatch {
   StepBatch() = default;
   StepBatch(const Batch& batch);  // NOLINT(google-explicit-constructor): of one part
@@ -42,28 +42,28 @@ struct StepBatch {
   int64_t of_all = 0;  ///< samples of all ranks
 };
 
-/// The next step's batch; empty at the end of the epoch.
+/// Returns the next step's batch; empty at the end of the epoch.
 using StepSource = std::function<std::optional<StepBatch>()>;
 
 struct TrainSamples {
   std::function<StepSource(int64_t epoch)> begin;
-  int64_t steps = 0;  ///< of an epoch
+  int64_t steps = 0;  ///< per epoch
   int64_t batch = 0;  ///< samples of a complete step
 };
 
-/// The mean loss of a part: a scalar; undefined where there is nothing to compare.
-/// @param outputs  the module's
+/// Returns the mean loss of a part: a scalar; undefined if there is nothing to compare.
+/// @param outputs  of the module
 using Objective =
     std::function<at::Tensor(const std::vector<at::Tensor>& outputs, const StepPart& part)>;
 
-/// Where a training is before a step.
+/// The position of a training before a step.
 struct Position {
   int64_t step = 0;   ///< of the optimizer, over all epochs
-  int64_t epoch = 0;  ///< as the epoch was called
+  int64_t epoch = 0;  ///< as passed to epoch()
   int64_t batch = 0;  ///< within the epoch
 };
 
-/// The learning rate of the step; nothing if the training is over.
+/// Returns the learning rate of the step; empty if the training is over.
 using Schedule = std::function<std::optional<double>(const Position& position)>;
 
 /// One training epoch.
@@ -78,23 +78,23 @@ struct EpochTimes {
 using Stop = std::function<bool(int64_t epoch, const EpochTimes& times)>;
 
 struct Training {
-  /// One, or replicas of which each runs a part of a step, side by side: their parameters have the
-  /// same memory, their gradients are summed in those of the first.
+  /// One module, or replicas that each run a part of a step concurrently: their parameters share
+  /// memory, their gradients are summed in those of the first.
   std::vector<TrainedModule*> modules;
   TrainSamples samples;
-  Objective objective;  ///< of replicas called from several threads
+  Objective objective;  ///< called from several threads if there are replicas
   Schedule schedule;
   std::unique_ptr<torch::optim::Optimizer> optimizer;  ///< of the first module's parameters
-  std::vector<double> scales = {};  ///< by which the rate of each of its groups is multiplied
+  std::vector<double> scales = {};  ///< factors of the rate, per parameter group
 
   c10::Device device{c10::kCPU};
   Precision precision = Precision::kFloat32;
-  /// Parts run as torch_io::side_by_side() runs them, one on each module.
+  /// Runs parts concurrently on the modules, by torch_io::side_by_side().
   bool one_core_each = false;
-  /// Trains with these: every rank has its share of each batch, and all take the same steps.
+  /// Ranks to train with: each has its share of each batch, and all take the same steps.
   const RankGroup* ranks = nullptr;
   Trace* trace = nullptr;
-  /// Told once what the user should know; may be empty.
+  /// Called once per message to the user; may be empty.
   std::function<void(const std::string& line)> say = {};
   /// Called in every step between backward and optimizer step; may change gradients.
   std::function<void()> after_backward = {};
@@ -105,25 +105,25 @@ class Trainer {
   /// The modules must outlive it.
   explicit Trainer(Training training);
 
-  /// Runs an epoch. @param number  tells samples and schedule which
+  /// Runs an epoch. @param number  passed to samples and schedule
   EpochTimes epoch(int64_t number);
-  /// Runs epochs from 0 on, until `stop` says so.
+  /// Runs epochs from 0 on, until `stop` returns true.
   void run(int64_t epochs, const Stop& stop);
   /// One optimizer step, with its times attributed to phases. The modules must be in training mode.
   /// @returns the parts' losses; none if there is nothing to learn or the training is over
   std::vector<at::Tensor> step(const StepBatch& batch, PhaseWatch& watch);
-  /// The losses of parts that run side by side, without a step; with gradients if these are
-  /// recorded. Those of parts with nothing to compare are undefined.
+  /// Returns the losses of parts run concurrently, without a step; with gradients if these are
+  /// recorded. Undefined for parts with nothing to compare.
   std::vector<at::Tensor> losses(const std::vector<StepPart>& parts);
 
-  /// As it is between steps.
+  /// Returns the optimizer in its state between steps.
   torch::optim::Optimizer& optimizer();
   GradientScaler& scaler() { return scaler_; }
   /// Skips this many epochs.
   void skip(int64_t epochs) { step_ = epochs * training_.samples.steps; }
 
  private:
-  /// Forward and backward pass and the optimizer's step, all of which the device may do later.
+  /// Runs the forward and backward pass and the optimizer's step, all possibly asynchronous.
   std::vector<at::Tensor> compute(const StepBatch& batch, PhaseWatch& watch);
   std::vector<at::Tensor> differentiate(const StepBatch& batch, PhaseWatch& watch);
   std::vector<at::Tensor> differentiate_side_by_side(const StepBatch& batch);
@@ -139,21 +139,21 @@ class Trainer {
   std::vector<std::vector<at::Tensor>> parameters_;  ///< of each module
   GradientScaler scaler_;
   std::unique_ptr<Replicas> replicas_;  ///< with several ranks
-  std::unique_ptr<FusedStep> fused_;    ///< where libtorch has kernels for it
+  std::unique_ptr<FusedStep> fused_;    ///< if libtorch has fused kernels for it
   int64_t epoch_ = 0;
   int64_t step_ = 0;
   int64_t launched_ = 0;  ///< steps of this object that were not replayed
 
-  /// A recorded step and the tensors that it reads and writes.
+  /// A recorded step with its input and output tensors.
   struct Recorded {
     StepBatch batch;
     std::vector<at::Tensor> losses;
-    std::unique_ptr<StepGraph> graph;  ///< null where a step cannot be recorded
+    std::unique_ptr<StepGraph> graph;  ///< null if a step cannot be recorded
   };
-  std::optional<Recorded> recorded_;  ///< once it was tried
+  std::optional<Recorded> recorded_;  ///< set once tried
 };
 
-/// sum / count over all ranks, null for one; 0 of nothing.
+/// Returns sum / count over all ranks, null for one; 0 if count is 0.
 double mean_of_ranks(const RankGroup* ranks, double sum, double count);
 
 }  // namespace parsimony::training

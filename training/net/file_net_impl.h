@@ -1,4 +1,4 @@
-// What the two file formats have in common.
+// Shared code of the two file formats.
 #pragma once
 
 #include <functional>
@@ -19,12 +19,12 @@ std::unique_ptr<TrainableModel> script_net(const std::string& path);
 void blame_batch(const std::string& path, const at::Tensor& x, const std::string& why,
                  const std::function<void(const at::Tensor&)>& run);
 
-/// A pruning on libtorch. @throws VerificationError naming the group, ConfigError,
+/// Prunes with libtorch. @throws VerificationError naming the group, ConfigError,
 /// ModelError, UnsupportedError
 PruneResult prune_file(EditableModel& model, std::vector<InputSpec> inputs,
                        const PruneRequest& request, const PruneServices& services);
 
-/// The plan without value changes: values are filled in afterwards.
+/// Returns the plan without value changes: values are filled in afterwards.
 Plan shapes_of(const Plan& plan);
 
 }  // namespace parsimony::training

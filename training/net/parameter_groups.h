@@ -23,11 +23,11 @@ struct ParameterSlices {
   at::Tensor index;    ///< [n] int64, along the axis
   at::Tensor channel;  ///< [n] int64: the channel that index[i] belongs to
 
-  /// Σ over each channel's slices of `values`, which have the parameter's shape; added to
-  /// `sums`, [channels].
+  /// Adds Σ over each channel's slices of `values`, which have the parameter's shape, to `sums`,
+  /// [channels].
   void add_sums(const at::Tensor& values, at::Tensor& sums) const;
-  /// One factor per channel, expanded to the parameter; 0 where there is no channel. [n along the
-  /// axis]
+  /// Returns one factor per channel, expanded to the parameter; 0 where there is no channel. [n
+  /// along the axis]
   at::Tensor along(const at::Tensor& per_channel) const;
 };
 
@@ -36,8 +36,8 @@ struct ParameterGroup {
   std::vector<ParameterSlices> slices;
 };
 
-/// Groups of the graph that was read from a network, for its parameters of the same names; other
-/// tensors, divisors and groups without parameters are skipped.
+/// Returns the groups of the graph that was read from a network, for its parameters of the same
+/// names; other tensors, divisors and groups without parameters are skipped.
 std::vector<ParameterGroup> parameter_groups(Graph& graph, const std::vector<InputSpec>& inputs,
                                              Granularity granularity,
                                              const std::vector<NamedParameter>& parameters);

@@ -19,19 +19,19 @@
 
 namespace parsimony::training {
 
-/// What a trainer runs and changes.
+/// A module as seen by a trainer.
 class TrainedModule {
  public:
   virtual ~TrainedModule() = default;
 
-  /// What an objective sees.
+  /// Returns the values passed to an objective.
   virtual std::vector<at::Tensor> outputs(const SampleBatch& batch) = 0;
 
-  /// The trained parameters by name. The tensors are the module's own.
+  /// Returns the trained parameters by name. The tensors are the module's own.
   virtual std::vector<NamedParameter> parameters() = 0;
-  /// Other tensors that training changes: running statistics.
+  /// Returns other tensors that training changes: running statistics.
   virtual std::vector<NamedParameter> buffers() = 0;
-  /// Called at the beginning of an epoch, and before evaluations.
+  /// Sets training or evaluation mode, before an epoch or an evaluation.
   virtual void train(bool on) = 0;
 };
 
@@ -43,7 +43,7 @@ class TrainableModel : public TrainedModule {
     return {forward(batch.inputs.front())};
   }
 
-  /// Which parameter slices can only be removed together. `example` as below.
+  /// Returns which parameter slices can only be removed together. `example` as in prune().
   virtual std::vector<ParameterGroup> groups(const at::Tensor& example,
                                              Granularity granularity) = 0;
 
@@ -54,21 +54,21 @@ class TrainableModel : public TrainedModule {
   PruneResult prune(const at::Tensor& example, const PruneRequest& request) {
     return prune(example, request, {});
   }
-  /// Gives a newly made network the shapes of a plan; values are filled in later.
-  /// @throws ModelError if the plan is not of this network
+  /// Slices a newly made network to the shapes of a plan; values are filled in later.
+  /// @throws ModelError if the plan is for another network
   virtual void restore(const Plan& plan) = 0;
 
-  /// A new network of the same architecture: full size, with its own values.
+  /// Returns a new network of the same architecture: full size, with its own values.
   virtual std::unique_ptr<TrainableModel> clone_architecture() const = 0;
 
   /// Writes the network in its format. @throws IoError
   virtual void save(const std::string& path, const at::Tensor& example) = 0;
 };
 
-/// Shape and element type of an example.
+/// Returns shape and element type of an example.
 InputSpec spec_of(const at::Tensor& example);
 
-/// The module's tensors: parameters, then buffers.
+/// Returns the module's tensors: parameters, then buffers.
 std::vector<NamedParameter> all_tensors(TrainedModule& module);
 
 /// Copies parameters and buffers by name. @throws ModelError if names or shapes differ
@@ -78,7 +78,7 @@ void copy_values(TrainedModule& from, TrainedModule& to);
 /// shapes.
 using NamedTensors = std::map<std::string, at::Tensor>;
 
-/// Slices them like the plan does the network: a shared tensor that the plan separates is copied.
+/// Slices them according to the plan; a shared tensor that the plan separates is copied.
 /// @throws ModelError if their shapes are not those before the plan
 void follow(const Plan& plan, NamedTensors& tensors);
 
@@ -86,7 +86,7 @@ struct FileNetOptions {
   bool batch_norm = false;  ///< BatchNorms during training (TrainingNorms); ONNX only
 };
 
-/// A factory that reads the file at every call. Networks are saved in the file's format.
+/// Returns a factory that reads the file at every call. Networks are saved in the file's format.
 /// @throws IoError, ModelError, UnsupportedError
 std::function<std::unique_ptr<TrainableModel>()> file_net(const std::string& path,
                                                           const FileNetOptions& options = {});
@@ -102,7 +102,8 @@ Live live(Holder holder) {
   return {holder.ptr(), [holder](const at::Tensor& x) mutable { return holder->forward(x); }};
 }
 
-/// `make` creates the module in full size with new weights. It is saved as TorchScript.
+/// Returns a network; `make` creates the module in full size with new weights. Saved as
+/// TorchScript.
 std::unique_ptr<TrainableModel> live_net(std::function<Live()> make);
 
 }  // namespace parsimony::training

@@ -12,29 +12,28 @@
 
 namespace parsimony::training {
 
-/// Without normalisation deep convolutional networks tolerate only small learning rates, and ONNX
-/// files rarely have it, because export in evaluation mode folds it. This adds it back. A
-/// BatchNormalization starts as the identity; the first training batch sets shift and running mean
-/// to that batch's mean, and scale and running deviation to its deviation, which does not change
-/// the network's outputs. `folded` are the convolutions' values that compute the same in evaluation
-/// mode without it: W γ / √(σ² + ε) and (b − μ) γ / √(σ² + ε) + β.
+/// Adds normalisation: without it deep convolutional networks tolerate only small learning rates,
+/// and ONNX files rarely have it, because export in evaluation mode folds it. A BatchNormalization
+/// starts as the identity; the first training batch sets shift and running mean to that batch's
+/// mean, and scale and running deviation to its deviation, which does not change the network's
+/// outputs. `folded` returns convolution weights that compute the same in evaluation mode without
+/// it: W γ / √(σ² + ε) and (b − μ) γ / √(σ² + ε) + β.
 /// @source Ioffe and Szegedy 2015, https://arxiv.org/abs/1502.03167
 class TrainingNorms {
  public:
   TrainingNorms() = default;
 
   /// Adds one after every Conv whose weight [out, …] and bias [out] are float32, trainable and not
-  /// shared, and whose output no BatchNormalization reads. The graph refers to memory of this
-  /// object.
+  /// shared, and whose output is not read by a BatchNormalization. The graph refers to memory of
+  /// this object.
   explicit TrainingNorms(Graph& graph);
 
   bool empty() const { return norms_.empty(); }
 
-  /// Initialises those that have seen no batch yet with the statistics of this one. `x`: the
-  /// network's input.
+  /// Initialises new ones with the statistics of this batch. `x`: the network's input.
   void settle(GraphModuleImpl& net, const at::Tensor& x);
 
-  /// Weights and biases of the convolutions, by name.
+  /// Returns weights and biases of the convolutions, by name.
   std::map<std::string, at::Tensor> folded(const GraphModuleImpl& net) const;
 
  private:

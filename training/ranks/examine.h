@@ -1,4 +1,4 @@
-// What a group of ranks has: where they are, how they are connected, and how long a sum takes.
+// Diagnoses a group of ranks: hosts, connections, and how long a sum takes.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace parsimony::training {
 
-/// All ranks call it; takes about a second. @throws as RankGroup does
+/// Must be called by all ranks; takes about a second. @throws as RankGroup does
 std::vector<machine::Finding> examine_ranks(const RankPlace& place);
 
 }  // namespace parsimony::training

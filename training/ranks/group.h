@@ -1,4 +1,4 @@
-// The processes that train one network together, connected by c10d over Gloo.
+// A group of processes that train one network, connected by c10d over Gloo.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,18 +19,18 @@ class Store;
 
 namespace parsimony::training {
 
-/// All ranks call the same members in the same order; each call waits for the others, at most as
-/// long as RankSettings::timeout says.
+/// All ranks call the same members in the same order; each call waits for the others, at most for
+/// RankSettings::timeout.
 ///
 ///     const RankGroup group(*ranks_of_environment());
 ///     group.sum(correct);
 ///
-/// Members throw IoError, with rank and reason, if another rank is lost or does not come.
+/// Members throw IoError, with rank and reason, if another rank is lost or does not arrive.
 class RankGroup {
  public:
-  /// Waits until all ranks are there. @throws ConfigError for a store that is none
+  /// Waits until all ranks have joined. @throws ConfigError for an invalid store
   explicit RankGroup(const RankPlace& place);
-  /// Within one process, or with a store of the caller's own.
+  /// Joins ranks within one process, or uses a store of the caller's.
   RankGroup(const c10::intrusive_ptr<c10d::Store>& store, const RankPlace& place);
   ~RankGroup();
   RankGroup(const RankGroup&) = delete;
@@ -46,23 +46,23 @@ class RankGroup {
   int64_t sum(int64_t number) const;
   /// Replaces the elements of all ranks' tensors by those of rank 0.
   void share(const std::vector<at::Tensor>& tensors) const;
-  /// The text that rank 0 has.
+  /// Returns the text of rank 0.
   std::string share(const std::string& text) const;
-  /// The number that rank 0 has.
+  /// Returns the number of rank 0.
   double share(double number) const;
-  /// What each rank has, in their order.
+  /// Returns the texts of all ranks, in order.
   std::vector<std::string> gather(const std::string& text) const;
-  /// Until all ranks are here.
+  /// Waits until all ranks have called it.
   void wait() const;
 
-  /// @throws ConfigError, at all ranks, that names `what` and a rank whose text is not rank 0's
+  /// @throws ConfigError, on all ranks, naming `what` and a rank whose text differs from rank 0's
   void agree(std::string_view what, const std::string& text) const;
 
   const c10::intrusive_ptr<c10d::ProcessGroup>& handle() const { return group_; }
-  /// As Gloo describes it: "tcp, …, iface=eth0, …".
+  /// Returns Gloo's description: "tcp, …, iface=eth0, …".
   const std::string& transport() const { return transport_; }
 
-  /// That `what` failed; waits a moment to learn which ranks are not there to say the same.
+  /// Reports that `what` failed; waits a moment to learn which ranks do not report the same.
   IoError lost(std::string_view what, const std::string& why) const;
 
  private:

@@ -1,4 +1,4 @@
-// Inputs and outputs that are shorter in a small network: states, and those that were set free.
+// Inputs and outputs that are shorter in a small network: states, and others allowed to shrink.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,19 +10,19 @@
 
 namespace parsimony::training {
 
-/// What the small network takes for the dense network's inputs, in the graph's order.
+/// Converts the dense network's inputs to the small network's, in the graph's order.
 std::vector<at::Tensor> small_inputs(const SmallNetwork& small, std::vector<at::Tensor> inputs);
 
-/// The outputs of the small network that its states take.
+/// Returns the outputs of the small network that feed its states.
 std::vector<ValueId> state_outputs(const SmallNetwork& small, const std::vector<FedBack>& states);
 
-/// Zeros where a stream begins, if the small network's states have other shapes than the dense
-/// network's and no plan says what they lost. @returns is that so?
+/// Sets states to zero where a stream begins, if the small network's states have other shapes than
+/// the dense network's and no plan specifies what was removed. @returns whether that is so
 bool begin_states(const SmallNetwork& small, const std::vector<FedBack>& states,
                   std::vector<at::Tensor>& inputs);
 
-/// The batches as the small network takes them: its states are its own, with the values that it has
-/// now.
+/// Converts batches for the small network: its states are its own, computed with its current
+/// values.
 BatchSource small_feed(const SmallNetwork& small, BatchSource feed);
 
 }  // namespace parsimony::training

@@ -19,23 +19,24 @@ namespace parsimony::training {
 ///     Recovered result = recover(graph, plan, data, {.steps = {RecoveryMethod::kLeastSquares}});
 ///     plan.updates = result.updates;
 ///
-/// @throws UnsupportedError for what the executor does not run; ConfigError for fine-tuning without
+/// @throws UnsupportedError for networks that the executor cannot run; ConfigError for fine-tuning
+/// without
 /// labels; ModelError if plan, data and network do not fit
 Recovered recover(const Graph& original, const Plan& plan, const Calibration& data,
                   const RecoverySettings& settings, const Say& say = {});
 /// @param samples  of the training set, for calibration
-/// @param ranks    that call it together; null: there is but one
+/// @param ranks    that call it together; null: one process
 Recovered recover(const Graph& original, const Plan& plan, const Dataset& data,
                   const RecoverySettings& settings, int64_t samples = 256,
                   const RankGroup* ranks = nullptr, c10::Device device = c10::kCPU,
                   const Say& say = {});
 
-/// The same for a network that was pruned earlier, from `dense`: their values have the same names.
+/// Recovers a network that was pruned earlier from `dense`; their values have the same names.
 /// @returns the updates of `small`
 Recovered recover_pruned(const Graph& dense, const Graph& small, const Calibration& data,
                          const RecoverySettings& settings, const Say& say = {});
 
-/// For PruneServices::recover. `data` must outlive it.
+/// Returns a callback for PruneServices::recover. `data` must outlive it.
 Recovery recovery(const Dataset& data, RecoverySettings settings, int64_t samples = 256,
                   const RankGroup* ranks = nullptr, c10::Device device = c10::kCPU, Say say = {});
 

@@ -1,4 +1,4 @@
-// What a recipe tracks until the last cut.
+// State that a recipe tracks until the last cut.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ class OutputArchive;
 
 namespace parsimony::training {
 
-/// Movement scores: which weights move away from zero during training.
+/// Movement scores: whether weights move away from zero during training.
 ///
 /// Accumulates -g·w of every step: positive for weights that grow, negative for those that shrink.
 /// Takes as much memory as the parameters, however long the training.
@@ -36,7 +36,7 @@ class Movement {
   /// Slices the sums like the network.
   void follow(const Plan& plan) { training::follow(plan, sums_); }
 
-  /// Measure::kMovement per channel: the sums over the matrices that produce it.
+  /// Returns Measure::kMovement per channel: the sums over the matrices that produce it.
   Statistics statistics(const Graph& graph, const Coupling& coupling) const;
 
   const NamedTensors& sums() const { return sums_; }
@@ -63,7 +63,7 @@ class Penalty {
   void begin_epoch();
   /// Adds its gradient to the parameters'. Call after `backward`.
   void add_gradients() const;
-  /// The penalty term of the loss, with the strengths of the epoch.
+  /// Returns the penalty term of the loss, with the strengths of the epoch.
   double value() const;
 
  private:
@@ -72,7 +72,7 @@ class Penalty {
   std::vector<at::Tensor> strength_;  ///< per group, [channels]
 };
 
-/// ‖w_c‖² per channel, over all slices. [channels]
+/// Returns ‖w_c‖² per channel, over all slices. [channels]
 at::Tensor squared_norms(const ParameterGroup& group);
 
 /// Parameters and buffers of an earlier epoch, sliced along with the network.
@@ -82,7 +82,7 @@ class Rewind {
  public:
   /// Copies the network's current values.
   explicit Rewind(TrainableModel& net);
-  /// From saved values.
+  /// Uses saved values.
   explicit Rewind(NamedTensors values) : values_(std::move(values)) {}
 
   /// Slices the values like the network. @throws ModelError if the plan is for another network
@@ -96,8 +96,8 @@ class Rewind {
   NamedTensors values_;
 };
 
-/// The penalty, movement scores and weights for rewinding, as far as the recipe uses them. Sliced
-/// along with the network.
+/// The penalty, movement scores and weights for rewinding, whichever the recipe uses. Sliced along
+/// with the network.
 class BetweenCuts {
  public:
   /// @throws ConfigError if they cannot be combined with the recipe's batch norms

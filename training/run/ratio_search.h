@@ -11,22 +11,22 @@
 
 namespace parsimony::training {
 
-/// Simulated annealing over the shares of channels that the groups of one cut lose. Their total is
-/// what the configuration removes; the energy of a candidate is the loss of the pruned network
-/// without further training. Candidates that cannot be pruned are never accepted.
+/// Simulated annealing over the shares of channels removed from the groups of one cut. Their total
+/// is the configuration's; the energy of a candidate is the loss of the pruned network without
+/// further training. Candidates that cannot be pruned are never accepted.
 class RatioSearch {
  public:
   using LossOf = std::function<double(TrainableModel&)>;
 
-  /// Prunes a copy of `net` once, to find the groups that the configuration prunes. `cut` is what
-  /// is asked beside the configuration; `services.measure` is for criteria that need data.
+  /// Prunes a copy of `net` once, to find the groups that the configuration prunes. `cut` has
+  /// further settings; `services.measure` is for criteria that need data.
   RatioSearch(TrainableModel& net, const at::Tensor& example, const PruneSettings& settings,
               const PruneRequest& cut, const PruneServices& services = {});
 
   bool done() const { return groups_.empty() || search_.done(); }
   /// Tries one candidate. @returns its loss
   double step(TrainableModel& net, const LossOf& loss);
-  /// The configuration with the best shares so far.
+  /// Returns the configuration with the best shares so far.
   ConfigList best() const { return groups_.empty() ? settings_.config : config(search_.best()); }
 
   const Annealing::State& state() const { return search_.state(); }
@@ -37,11 +37,11 @@ class RatioSearch {
   struct Searched {
     std::vector<std::string> layers;  ///< names of their weights
     int size = 0;
-    int removed = 0;  ///< by the configuration itself
+    int removed = 0;  ///< number removed by the configuration itself
   };
 
   std::vector<Searched> find(TrainableModel& net) const;
-  /// Not proven: only the final cut is.
+  /// Prunes without verification, which only the final cut needs.
   PruneResult pruned(TrainableModel& copy, const ConfigList& config) const;
   static Annealing begin(const std::vector<Searched>& groups, const PruneSettings& settings,
                          uint64_t seed);
@@ -55,7 +55,7 @@ class RatioSearch {
   Annealing search_;
 };
 
-/// The state as numbers, for a checkpoint, and back.
+/// Converts the state to numbers for a checkpoint.
 std::vector<double> to_numbers(const Annealing::State& state);
 Annealing::State to_annealing_state(const std::vector<double>& numbers);
 

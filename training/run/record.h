@@ -20,22 +20,24 @@ struct Record {
   std::map<std::string, Shape> dense_shapes;  ///< of the parameters
 
   bool in_warm_up() const { return point.before.total == 0; }
-  /// Records sizes, proof and layers after a cut; keeps its plan.
+  /// Records sizes, verification and layers after a cut; keeps its plan.
   void add(PruneResult cut, double seconds, TrainableModel& net);
-  /// What the ranks sent and how quick each was. @param first  epoch of its stage
+  /// Records what the ranks sent and their speed. @param first  whether it is its stage's first
+  /// epoch
   void add(const EpochTimes& epoch, const RankGroup& ranks, bool first);
 };
 
-/// Outputs of each layer now and in the dense network, whose parameters had `dense_shapes`. `plans`
-/// determine their axis.
+/// Returns the outputs of each layer now and in the dense network, whose parameters had
+/// `dense_shapes`. `plans` determine their axis.
 std::vector<LedgerPoint::Layer> layer_widths(TrainableModel& net, const std::vector<Plan>& plans,
                                              const std::map<std::string, Shape>& dense_shapes);
 
-/// Size of the files that `save` writes. `scratch` is a folder to create and remove; empty: a
-/// temporary one. @throws IoError
+/// Returns the size of the files that `save` writes. `scratch` is a folder to create and remove;
+/// empty: a temporary one. @throws IoError
 int64_t bytes_of(TrainableModel& net, const at::Tensor& example, const std::string& scratch);
 
-/// Milliseconds of `forward` on the batch `x` in evaluation mode: the median of 15, after 3.
+/// Returns the milliseconds of `forward` on the batch `x` in evaluation mode: the median of 15,
+/// after 3.
 double latency_of(TrainableModel& net, const at::Tensor& x);
 
 /// Early stopping.
@@ -43,7 +45,7 @@ struct EarlyStop {
   double best = -1;
   int worse = 0;  ///< epochs since `best`
 
-  /// `epochs` since the last score. @returns whether to stop; never if `patience` is 0
+  /// Call `epochs` after the last score. @returns whether to stop; never if `patience` is 0
   bool after(double score, int epochs, int patience) {
     if (patience == 0) return false;
     worse = score > best ? 0 : worse + epochs;

@@ -1,5 +1,5 @@
-// One recipe on one network: warm-up, pruning, training, in steps between which checkpoints can be
-// written.
+// One recipe on one network: warm-up, pruning and training in steps, between which checkpoints can
+// be written.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -25,7 +25,7 @@
 
 namespace parsimony::training {
 
-/// Checkpoints can be written between any two steps.
+/// A step; checkpoints can be written between any two.
 struct Step {
   enum class Kind : uint8_t { kEpoch, kSearch, kCut, kScoreBefore, kScorePruned, kScoreAfter };
   Kind kind;
@@ -40,7 +40,7 @@ struct Step {
 struct TrainingRunOptions {
   c10::Device device{c10::kCPU};
   bool channels_last = false;
-  bool verify = true;                ///< prove every cut
+  bool verify = true;                ///< verify every cut
   bool latency = true;               ///< measure latency of the dense and the small network
   const RankGroup* ranks = nullptr;  ///< that train together; rank 0 plans the cuts
   TrainedModule* teacher =
@@ -51,9 +51,9 @@ struct TrainingRunOptions {
   std::function<void(const std::string& line)> say = {};  ///< called at every step
 };
 
-/// The key of a run in ledgers and checkpoints: a hash of everything that determines its result.
-/// The processor affects only the last bits.
-/// @param teacher  the file of another network to learn from; empty: none. @throws IoError for it
+/// Returns the key of a run in ledgers and checkpoints: a hash of everything that determines its
+/// result. The processor affects only the last bits.
+/// @param teacher  file of another network to learn from; empty: none. @throws IoError for it
 std::string run_key(const LedgerOrigin::Model& model, const Dataset& data,
                     const std::string& settings, const std::string& teacher = {});
 
@@ -67,22 +67,22 @@ class TrainingRun {
   TrainingRun& operator=(const TrainingRun&) = delete;
 
   bool done() const { return next_ == steps_.size(); }
-  /// Is the warm-up over?
+  /// Whether the warm-up is over.
   bool is_warm() const;
-  /// An epoch, a cut or an evaluation.
+  /// Runs an epoch, a cut or an evaluation.
   void step();
 
   /// Writes a checkpoint: values, optimizer, random state and results so far. @throws IoError
   void save(const std::string& path, const std::string& key) const;
-  /// Resumes from a checkpoint; false if there is none.
+  /// Resumes from a checkpoint; returns false if there is none.
   /// @throws ConfigError if it belongs to another run; ModelError if it is not a checkpoint
   bool load(const std::string& path, const std::string& key);
 
-  /// The results so far. The caller fills in key, model, machine and command.
+  /// Returns the results so far. The caller fills in key, model, machine and command.
   const LedgerPoint& point() const { return record_.point; }
   const std::vector<Plan>& plans() const { return record_.plans; }
   TrainableModel& net() { return *net_; }
-  /// [1, …], zeros.
+  /// Returns zeros, [1, …].
   at::Tensor example() const;
 
  private:
@@ -94,12 +94,12 @@ class TrainingRun {
   void begin_search();
   void search(const Step& step);
   void cut(const Step& step);
-  /// @param seconds  that this rank took, without waiting for others
+  /// @param seconds  set to this rank's time, without waiting for others
   PruneResult pruned(const ConfigList& config, double& seconds);
   void agree_on_weights() const;
   bool leads() const { return options_.ranks == nullptr || options_.ranks->is_first(); }
   void teach_by(std::unique_ptr<TrainableModel> dense);
-  /// `of` ends its tag in event files.
+  /// `of` is the end of its tag in event files.
   LedgerPoint::Score score(const std::string& of = {});
   double latency();
   void say(const std::string& line) const;
@@ -111,12 +111,12 @@ class TrainingRun {
   TrainingRunOptions options_;
   TrainContext context_;
   std::unique_ptr<TrainableModel> net_;
-  std::unique_ptr<TrainableModel> dense_;  ///< the teacher, if no other is given
+  std::unique_ptr<TrainableModel> dense_;  ///< the teacher, unless another is passed
   std::vector<ConfigList> cuts_;
   std::vector<Step> steps_;
   size_t next_ = 0;
   std::unique_ptr<Trainer> trainer_;   ///< of the stage
-  std::optional<RatioSearch> search_;  ///< before the cut
+  std::optional<RatioSearch> search_;  ///< until the cut
   BetweenCuts between_cuts_;
   EarlyStop early_stop_;
   int64_t shuffle_ = 0;  ///< epochs trained, over all stages

@@ -20,92 +20,92 @@ class SampleSource;
 
 namespace parsimony::training {
 
-/// An input that takes what an output was for the sample before, as in a stream of frames.
+/// An input that takes an output for the previous sample, as in a stream of frames.
 struct FedBack {
-  size_t input = 0;        ///< of the graph's
-  ValueId output = kNone;  ///< of the dense graph
-  std::string name = {};   ///< the output's, by which other graphs have it
+  size_t input = 0;        ///< index in the graph
+  ValueId output = kNone;  ///< in the dense graph
+  std::string name = {};   ///< the output's name, which identifies it in other graphs
 };
 
-/// Samples as a network takes them.
+/// Samples as inputs of a network.
 struct SampleBatch {
   SampleBatch() = default;
   SampleBatch(const Batch& batch)  // NOLINT(google-explicit-constructor): one input, with labels
       : inputs({batch.inputs}), labels(batch.labels), count(batch.labels.size(0)) {}
 
   std::vector<at::Tensor> inputs;  ///< in the graph's order
-  at::Tensor labels;               ///< [count], int64; undefined where there are none
-  /// What outputs should be, in the graph's order; empty, or undefined, where nothing says it.
+  at::Tensor labels;               ///< [count], int64; undefined if there are none
+  /// Expected outputs, in the graph's order; empty, or undefined for outputs without targets.
   std::vector<at::Tensor> targets = {};
-  /// Inputs that have the dense network's outputs for the batch before; null: none.
+  /// Inputs that take the dense network's outputs for the previous batch; null: none.
   std::shared_ptr<const std::vector<FedBack>> states = {};
   int64_t count = 0;
 };
 
-/// What training and criteria by gradient minimise: a scalar. @param outputs  the network's
+/// The scalar that training and gradient criteria minimise. @param outputs  of the network
 using Loss =
     std::function<at::Tensor(const std::vector<at::Tensor>& outputs, const SampleBatch& batch)>;
 
-/// The next batch; empty after the last.
+/// Returns the next batch; empty after the last.
 using BatchSource = std::function<std::optional<SampleBatch>()>;
 
-/// Values of libtorch.
+/// Converts batches to libtorch values.
 ValueSource values_of(BatchSource feed);
 EngineValues values_of(const std::vector<at::Tensor>& tensors);
 
 /// Starts an iteration over the data, `size` samples at a time; the last batch may be smaller. Each
-/// call gives the same batches.
+/// call yields the same batches.
 using Batches = std::function<BatchSource(int64_t size)>;
 
-/// The first `samples` of the training set as network inputs, in order and without augmentation.
-/// `data` must outlive it.
+/// Returns the first `samples` of the training set as network inputs, in order and without
+/// augmentation. `data` must outlive the result.
 Batches batches_of(const Dataset& data, int64_t samples);
-/// The first 1,024 of the test set; empty if there is none.
+/// Returns the first 1,024 samples of the test set; empty if there is none.
 Batches test_batches_of(const std::shared_ptr<const Dataset>& data);
 
-/// `samples` from the `first` on.
+/// Returns `samples` from number `first` on.
 Batches batches_of(std::shared_ptr<const SampleSource> data, int64_t samples, int64_t first = 0);
 
-/// Of every `ranks` batches' worth of samples the consecutive ones of this rank: each rank has as
-/// many batches, and together they have what one would have. Samples are left out that are too few
-/// for all.
+/// Returns this rank's share: of every `ranks` batches of samples, one batch of consecutive ones.
+/// Each rank has the same number of batches, and together they have the samples of a single
+/// process. Samples left over at the end are omitted.
 Batches share_of(Batches batches, int rank, int ranks);
 
-/// The same on a device, where they stay after the first pass if there is room. What runs them, and
-/// forms sums over them, does it there.
+/// Copies the batches to a device, where they stay after the first pass if there is room. Networks
+/// and sums over them then run there.
 Batches on_device(Batches batches, c10::Device device);
-/// Where they are; the processor if there are none.
+/// Returns the device of the batches; the CPU if there are none.
 c10::Device device_of(const Batches& batches);
 
-/// What runs through a network.
+/// Data for calibrating a network.
 struct Calibration {
   Batches batches;
-  int64_t samples = 0;                           ///< that these give
-  int64_t values = 0;                            ///< of one sample
-  Batches held_out = {};                         ///< what calibration does not see; empty: nothing
-  int64_t held_out_samples = 0;                  ///< that these give
+  int64_t samples = 0;                           ///< in `batches`
+  int64_t values = 0;                            ///< per sample
+  Batches held_out = {};                         ///< samples not used for calibration; empty: none
+  int64_t held_out_samples = 0;                  ///< in `held_out`
   std::shared_ptr<const Dataset> labelled = {};  ///< null for data without a test part
-  Loss loss = {};  ///< empty: by the labels where there are some, else none
-  /// All of these call the same: each runs its share of the batches, and sums are those of all.
+  Loss loss = {};  ///< empty: by the labels if there are some, else none
+  /// Ranks that make the same calls: each runs its share of the batches, and sums are over all.
   const RankGroup* ranks = nullptr;
 };
 Calibration calibration_of(std::shared_ptr<const Dataset> data, int64_t samples);
 Calibration calibration_of(std::shared_ptr<const SampleSource> data, int64_t samples);
 
-/// The same samples, one in each batch, whose states are those of the dense network.
+/// Returns the samples one per batch, with states computed by the dense network.
 Batches fed_back(const Graph& graph, const std::vector<FedBack>& states, Batches batches);
 
-/// The batch size declared by the network's first input; 0 if symbolic.
+/// Returns the batch size declared by the network's first input; 0 if symbolic.
 int64_t fixed_batch(const Graph& graph);
 
-/// The samples per run of the network: its own batch size, or 32 if that is symbolic.
+/// Returns the samples per run of the network: its own batch size, or 32 if that is symbolic.
 int64_t calibration_batch(const Graph& graph);
 
-/// As many samples of so many values as suit a device: 256 images of 3 x 32 x 32.
+/// Returns a batch size that suits a device, for samples of `values` values: 256 for 3 x 32 x 32.
 int64_t batch_on_device(int64_t values);
 
-/// Calls `add` with every batch of that size; an incomplete one is dropped if the network's is
-/// fixed. @throws ConfigError if there is no batch
+/// Calls `add` with every batch of that size; an incomplete one is dropped if the network's batch
+/// size is fixed. @throws ConfigError if there is no batch
 void for_each_batch(const Graph& graph, const Batches& batches, int64_t size,
                     const std::function<void(const SampleBatch&)>& add);
 

@@ -24,8 +24,8 @@ namespace parsimony::training {
 /// @source Molchanov 2017 and 2019; LeCun 1989
 class WeightGradients {
  public:
-  /// `weights` are the network's own, by the names that the graph has; untrained ones are skipped,
-  /// and a group without any has an empty entry.
+  /// `weights` are the network's own, by their names in the graph; untrained ones are skipped, and
+  /// a group without any has an empty entry.
   WeightGradients(const Graph& graph, const Coupling& coupling,
                   const std::map<std::string, at::Tensor>& weights, std::set<Measure> requested);
 

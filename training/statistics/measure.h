@@ -11,12 +11,13 @@
 
 namespace parsimony::training {
 
-/// Passes over calibration data: one for what needs no gradients (see ForwardStatistics), one for
-/// what does, whose sums are in double. The network runs in evaluation mode. Memory depends on the
-/// network, not on the number of samples.
+/// Collects statistics over calibration data: in one pass those that need no gradients (see
+/// ForwardStatistics), in another those that do, with sums in double. The network runs in
+/// evaluation mode. Memory depends on the network, not on the number of samples.
 class Measuring {
  public:
-  /// @param loss  whose gradients criteria need; empty: cross-entropy with the labels or, without
+  /// @param loss  for criteria that need gradients; empty: cross-entropy with the labels or,
+  /// without
   ///              these, the distance to the network's own outputs
   /// @throws UnsupportedError if the network cannot be run
   Measuring(const Graph& graph, const Facts& facts, const Coupling& coupling, const Needs& needs,
@@ -24,15 +25,15 @@ class Measuring {
   ~Measuring();
   Measuring(Measuring&&) noexcept;
 
-  /// How many samples of this kind to add at a time: as many as the network takes, or as suit where
-  /// the sample is.
+  /// Returns how many samples of this kind to add at a time: the network's batch size, or one that
+  /// suits the sample's device.
   int64_t batch(const SampleBatch& sample) const;
   /// Adds one batch, of the network's own size if that is fixed.
   /// @throws ModelError if samples or labels do not fit
   void add(const SampleBatch& batch);
-  /// The statistics of all added batches.
+  /// Returns the statistics of all added batches.
   Statistics finish() const;
-  /// Memory of the sums.
+  /// Returns the memory of the sums.
   int64_t bytes() const;
 
  private:
@@ -41,7 +42,7 @@ class Measuring {
   std::unique_ptr<State> state_;
 };
 
-/// Processes all batches. An incomplete batch is dropped if the network's batch is fixed.
+/// Measures all batches. An incomplete batch is dropped if the network's batch size is fixed.
 ///
 ///     const Dataset data = read_dataset("cifar10:DIR", {.train_samples = 256});
 ///     PruneServices services;
@@ -55,16 +56,16 @@ Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupl
 std::vector<double> block_influences(const Graph& graph, const std::vector<ResidualBlock>& blocks,
                                      const Batches& batches);
 
-/// The statistics of all ranks' batches, the same at each. @param own  of this rank's
+/// Returns the statistics of all ranks' batches, the same on each. @param own  of this rank
 Statistics sum_over(const RankGroup& ranks, Statistics own);
 
-/// For PruneServices. A loss of one's own:
+/// Returns a callback for PruneServices. With a custom loss:
 ///
 ///     services.measure = measurement(batches, [](const auto& outputs, const SampleBatch& batch) {
 ///       return at::l1_loss(outputs[0], batch.targets[0]);
 ///     });
 ///
-/// @param ranks  that call it together; each runs its share of the batches. Null: there is but one
+/// @param ranks  that call it together; each runs its share of the batches. Null: one process
 Measurement measurement(Batches batches, Loss loss = {}, const RankGroup* ranks = nullptr);
 
 }  // namespace parsimony::training
