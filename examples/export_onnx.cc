@@ -1,4 +1,4 @@
-// Prunes a network between two epochs and writes it as ONNX, for any runtime.
+// Prunes a network between two epochs and exports it to ONNX, for any runtime.
 #include <parsimony/torch_io/export/export.h>
 #include <parsimony/torch_io/prune.h>
 

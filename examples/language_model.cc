@@ -1,5 +1,5 @@
-// Learns a text byte by byte, is pruned and recovers without labels, and writes on before and
-// after.
+// Trains a byte-level language model, prunes it, recovers it without labels, and generates text
+// before and after.
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <parsimony/configs/config.h>
@@ -23,7 +23,7 @@ using parsimony::training::Batch;
 using parsimony::training::Loader;
 using parsimony::training::with_scale_of;
 
-/// Mean cross-entropy of the bytes that follow.
+/// Mean cross-entropy of the next bytes.
 at::Tensor loss_of(examples::Llama& model, const Batch& batch) {
   using namespace parsimony::training;
   return cross_entropy(class_rows(model->forward(batch.inputs), batch.labels), batch.labels);
@@ -50,7 +50,7 @@ double perplexity(examples::Llama& model, const Dataset& text) {
   return std::exp(loss_of(model, *loader.next()).item<double>());
 }
 
-/// Draws one byte after the other.
+/// Samples bytes one after the other.
 std::string continued(examples::Llama& model, const std::string& prompt, int bytes) {
   const torch::NoGradGuard no_grad;
   constexpr double kTemperature = 0.7;

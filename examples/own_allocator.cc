@@ -1,5 +1,5 @@
-// An allocator of one's own is one function: here, every layer keeps the square root of its width,
-// rounded up, or half of it, whichever is more.
+// A custom allocator is one function: here, every layer keeps the square root of its width, rounded
+// up, or half of its width, whichever is more.
 #include <parsimony/pruners/allocate.h>
 #include <parsimony/torch_io/prune.h>
 
@@ -11,7 +11,7 @@
 
 namespace {
 
-/// How many channels each candidate loses. Which ones, the criterion says.
+/// Returns how many channels each candidate loses; the criterion decides which.
 std::vector<int> leave_roots(const parsimony::Request& /*request*/,
                              std::span<const parsimony::Candidate> candidates) {
   std::vector<int> counts;
@@ -31,7 +31,7 @@ int main() {
       parsimony::parse_config(R"([{"op_types": ["Conv2d"], "sparse_ratio": 0.1}])", "own");
   const auto pruned =
       parsimony::prune(model, torch::rand({1, 3, 32, 32}), config, {.choose = leave_roots});
-  std::printf("%lld and %lld filters stay\n", static_cast<long long>(model->conv1->weight.size(0)),
+  std::printf("%lld and %lld filters remain\n", static_cast<long long>(model->conv1->weight.size(0)),
               static_cast<long long>(model->conv2->weight.size(0)));
   const bool right = model->conv1->weight.size(0) == 16 && model->conv2->weight.size(0) == 32;
   return right && pruned.proof.holds() ? 0 : 1;

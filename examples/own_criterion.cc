@@ -1,4 +1,4 @@
-// A criterion of one's own is one function: here, filters whose weights hardly differ go first.
+// A custom criterion is one function: here, filters whose weights hardly differ are removed first.
 #include <parsimony/graph/graph.h>
 #include <parsimony/torch_io/prune.h>
 
@@ -15,7 +15,7 @@ using parsimony::Graph;
 using parsimony::Group;
 using parsimony::Scores;
 
-/// Standard deviation of the weights that produce each channel, over all its kernels.
+/// Returns the standard deviation of the weights that produce each channel, over all its kernels.
 Scores spread(const Graph& graph, const Group& group, const CriterionOptions& /*options*/) {
   Scores scores(group.size);
   for (const parsimony::Member& member : group.members) {
@@ -47,7 +47,7 @@ int main() {
   examples::CifarCnn model;
   {
     const torch::NoGradGuard no_grad;
-    model->conv1->weight[5].fill_(0.2);  // large, but all the same
+    model->conv1->weight[5].fill_(0.2);  // large, but constant
   }
   const auto config =
       parsimony::parse_config(R"([{"op_types": ["Conv2d"], "sparse_ratio": 0.25}])", "own");
@@ -56,7 +56,7 @@ int main() {
 
   const auto& kept = pruned.plan.groups.front().slices.front().keep;
   const bool removed = std::find(kept.begin(), kept.end(), 5) == kept.end();
-  std::printf("%zu of 32 filters stay; the constant one is %s\n", kept.size(),
-              removed ? "gone" : "still there");
+  std::printf("%zu of 32 filters remain; the constant one is %s\n", kept.size(),
+              removed ? "removed" : "kept");
   return removed && kept.size() == 24 && pruned.proof.holds() ? 0 : 1;
 }

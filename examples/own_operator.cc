@@ -1,4 +1,4 @@
-// A rule for an operator of one's own is one line: what shrinks along with what.
+// A rule for a custom operator is one line that relates the axes of its operands and results.
 #include <onnx/defs/parser.h>
 #include <parsimony/api/prune.h>
 #include <parsimony/base/errors.h>
@@ -12,7 +12,7 @@
 
 namespace {
 
-/// Two layers with an operator between them that no table knows.
+/// Writes two layers with an unknown operator between them.
 void write_network(const std::string& path) {
   onnx::ModelProto model;
   const auto status = onnx::OnnxParser::Parse(model, R"(
@@ -40,7 +40,7 @@ void write_network(const std::string& path) {
   if (!model.SerializeToOstream(&file)) throw parsimony::IoError("cannot write ", path);
 }
 
-/// Channels of the first layer that go at half.
+/// Returns how many channels of the first layer are removed at ratio 0.5.
 int removed_channels(const std::string& path) {
   parsimony::onnx_io::ModelFile file(path);
   parsimony::Graph graph = parsimony::onnx_io::to_graph(file);
@@ -59,7 +59,7 @@ int removed_channels(const std::string& path) {
 int main() {
   write_network("gated.onnx");
   const int before = removed_channels("gated.onnx");
-  // x·sigmoid(x) works element by element, and keeps zero.
+  // x·sigmoid(x) is elementwise and maps zero to zero.
   parsimony::add_operator({.op = "Swish",
                            .line = "x[..s] -> y[..s]",
                            .zero = parsimony::ZeroBehaviour::kZero,

@@ -1,4 +1,4 @@
-// Prunes a file in one call: what `parsimony prune` does.
+// Prunes a file in one call, like `parsimony prune`.
 #include "parsimony/api/prune_file.h"
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// Prunes an ONNX file, trains what is left, and writes it back to ONNX.
+// Prunes an ONNX file, fine-tunes it, and writes it back to ONNX.
 #include <ATen/core/grad_mode.h>
 #include <parsimony/api/prune.h>
 #include <parsimony/onnx_io/editor.h>
@@ -21,7 +21,7 @@ using namespace parsimony;
 
 const std::string kModels = EXAMPLES_DIR "/models/";
 
-/// A file of MNIST's layout as floats: `header` bytes, then bytes of values.
+/// Reads a file in MNIST's format as floats: `header` bytes, then bytes of values.
 at::Tensor read_idx(const std::string& name, unsigned header, at::IntArrayRef dims) {
   const std::unique_ptr<gzFile_s, decltype(&gzclose)> file(gzopen((kModels + name).c_str(), "rb"),
                                                            &gzclose);
@@ -65,7 +65,7 @@ void train(GraphModule& net, const Digits& digits) {
   }
 }
 
-/// Gives the file the weights that the module has now.
+/// Copies the module's current weights to the file.
 void write_back(GraphModule& net, onnx_io::OnnxEditor& editor) {
   for (const auto& [name, weight] : net->weights()) {
     if (!weight.is_floating_point()) continue;
@@ -103,8 +103,8 @@ int main() {
 
   std::printf("%lld -> %lld parameters\n", static_cast<long long>(pruning.dense.params),
               static_cast<long long>(pruning.small.params));
-  std::printf("right on unseen digits: %.0f%%, pruned %.0f%%, fine-tuned %.0f%%\n",
+  std::printf("test accuracy: %.0f%%, pruned %.0f%%, fine-tuned %.0f%%\n",
               100 * accuracy(dense, unseen), 100 * pruned, 100 * tuned);
-  std::printf("the written file differs by %.1e\n", difference);
+  std::printf("largest difference of the written file: %.1e\n", difference);
   return tuned > pruned && tuned > 0.8 && difference == 0 ? 0 : 1;
 }

@@ -1,4 +1,4 @@
-// Saves a pruned network and loads it again: the plan gives the shapes, the file the weights.
+// Saves a pruned network and loads it again: shapes come from the plan, weights from the file.
 #include <ATen/core/grad_mode.h>
 #include <parsimony/torch_io/prune.h>
 #include <torch/serialize.h>

@@ -1,4 +1,4 @@
-// Prunes a network in the middle of its training: the same module and the same optimizer go on.
+// Prunes a network during training, which continues with the same module and optimizer.
 #include <ATen/core/grad_mode.h>
 #include <parsimony/torch_io/prune.h>
 #include <torch/nn/functional/loss.h>
@@ -77,6 +77,6 @@ int main() {
   print("pruned", plan.small, pruned);
   print("trained on", plan.small, small);
   const bool holds = small < dense && 2 * plan.small.macs < plan.dense.macs;
-  if (!holds) std::puts("half of the channels should do as well after as much training again");
+  if (!holds) std::puts("half of the channels should reach the same loss after as much training");
   return holds ? 0 : 1;
 }

@@ -1,8 +1,8 @@
-// Trains one network in several processes, and prunes it on the way:
+// Trains one network in several processes, and prunes it during training:
 //
 //     torchrun --no_python --nproc_per_node 2 example_train_replicas
 //
-// Started alone it is the only rank.
+// Run on its own, it is the only rank.
 #include <parsimony/torch_io/prune.h>
 #include <parsimony/training/ranks/replicas.h>
 #include <torch/nn/functional/loss.h>
@@ -21,7 +21,7 @@ using parsimony::training::Replicas;
 
 constexpr int64_t kBatch = 32;
 
-/// This rank's share of a batch, whose samples depend on the step alone.
+/// This rank's share of a batch, whose samples depend only on the step.
 struct Share {
   Share(const RankGroup& ranks, int64_t step) {
     const auto generator = at::detail::createCPUGenerator(step);
@@ -38,7 +38,7 @@ struct Share {
 }  // namespace
 
 int main() {
-  at::manual_seed(1);  // rank 0 gives its weights to the others
+  at::manual_seed(1);  // rank 0 sends its weights to the others
   const RankGroup ranks(parsimony::ranks_of_environment().value_or(parsimony::RankPlace()));
   examples::CifarCnn model(examples::CifarCnnOptions{.width = 16, .hidden = 128});
   torch::optim::Adam optimizer(model->parameters(), 1e-3);
@@ -47,7 +47,7 @@ int main() {
   double last = 0;
   for (int64_t step = 0; step < 60; ++step) {
     if (step == 30) {
-      // The weights are the same everywhere, so that every rank finds the same plan.
+      // The weights are the same everywhere, so every rank computes the same plan.
       replicas.reset();
       const auto config = parsimony::from_shorthand({.criterion = "l1", .ratio = 0.5});
       const auto plan = parsimony::prune(model, torch::rand({1, 3, 32, 32}), config);

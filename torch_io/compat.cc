@@ -15,7 +15,7 @@ namespace {
 
 using Maybe = c10::optional<at::Tensor>;
 
-/// @source torch.nn.functional.scaled_dot_product_attention, its documentation
+/// @source documentation of torch.nn.functional.scaled_dot_product_attention
 at::Tensor attention(const at::Tensor& q, const at::Tensor& key, const at::Tensor& value,
                      const Maybe& mask, double /*dropout*/, bool causal,
                      c10::optional<double> scale, bool grouped) {

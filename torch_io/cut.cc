@@ -13,12 +13,12 @@
 namespace parsimony::torch_io {
 namespace {
 
-/// Shapes such as [8, 1, 3, 3] are of several formats; the plain one counts then.
+/// Returns the memory format. Shapes such as [8, 1, 3, 3] match several; contiguous then counts.
 at::MemoryFormat format_of(const at::Tensor& tensor) {
   return tensor.is_contiguous() ? at::MemoryFormat::Contiguous : tensor.suggest_memory_format();
 }
 
-/// Its elements lie in memory one after the other, as their bytes say.
+/// Whether its elements are contiguous in memory and can be copied as bytes.
 bool lies_plainly(const at::Tensor& tensor) {
   return tensor.layout() == at::kStrided && tensor.is_cpu() && tensor.is_contiguous() &&
          !tensor.is_quantized() && !tensor.is_conj() && !tensor.is_neg();
@@ -28,7 +28,7 @@ at::TensorOptions plain_options(const at::Tensor& tensor) {
   return tensor.options().requires_grad(false);
 }
 
-/// Of all axes at once; `result` may lie where `tensor` does.
+/// Cuts all axes at once; `result` may share memory with `tensor`.
 void cut_plainly(const at::Tensor& tensor, std::span<const AxisKeep> axes,
                  const at::Tensor& result) {
   slice(static_cast<const std::byte*>(tensor.data_ptr()), tensor.sizes().vec(),

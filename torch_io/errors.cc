@@ -36,16 +36,16 @@ ModelError unknown_tensor(std::string_view name) {
 
 UnsupportedError not_written(std::string_view node, std::string_view what) {
   return UnsupportedError("node ", in_quotes(node), ": ", what,
-                          " is not written in the program as a number that could be changed");
+                          " is not a literal in the program, so it cannot be changed");
 }
 
 UnsupportedError shared_place(std::string_view node, std::string_view what) {
   return UnsupportedError("node ", in_quotes(node), ": ", what,
-                          " stands in a loop, and its rounds want different numbers");
+                          " is in a loop, whose iterations require different values");
 }
 
 ModelError not_exported(std::string_view path, std::string_view why) {
-  return ModelError(path, ": not a program of torch.export: ", why);
+  return ModelError(path, ": not a torch.export program: ", why);
 }
 
 UnsupportedError cannot_rewrite(std::string_view node, std::string_view why) {
@@ -64,22 +64,22 @@ ModelError bad_attribute(std::string_view module, std::string_view attribute,
 UnsupportedError uneven_parts(std::string_view tensor, std::string_view parts,
                               std::span<const int64_t> kept) {
   return UnsupportedError("tensor ", in_quotes(tensor), ": all ", parts,
-                          " must keep equally many indices, found ",
+                          " must keep the same number of indices, found ",
                           to_string(Shape(kept.begin(), kept.end())));
 }
 
 UnsupportedError not_possible(std::string_view module, std::string_view kind,
                               std::string_view why) {
-  return UnsupportedError(of_module(module), kind, " cannot be cut like this: ", why);
+  return UnsupportedError(of_module(module), kind, " cannot be pruned like this: ", why);
 }
 
 UnsupportedError forward_is_fixed(std::span<const ForwardConstant> constants,
                                   std::string_view why) {
   std::string text = str_cat("the module does not run with its new sizes: ", why);
   if (constants.empty()) return UnsupportedError(text);
-  text += "\nIts forward is written for sizes that cannot be changed from outside:";
+  text += "\nIts forward contains hard-coded sizes:";
   for (const ForwardConstant& constant : constants) text += "\n  " + described(constant);
-  return UnsupportedError(text, "\nWrite -1 for such a size, or use flatten");
+  return UnsupportedError(text, "\nUse -1 for such a size, or flatten");
 }
 
 }  // namespace parsimony::torch_io::errors

@@ -29,9 +29,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kBudget = 0.25;  // seconds
 constexpr int kRepeats = 4;
-constexpr double kWorthMore = 0.95;  // a thread more must save a twentieth
+constexpr double kWorthMore = 0.95;  // an additional thread must save a twentieth
 constexpr double kNotAgain = 5;
-constexpr double kHopeless = 1.5;  // times the best: what has more threads is not tried
+constexpr double kHopeless = 1.5;  // times the best: more threads are not tried
 
 double elapsed(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -44,8 +44,8 @@ std::vector<int> candidates(int most) {
   return counts;
 }
 
-/// Without those of OpenBLAS: its POSIX threads would spin beside OpenMP's. ATen forgets oneDNN's
-/// kernels whenever it is told a number.
+/// Excludes OpenBLAS, whose POSIX threads would spin next to OpenMP's. ATen clears oneDNN's kernels
+/// whenever the number is set.
 void set_threads(int count) {
   if (at::get_num_threads() != count) at::set_num_threads(count);
   machine::set_own_threads(nullptr, 1);
@@ -60,14 +60,14 @@ std::vector<machine::ThreadTime> time_threads(int most) {
   std::vector<machine::ThreadTime> times;
   TrainingStep step({.batch = 16});
   at::set_num_threads(1);
-  step.run();  // makes gradients and kernels
+  step.run();  // creates gradients and kernels
   double best = 0;
   for (const int count : counts) {
     if (!times.empty() && elapsed(begin) > kBudget) break;
     at::set_num_threads(count);
     const double left = (kBudget - elapsed(begin)) / static_cast<double>(counts.size());
-    // The first step makes threads, and oneDNN's kernels for this many of them; but beside other
-    // programs, spinning threads can make it so slow that a second one is not worth the wait.
+    // The first step creates threads, and oneDNN's kernels for this many; but next to other
+    // programs, spinning threads can make it so slow that a second one takes too long.
     double seconds = quickest(step, 1);
     const int repeats = seconds > kNotAgain * best && best > 0 ? 1 : kRepeats;
     for (int i = 1; i < repeats && (i == 1 || seconds * i < left); ++i) {
@@ -91,7 +91,7 @@ int best_of(const std::vector<machine::ThreadTime>& times) {
 
 namespace {
 
-std::atomic<int> cores = 0;  // 0: not said yet
+std::atomic<int> cores = 0;  // 0: not set yet
 
 void check_threads(int count) {
   if (count < 1) throw machine::errors::bad_threads(std::to_string(count));
@@ -126,8 +126,8 @@ int choose_threads(std::optional<int> requested) {
 
 namespace {
 
-/// Weights as long as 1/√inputs, so that numbers stay of ordinary size. `seed` fills them without
-/// a random generator: that of the user's process is not ours to advance.
+/// Fills weights of norm 1/√inputs, so that values keep their magnitude. `seed` replaces a random
+/// generator, since the user's process's must not advance.
 at::Tensor waves(at::IntArrayRef sizes, double scale, double seed) {
   const int64_t count = c10::multiply_integers(sizes);
   return at::arange(count, at::kFloat).mul_(seed).sin_().mul_(scale).view(sizes);
@@ -182,7 +182,7 @@ double quickest(TrainingStep& step, int repeats) {
 
 namespace {
 
-/// The quickest of the runs that fit into 60 ms, in seconds; one at least, after one to warm up.
+/// Returns the seconds of the fastest run within 60 ms; at least one, after one to warm up.
 double quickest_of(const std::function<void()>& work) {
   constexpr double kMostSeconds = 0.06;
   constexpr int kMost = 20;
@@ -197,7 +197,7 @@ double quickest_of(const std::function<void()>& work) {
   return best;
 }
 
-/// One thread while it lives.
+/// Uses one thread during its lifetime.
 class OneThread {
  public:
   OneThread() : aten_(at::get_num_threads()) {
@@ -218,14 +218,14 @@ class OneThread {
 };
 
 double product_gflops() {
-  constexpr int64_t kSize = 384;  // a fifth of a second with the reference BLAS
+  constexpr int64_t kSize = 384;  // 0.2 s with the reference BLAS
   const at::Tensor a = at::ones({kSize, kSize});
   at::Tensor c = at::empty({kSize, kSize});
   const double seconds = quickest_of([&] { at::mm_out(c, a, a); });
   return 2e-9 * static_cast<double>(kSize * kSize * kSize) / seconds;
 }
 
-/// By oneDNN, whatever ATen would choose.
+/// Uses oneDNN, whatever ATen would choose.
 double convolution_gflops() {
   if (!at::hasMKLDNN()) return 0;
   constexpr int64_t kBatch = 4;

@@ -19,7 +19,7 @@ namespace {
 using training::Live;
 using training::live;
 
-/// Image size and number of classes; for language models the length of the context.
+/// Image size and number of classes; for language models the context length.
 struct Task {
   int64_t channels = 0;
   int64_t image = 0;
@@ -72,7 +72,7 @@ constexpr int64_t kTokens = 0;
 struct BuiltIn {
   std::string_view name;
   Live (*make)(const Task& task);
-  int64_t multiple;  ///< that the image's side must be of; kTokens: it takes no images
+  int64_t multiple;  ///< must divide the image's side; kTokens: text model
 };
 
 constexpr auto kBuiltIn = std::to_array<BuiltIn>({{"cnn", cnn, 4},
@@ -91,7 +91,7 @@ ConfigError wrong_inputs(std::string_view model, std::string_view found,
                      expected);
 }
 
-/// What the samples are to the network. @throws as built_in does
+/// Derives the task from the samples. @throws as built_in does
 Task task_of(const BuiltIn& network, const Dataset& data) {
   const Shape& dims = data.train.dims;
   const auto classes = static_cast<int64_t>(data.classes.size());

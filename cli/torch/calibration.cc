@@ -24,7 +24,7 @@
 namespace parsimony::component {
 namespace {
 
-/// @param given  do the data say what this output should be?
+/// @param given  whether the data has targets for this output
 training::Loss loss_of(const CalibrationData& job, const Graph& graph,
                        const std::function<bool(size_t output)>& given) {
   if (job.loss.empty()) return {};
@@ -50,7 +50,7 @@ std::vector<training::FedBack> states_of(const CalibrationData& job, const Graph
 
 using SharedSource = std::shared_ptr<const SampleSource>;
 
-/// Inputs that are states need no data: they begin with zeros.
+/// Opens the data. Inputs that are states need none: they begin with zeros.
 SharedSource open_data(const CalibrationData& job, const Graph& graph,
                        const std::vector<training::FedBack>& states, bool whole) {
   SampleOptions options = sample_options(job, whole);
@@ -81,7 +81,7 @@ training::Calibration calibration_from(const SharedSource& data, const Calibrati
   return result;
 }
 
-/// Of the network that the ranks have, and of what they first run through it.
+/// Fingerprints the network of the ranks and the inputs of its first run.
 std::string fingerprint_of(const Graph& graph) {
   std::string text;
   for (const Weight& weight : graph.weights) {
@@ -105,14 +105,14 @@ training::Calibration calibration_of_ranks(const CalibrationData& job, const Gra
   if (!job.ranks) return calibration_of(job, graph, whole);
   if (!job.states.empty()) {
     throw UnsupportedError(
-        "--states: samples of a sequence follow one another, and are not shared out among "
-        "processes");
+        "--states cannot be combined with several processes: samples of a sequence must be "
+        "processed in order");
   }
   const c10::Device device = training::parse_device(job.device);
   training::check_ranks(device);
   const SharedSource data = open_data(job, graph, {}, whole);
   training::Calibration result = calibration_from(data, job, graph, {}, device);
-  static const training::RankGroup group(*job.ranks);  // serves all of a process's work
+  static const training::RankGroup group(*job.ranks);  // reused by all later work of the process
   group.agree("the version of parsimony", PARSIMONY_VERSION);
   group.agree("the network", fingerprint_of(graph));
   group.agree("the calibration data", std::to_string(result.samples) + data->fingerprint());
@@ -130,7 +130,7 @@ ErrorData calibration_samples(const CalibrationData& job, const Graph& graph, bo
       data.labelled ? training::test_batches_of(data.labelled) : data.held_out;
   const training::BatchSource feed =
       (unseen && test ? test : data.batches)(fixed > 0 ? fixed : kBatch);
-  constexpr size_t kMostBytes = 128 << 20;  // all stay in memory, with what they lead to
+  constexpr size_t kMostBytes = 128 << 20;  // all stay in memory, with their outputs
   ErrorData result;
   size_t bytes = 0;
   while (const std::optional<training::SampleBatch> batch = feed()) {

@@ -20,8 +20,8 @@
 namespace parsimony::component {
 namespace {
 
-/// Calls `work`. libtorch's errors are rethrown as standard exceptions, without backtraces; those
-/// that can be a user's fault are handled further down.
+/// Calls `work`. Rethrows libtorch's errors as standard exceptions, without backtraces; errors that
+/// a user may cause are handled further down.
 template <typename Work>
 auto guarded(Work&& work) {
   try {
@@ -48,7 +48,7 @@ cli::ExportOutcome export_onnx(const cli::ExportJob& job) {
 Recovered recover(const Graph& original, const Plan& plan, const RecoverySettings& settings,
                   const CalibrationData& data, const Say& say) {
   const auto& steps = settings.steps;
-  // Fine-tuning sees the whole training part, the other steps its beginning.
+  // Fine-tuning uses the whole training part, the other steps its beginning.
   const bool whole =
       std::find(steps.begin(), steps.end(), RecoveryMethod::kFinetune) != steps.end();
   const training::Calibration calibration = calibration_of_ranks(data, original, whole);

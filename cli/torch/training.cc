@@ -32,8 +32,9 @@ using namespace training;
 
 ConfigError unknown_model(const std::string& name) {
   const std::vector<std::string> known = built_in_names();
-  return ConfigError("model \"", name, "\" is neither a file nor built in.",
-                     did_you_mean(name, known), " Built in are ", listed(known, known.size()), ".");
+  return ConfigError("model \"", name, "\" is neither a file nor a built-in network.",
+                     did_you_mean(name, known), " Built-in networks: ",
+                     listed(known, known.size()), ".");
 }
 
 /// Preparation of a job before anything is trained.
@@ -45,7 +46,7 @@ class Preparation {
     at::globalContext().setBenchmarkCuDNN(!request.deterministic);
     device = parse_device(request.device);
     if (request.ranks.several()) meet(request.ranks);
-    // What is cheap to find out comes before the data.
+    // Cheap checks come before reading the data.
     if (recipe.train.precision == Precision::kFloat16 && !device.is_cuda()) {
       throw training::errors::half_needs_cuda();
     }
@@ -76,21 +77,21 @@ class Preparation {
 
   bool leads() const { return !ranks || ranks->is_first(); }
 
-  /// @throws ConfigError for a loss that labels do not suffice for
+  /// @throws ConfigError for losses that labelled data does not support
   std::optional<int64_t> ignored_label() const {
     if (recipe.train.loss.empty()) return {};
     const std::vector<LossTerm> terms = parse_losses(recipe.train.loss);
     const LossTerm& term = terms.front();
     if (term.kind != LossKind::kCrossEntropy || !term.output.empty() || term.weight != 1) {
       throw ConfigError("loss \"", recipe.train.loss,
-                        "\": labelled data take cross_entropy only, with :ignore=LABEL or "
-                        "without; other losses need arrays: parsimony finetune --calibration "
-                        "npz:FILE --loss");
+                        "\": labelled data supports cross_entropy only, optionally with "
+                        ":ignore=LABEL; other losses need arrays: parsimony finetune "
+                        "--calibration npz:FILE --loss");
     }
     return term.ignore;
   }
 
-  /// A built-in network, or one from a file.
+  /// Returns a factory for a built-in network or one from a file.
   MakeNet maker() const {
     if (MakeNet known = built_in(recipe.model, data)) {
       if (recipe.train.batch_norm) throw training::errors::norms_need_onnx(recipe.model);
@@ -129,7 +130,7 @@ class Preparation {
   const cli::TrainingRequest& request_;
 };
 
-/// Training in one format and precision, ready to be timed.
+/// Training in one format and precision, ready for timing.
 class Candidate {
  public:
   Candidate(const Preparation& prepared, bool channels_last, Precision precision)
@@ -142,7 +143,7 @@ class Candidate {
     trainer_.emplace(labelled_training(*net_, context_, settings));
     loader_.emplace(prepared.data.train, loader_options(context_, settings));
     cached_ = loader_->next();
-    step_cached();  // what cannot be run shows here
+    step_cached();  // fails here if it cannot be run
   }
 
   void step_cached() {
@@ -206,7 +207,7 @@ std::vector<cli::TrainBenchRow> bench_training(const cli::TrainBenchRequest& req
   return rows;
 }
 
-/// As a sweep would name what the recipe's entries ask for.
+/// Names the point like a sweep does, by the recipe's entries.
 void name_point(LedgerPoint& point, const Recipe& recipe) {
   point.criterion = "none";
   if (!recipe.prune) return;
@@ -239,7 +240,7 @@ LedgerPoint train(const cli::TrainRequest& request) {
   const std::string key = run_key(origin.model, prepared.data, origin.config, request.teacher);
   training::TrainingRun run(prepared.make, prepared.data, prepared.recipe, options);
   if (checkpoints && run.load(request.checkpoint, key) && options.say) {
-    options.say("resumes from " + request.checkpoint);
+    options.say("resuming from " + request.checkpoint);
   }
   while (!run.done()) {
     run.step();

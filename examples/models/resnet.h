@@ -16,7 +16,7 @@
 namespace examples {
 
 struct ResNetOptions {
-  int64_t width = 64;  ///< channels of the first stage; doubled in each next one
+  int64_t width = 64;  ///< channels of the first stage; doubled in each next
   std::vector<int64_t> blocks = {2, 2, 2, 2};  ///< per stage
   bool bottleneck = false;  ///< blocks of 1x1, 3x3 and 1x1 convolutions, four times as wide outside
   int64_t classes = 1000;

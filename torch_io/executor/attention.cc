@@ -15,7 +15,7 @@ struct Parts {
   at::Tensor v;
 };
 
-/// What is applied between the scores and their softmax. Tensors broadcast to [n h s t].
+/// Changes to the scores before their softmax. Tensors broadcast to [n h s t].
 struct Looks {
   at::Tensor bias;
   at::Tensor visible;     ///< boolean; undefined: every key is visible
@@ -30,16 +30,16 @@ void refuse(const Call& call, bool found, std::string_view what) {
   if (found) call.unsupported(what);
 }
 
-/// [n l (h d)] or [n h l d] as [n h l d].
+/// Reshapes [n l (h d)] or [n h l d] to [n h l d].
 at::Tensor by_heads(const at::Tensor& x, int64_t heads) {
   if (x.dim() == 4) return x;
   return x.reshape({x.size(0), x.size(1), heads, -1}).transpose(1, 2);
 }
 
-/// [n h l d] as [n l (h d)].
+/// Reshapes [n h l d] to [n l (h d)].
 at::Tensor joined(const at::Tensor& y) { return y.transpose(1, 2).flatten(2); }
 
-/// The causal mask [s t], if the first query follows `before` keys.
+/// Returns the causal mask [s t], if the first query follows `before` keys.
 at::Tensor none_later(int64_t queries, int64_t keys, int64_t before) {
   return at::ones({queries, keys}, at::kBool).tril(before);
 }
@@ -57,8 +57,7 @@ at::Tensor with_past(const Call& call, size_t i, const at::Tensor& now) {
   return call.has_in(i) ? at::cat({call.in(i), now}, 2) : now;
 }
 
-/// Queries, keys and values that stand beside each other for every head, [n l h 2 or 3 d], apart:
-/// as [n l (h d)].
+/// Separates queries, keys and values that are packed per head, [n l h 2 or 3 d], into [n l (h d)].
 Tensors taken_apart(const Tensors& qkv) {
   Tensors parts = qkv;
   const auto take = [&](size_t from) {
@@ -70,7 +69,8 @@ Tensors taken_apart(const Tensors& qkv) {
   return parts;
 }
 
-/// Which keys a mask of com.microsoft lets a query see: ends, ends and starts, or 0 and 1 of each.
+/// Returns the keys that a com.microsoft mask makes visible: ends, ends and starts, or 0 and 1 of
+/// each.
 at::Tensor unmasked(const Call& call, const at::Tensor& mask, const Parts& parts) {
   if (!mask.defined()) return {};
   const int64_t n = parts.q.size(0);
@@ -79,7 +79,7 @@ at::Tensor unmasked(const Call& call, const at::Tensor& mask, const Parts& parts
   const at::Tensor places = at::arange(t);
   switch (mask.dim()) {
     case 1: {
-      refuse(call, mask.size(0) != n && mask.size(0) != 2 * n, "has a mask of packed sequences");
+      refuse(call, mask.size(0) != n && mask.size(0) != 2 * n, "masks of packed sequences are not supported");
       const at::Tensor bounds = mask.reshape({-1, n, 1, 1, 1});
       const at::Tensor seen = places < bounds[0];
       return mask.size(0) == n ? seen : seen.logical_and(places >= bounds[1]);
@@ -94,7 +94,7 @@ at::Tensor unmasked(const Call& call, const at::Tensor& mask, const Parts& parts
   }
 }
 
-/// What the operators of com.microsoft have in common.
+/// Shared by the operators of com.microsoft.
 Looks looks_of(const Call& call, const Parts& parts, size_t mask, size_t bias) {
   Looks looks;
   looks.bias = call.in(bias);
@@ -107,7 +107,7 @@ Looks looks_of(const Call& call, const Parts& parts, size_t mask, size_t bias) {
   return looks;
 }
 
-/// Scaled dot-product attention; with fewer key heads, each serves several query heads.
+/// Scaled dot-product attention; with fewer key heads, each is used by several query heads.
 at::Tensor attended(const Call& call, const Parts& parts, const Looks& looks) {
   const int64_t each = parts.q.size(1) / parts.k.size(1);
   const at::Tensor k = each > 1 ? parts.k.repeat_interleave(each, 1) : parts.k;
@@ -127,13 +127,13 @@ at::Tensor attended(const Call& call, const Parts& parts, const Looks& looks) {
   return at::matmul(shares.narrow(-1, 0, scores.size(-1)), v);
 }
 
-/// Dimensions (a, b) in pairs become (a cos - b sin, a sin + b cos): halves of a head, or
-/// neighbours. The tables are [.. l pairs]; dimensions beyond their pairs are not rotated.
+/// Rotates pairs of dimensions (a, b), halves of a head or neighbours, to (a cos - b sin, a sin + b
+/// cos). The tables are [.. l pairs]; dimensions beyond their pairs are not rotated.
 at::Tensor rotated(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin,
                    bool neighbours) {
   const int64_t half = cos.size(-1);
   const int64_t rest = x.size(-1) - 2 * half;
-  TORCH_CHECK(rest >= 0, "tables of ", half, " pairs for heads of ", x.size(-1));
+  TORCH_CHECK(rest >= 0, "rotary tables of ", half, " pairs do not fit heads of ", x.size(-1));
   const at::Tensor turning = x.narrow(-1, 0, 2 * half);
   const at::Tensor pairs = neighbours ? turning.unflatten(-1, {half, 2}).transpose(-1, -2)
                                       : turning.unflatten(-1, {2, half});
@@ -147,7 +147,7 @@ at::Tensor rotated(const at::Tensor& x, const at::Tensor& cos, const at::Tensor&
 }  // namespace
 
 Tensors attention(const Call& call) {
-  refuse(call, call.outputs() > 3, "returns its scores");
+  refuse(call, call.outputs() > 3, "output of the scores is not supported");
   const bool joint = call.in(0).dim() == 3;
   const int64_t q_heads = joint ? call.integer("q_num_heads", 1) : call.in(0).size(1);
   const int64_t kv_heads = joint ? call.integer("kv_num_heads", 1) : call.in(1).size(1);
@@ -160,7 +160,7 @@ Tensors attention(const Call& call) {
   const int64_t keys = parts.k.size(2);
   at::Tensor mask = call.in(3);
   const bool chooses = mask.defined() && mask.scalar_type() == at::kBool;
-  if (mask.defined() && mask.size(-1) < keys) {  // what it does not reach is hidden
+  if (mask.defined() && mask.size(-1) < keys) {  // keys beyond it are hidden
     mask = at::constant_pad_nd(mask, {0, keys - mask.size(-1)}, chooses ? 0 : -1e30);
   }
   (chooses ? looks.visible : looks.bias) = mask;
@@ -177,8 +177,8 @@ Tensors attention(const Call& call) {
 }
 
 Tensors multi_head_attention(const Call& call) {
-  refuse(call, call.outputs() > 3, "returns its scores");
-  refuse(call, call.has_in(8), "shares the memory of its cache");
+  refuse(call, call.outputs() > 3, "output of the scores is not supported");
+  refuse(call, call.has_in(8), "a shared cache buffer is not supported");
   Tensors x = taken_apart({call.in(0), call.in(1), call.in(2)});
   if (call.has_in(3)) {
     const int64_t width = x[0].size(2);
@@ -195,8 +195,8 @@ Tensors multi_head_attention(const Call& call) {
 }
 
 Tensors packed_attention(const Call& call) {
-  refuse(call, call.integer("do_rotary", 0) != 0, "rotates");
-  refuse(call, call.has_in(6), "shares the memory of its cache");
+  refuse(call, call.integer("do_rotary", 0) != 0, "do_rotary is not supported");
+  refuse(call, call.has_in(6), "a shared cache buffer is not supported");
   at::Tensor all = at::matmul(call.in(0), call.in(1));
   if (call.has_in(2)) all = all + call.in(2);
   Ints sizes = call.integers("qkv_hidden_sizes");
@@ -213,8 +213,8 @@ Tensors packed_attention(const Call& call) {
   return {y, at::stack({parts.k, parts.v})};
 }
 
-/// A head's result is there where its values are, unless none asks for them; so is what the cache
-/// keeps of it.
+/// A head's result is present where its values are, unless all of its queries are absent; so are
+/// its entries in the cache.
 Tensors attention_presence(const Operator& op, const Call& call, const Tensors& outputs) {
   const at::Tensor& y = outputs.front();
   if (op.op == "Attention" && !op.domain.empty()) {
@@ -227,7 +227,7 @@ Tensors attention_presence(const Operator& op, const Call& call, const Tensors& 
     const at::Tensor kept = at::stack({x[1], x[2]}).reshape({2, 1, heads, 1, -1});
     return {x[2].expand(y.sizes()), kept.expand(outputs[1].sizes())};
   }
-  if (!call.has_in(1) && call.in(0).dim() == 3) {  // grouped queries in one matrix: they come first
+  if (!call.has_in(1) && call.in(0).dim() == 3) {  // packed grouped queries: queries come first
     return {call.presence_numbers(0).narrow(2, 0, y.size(2)) > 0.5};
   }
   Tensors x;
@@ -240,7 +240,7 @@ Tensors attention_presence(const Operator& op, const Call& call, const Tensors& 
       joint ? call.integer(one_count ? "num_heads" : "kv_num_heads", 1) : x[2].size(1);
   const int64_t q_heads =
       joint ? call.integer(op.domain.empty() ? "q_num_heads" : "num_heads", 1) : y.size(1);
-  // Of each head's dimensions, [n h 1 d].
+  // Per dimension of each head, [n h 1 d].
   const auto any = [&](size_t i) { return by_heads(x[i], kv_heads).amax(2, true) > 0.5; };
   const at::Tensor asks = by_heads(x[0], q_heads).amax({2, 3}, true) > 0.5;
   const at::Tensor values = any(2).repeat_interleave(q_heads / kv_heads, 1).logical_and(asks);
@@ -252,18 +252,18 @@ Tensors attention_presence(const Operator& op, const Call& call, const Tensors& 
   return found;
 }
 
-// Attention whose cache has room for keys to come.
+// Attention whose cache has room for future keys.
 
 namespace {
 
-/// Where the new keys of each sequence go.
+/// Positions of the new keys of each sequence.
 struct Places {
-  at::Tensor before;   ///< [n 1] keys that are there already
-  at::Tensor queries;  ///< [n s] the place of each query, which is that of its own key
-  int64_t total = 0;   ///< keys of the longest sequence, the new ones included
+  at::Tensor before;   ///< [n 1] number of existing keys
+  at::Tensor queries;  ///< [n s] position of each query, equal to that of its own key
+  int64_t total = 0;   ///< keys of the longest sequence, including new ones
 };
 
-/// A first prompt fills an empty cache, whatever was in it.
+/// Computes positions. A first prompt fills an empty cache, whatever its contents.
 Places places_of(const Call& call, int64_t batch, int64_t length) {
   const int64_t total = call.ints_in(6).at(0);
   const at::Tensor lengths = call.in(5).to(at::kLong).reshape({-1, 1}).expand({batch, 1}) + 1;
@@ -273,7 +273,7 @@ Places places_of(const Call& call, int64_t batch, int64_t length) {
   return {before, before + at::arange(length), total};
 }
 
-/// [n h t d]: what was there, then what is new. Zero behind it.
+/// Appends the new keys or values to the past ones, [n h t d], followed by zeros.
 at::Tensor cached(const at::Tensor& past, const at::Tensor& now, const Places& places) {
   const int64_t room = past.defined() ? past.size(2) : 0;
   Ints dims = now.sizes().vec();
@@ -281,14 +281,14 @@ at::Tensor cached(const at::Tensor& past, const at::Tensor& now, const Places& p
   at::Tensor all = at::zeros(dims, now.options());
   for (int64_t n = 0; n < dims[0]; ++n) {
     const auto before = places.before[n].item<int64_t>();
-    TORCH_CHECK(before <= room, "more keys than the cache of ", room, " has");
+    TORCH_CHECK(before <= room, "more keys than fit into the cache of ", room);
     if (before > 0) all[n].narrow(1, 0, before).copy_(past[n].narrow(1, 0, before));
     all[n].narrow(1, before, now.size(2)).copy_(now[n]);
   }
   return all;
 }
 
-/// Which keys a query sees: its own, those before it, and of these the nearest.
+/// Returns the keys visible to a query: its own and earlier ones, within the local window.
 at::Tensor visible(const Call& call, const Places& places) {
   const at::Tensor query = places.queries.unsqueeze(-1);  // [n s 1]
   const at::Tensor key = at::arange(places.total);
@@ -312,8 +312,8 @@ Parts parts_of(const Call& call) {
 }  // namespace
 
 Tensors group_query_attention(const Call& call) {
-  refuse(call, call.outputs() > 3, "returns its scores");
-  refuse(call, call.has_in(12) || call.has_in(13), "has a cache of integers");
+  refuse(call, call.outputs() > 3, "output of the scores is not supported");
+  refuse(call, call.has_in(12) || call.has_in(13), "a quantised cache is not supported");
   Parts parts = parts_of(call);
   const Places places = places_of(call, parts.q.size(0), parts.q.size(2));
   if (call.integer("do_rotary", 0) != 0) {

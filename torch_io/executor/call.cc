@@ -16,7 +16,7 @@ std::string described(const Node& node) {
 }
 
 UnsupportedError cannot_run(const Node& node, std::string_view why) {
-  return UnsupportedError(described(node), " cannot be run by libtorch here: ", why);
+  return UnsupportedError(described(node), " cannot be run by libtorch: ", why);
 }
 
 const at::Tensor& Call::at_or_none(const Tensors& tensors, size_t i) {
@@ -156,7 +156,7 @@ at::Tensor along(const at::Tensor& vector, int64_t axis, int64_t rank) {
 
 at::ScalarType type_of_code(const Call& call, int64_t code) {
   const DType type = dtype_of_onnx(code);
-  if (type == DType::kUnknown) call.unsupported("element type " + std::to_string(code));
+  if (type == DType::kUnknown) call.unsupported("unknown element type " + std::to_string(code));
   return torch_io::scalar_type_of(type);
 }
 
@@ -165,7 +165,7 @@ at::ScalarType type_of_name(const Call& call, std::string_view name) {
     const auto type = static_cast<DType>(i);
     if (name_of(type) == name) return torch_io::scalar_type_of(type);
   }
-  call.unsupported("element type " + std::string(name));
+  call.unsupported("unknown element type " + std::string(name));
 }
 
 }  // namespace parsimony::executor

@@ -13,7 +13,7 @@ namespace {
 
 thread_local Choices* in_use = nullptr;
 
-/// What the small network has of it: along each axis the places where anything is present.
+/// Returns the small network's part: along each axis the positions where anything is present.
 at::Tensor compact(at::Tensor tensor, const at::Tensor& present) {
   if (!present.defined()) return tensor;
   for (int64_t axis = 0; axis < present.dim(); ++axis) {

@@ -7,7 +7,7 @@
 namespace parsimony::executor {
 namespace {
 
-constexpr int kFirstScanOfToday = 9;  // version 8 has a batch dimension of its own
+constexpr int kFirstScanOfToday = 9;  // version 8 has an additional batch dimension
 
 bool is_true(const at::Tensor& flag) { return flag.item<bool>(); }
 
@@ -16,12 +16,12 @@ const BodyProgram& body_of(const Call& call, const IdVector<BodyId, BodyProgram>
   for (const BodyId b : call.node.bodies) {
     if (bodies[b].attribute == attribute) return bodies[b];
   }
-  call.unsupported("it has no " + std::string(attribute));
+  call.unsupported("it has no attribute " + std::string(attribute));
 }
 
 Partial operand(const Call& call, size_t i) { return {call.in(i), call.presence(i)}; }
 
-/// What the turns have made, side by side along a new axis.
+/// Stacks the results of the iterations along a new axis.
 Partial stacked(const Partials& turns, int64_t axis) {
   Tensors tensors;
   Tensors present;
@@ -48,8 +48,8 @@ Partials branch(const Call& call, const IdVector<BodyId, BodyProgram>& bodies, c
   return run(body_of(call, bodies, is_true(call.in(0)) ? "then_branch" : "else_branch"), {});
 }
 
-/// The body maps (iteration, condition, carried…) to (condition, carried…, scanned…). What it scans
-/// is stacked along a new first axis.
+/// The body maps (iteration, condition, carried…) to (condition, carried…, scanned…). Scanned
+/// values are stacked along a new first axis.
 Partials loop(const Call& call, const BodyProgram& body, const RunBody& run) {
   const int64_t most =
       call.has_in(0) ? call.in(0).item<int64_t>() : std::numeric_limits<int64_t>::max();
@@ -63,7 +63,7 @@ Partials loop(const Call& call, const BodyProgram& body, const RunBody& run) {
     inputs.insert(inputs.end(), state.begin(), state.end());
     Partials outputs = run(body, std::move(inputs));
     if (outputs.size() < 1 + carried + scanned.size())
-      call.unsupported("its body returns too little");
+      call.unsupported("its body has too few outputs");
     goes_on = is_true(outputs[0].tensor);
     std::move(outputs.begin() + 1, outputs.begin() + 1 + index(carried), state.begin());
     for (size_t s = 0; s < scanned.size(); ++s) {
@@ -80,11 +80,11 @@ int64_t at_or(const Ints& list, size_t i, int64_t fallback) {
   return i < list.size() ? list[i] : fallback;
 }
 
-/// The body maps (states…, slices…) to (states…, slices…): the slices are those of the sequences,
-/// one index of an axis a turn.
+/// The body maps (states…, slices…) to (states…, slices…); each iteration takes one index of the
+/// sequences' axes.
 Partials scan(const Call& call, const BodyProgram& body, const RunBody& run) {
   const size_t sequences = call.integer("num_scan_inputs", 0);
-  if (sequences == 0 || sequences > call.inputs.size()) call.unsupported("it scans nothing");
+  if (sequences == 0 || sequences > call.inputs.size()) call.unsupported("num_scan_inputs does not match its inputs");
   const size_t carried = call.inputs.size() - sequences;
   const Ints in_axes = call.integers("scan_input_axes");
   const Ints in_back = call.integers("scan_input_directions");
@@ -110,7 +110,7 @@ Partials scan(const Call& call, const BodyProgram& body, const RunBody& run) {
     }
   }
   for (size_t s = 0; s < scanned.size(); ++s) {
-    if (scanned[s].empty()) call.unsupported("it scans nothing");
+    if (scanned[s].empty()) call.unsupported("sequences of length 0 are not supported");
     if (at_or(out_back, s, 0) != 0) std::reverse(scanned[s].begin(), scanned[s].end());
     const int64_t rank = scanned[s].front().tensor.dim() + 1;
     state.push_back(stacked(scanned[s], wrapped(at_or(out_axes, s, 0), rank)));

@@ -1,4 +1,4 @@
-// Sums of products: convolutions, those whose windows are moved by data, matrix products, Einsum.
+// Sums of products: convolutions, also deformable ones, matrix products, Einsum.
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
@@ -9,11 +9,11 @@ namespace parsimony::executor {
 namespace {
 
 struct OutputPadding {
-  Ints begin;  ///< what is cut off the full result
+  Ints begin;  ///< elements removed from the full result
   Ints end;    ///< negative: the result is longer than the full one
 };
 
-/// The full result has stride (in - 1) + extent elements along each axis.
+/// Pads a transposed convolution. The full result has stride (in - 1) + extent elements per axis.
 OutputPadding transposed_padding(const Call& call, const Ints& full) {
   const size_t rank = full.size();
   const Ints extra = call.integers("output_padding", Ints(rank, 0));
@@ -30,7 +30,7 @@ OutputPadding transposed_padding(const Call& call, const Ints& full) {
       padding.end[i] = (valid ? 0 : pads[rank + i]) - extra[i];
       continue;
     }
-    // SAME: as long as the input is, times the stride.
+    // SAME: the input's size times the stride.
     const int64_t requested =
         shape.empty() ? call.in(0).size(index(i) + 2) * strides[i] : shape[shape.size() - rank + i];
     const int64_t total = std::max<int64_t>(0, full[i] + extra[i] - requested);
@@ -40,7 +40,7 @@ OutputPadding transposed_padding(const Call& call, const Ints& full) {
   return padding;
 }
 
-/// Does each place of one sample stand alone?
+/// Whether positions of a sample do not interact.
 bool is_pointwise(const at::Tensor& x, const at::Tensor& w, const Window& window, int64_t groups) {
   const auto are_ones = [](const auto& numbers) {
     return std::ranges::all_of(numbers, [](int64_t number) { return number == 1; });
@@ -49,8 +49,8 @@ bool is_pointwise(const at::Tensor& x, const at::Tensor& w, const Window& window
          are_ones(window.kernel) && are_ones(window.stride);
 }
 
-/// A matrix product, whose gradients are far quicker than those of at::convolution, which copies
-/// the input to columns for them.
+/// Computes a matrix product, whose gradients are much faster than those of at::convolution, which
+/// copies the input to columns for them.
 at::Tensor pointwise(const at::Tensor& x, const at::Tensor& w, const at::Tensor& bias) {
   const at::Tensor places = x.flatten(2).squeeze(0);
   const at::Tensor y = bias.defined() ? at::addmm(bias.unsqueeze(1), w.flatten(1), places)
@@ -106,7 +106,7 @@ Tensors gemm(const Call& call) {
   if (!call.has_in(2)) return {y};
   at::Tensor c = call.in(2);
   if (beta != 1) c = c.is_floating_point() ? c * beta : (c * beta).to(c.scalar_type());
-  // Before version 7 a vector that is as long as y has rows may only be written so.
+  // Before version 7, broadcasting a vector of as many elements as y has rows requires this.
   return {y + c};
 }
 
@@ -118,8 +118,8 @@ Tensors einsum(const Call& call) {
 
 namespace {
 
-/// Coordinates of the samples that element `k` of each window takes along one axis, of size `size`,
-/// as grid_sample wants them: [.., oh, ow] between -1 and 1.
+/// Returns coordinates of the samples for element `k` of each window along one axis, of size
+/// `size`, as grid_sample expects them: [.., oh, ow] between -1 and 1.
 at::Tensor coordinates(const at::Tensor& offsets, const Window& window, size_t axis, int64_t k,
                        int64_t size) {
   const int64_t rank = offsets.dim();
@@ -136,7 +136,7 @@ at::Tensor coordinates(const at::Tensor& offsets, const Window& window, size_t a
 Tensors col2im(const Call& call) {
   const Ints image = call.ints_in(1);
   const Ints block = call.ints_in(2);
-  if (image.size() != 2) call.unsupported("an image of " + std::to_string(image.size()) + " axes");
+  if (image.size() != 2) call.unsupported("images with " + std::to_string(image.size()) + " axes are not supported");
   const Ints pads = call.integers("pads", Ints(4, 0));
   const Ints padded{image[0] + pads[0] + pads[2], image[1] + pads[1] + pads[3]};
   const at::Tensor y = at::col2im(call.in(0), padded, block, call.integers("dilations", Ints(2, 1)),
@@ -144,7 +144,7 @@ Tensors col2im(const Call& call) {
   return {y.narrow(2, pads[0], image[0]).narrow(3, pads[1], image[1])};
 }
 
-/// A channel is present everywhere if one of its columns is.
+/// A channel is present everywhere if any of its columns is.
 Tensors added_columns(const Operator& /*op*/, const Call& call, const Tensors& outputs) {
   const at::Tensor& p = call.presence(0);
   const int64_t channels = outputs[0].size(1);
@@ -156,7 +156,7 @@ Tensors added_columns(const Operator& /*op*/, const Call& call, const Tensors& o
 Tensors deform_conv(const Call& call) {
   const at::Tensor& x = call.in(0);
   const at::Tensor& w = call.in(1);
-  if (x.dim() != 4) call.unsupported("an image of " + std::to_string(x.dim() - 2) + " axes");
+  if (x.dim() != 4) call.unsupported("images with " + std::to_string(x.dim() - 2) + " axes are not supported");
   const Window window = window_of(call, w.sizes().slice(2).vec());
   Ints out;
   for (size_t axis = 0; axis < 2; ++axis) {

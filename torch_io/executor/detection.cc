@@ -1,4 +1,4 @@
-// What detectors do with boxes, and sampling at computed places.
+// Box operators of detectors, and sampling at computed positions.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -33,10 +33,10 @@ float overlap(const Box& a, const Box& b) {
 struct Limits {
   size_t boxes;  ///< per class
   double overlap;
-  double score;  ///< -infinity where none is given
+  double score;  ///< -infinity if none is specified
 };
 
-/// Indices of the boxes that stay, the best first.
+/// Returns indices of the selected boxes, best first.
 Ints strongest(const std::vector<Box>& boxes, const float* scores, const Limits& limits) {
   Ints order;
   for (size_t i = 0; i < boxes.size(); ++i) {
@@ -59,10 +59,10 @@ at::Tensor dense_floats(const at::Tensor& tensor) {
   return tensor.detach().to(at::kCPU, at::kFloat).contiguous();
 }
 
-/// Where RoiAlign takes its samples along one axis of one box, and how the two neighbours count.
+/// Sample positions of RoiAlign along one axis of one box, with weights of the two neighbours.
 struct Samples {
   at::Tensor below, above;  ///< indices [cells, samples]
-  at::Tensor share;         ///< of the upper neighbour
+  at::Tensor share;         ///< weight of the upper neighbour
   at::Tensor inside;        ///< 0 for samples beyond the border, which count as zero
 };
 
@@ -79,7 +79,7 @@ Samples samples_of(double start, double cell, int64_t cells, int64_t per_cell, i
   return {below.to(at::kLong), (below + 1).clamp_max(last).to(at::kLong), held - below, inside};
 }
 
-/// [channels, cells, samples, …] from [channels, size, …]: linear along axis 1.
+/// Maps [channels, size, …] to [channels, cells, samples, …]: linear along axis 1.
 at::Tensor interpolated(const at::Tensor& x, const Samples& s) {
   const auto weighted = [&](const at::Tensor& where, const at::Tensor& weight) {
     Ints dims = {x.size(0), where.size(0), where.size(1)};
@@ -108,7 +108,7 @@ Tensors grid_sample(const Call& call) {
       at::grid_sampler(call.in(0), call.in(1), how, beyond, call.integer("align_corners", 0) != 0)};
 }
 
-/// Without the gradient, which nobody asks of boxes.
+/// Computed without gradients.
 Tensors non_max_suppression(const Call& call) {
   const at::Tensor boxes = dense_floats(call.in(0));   // [n, b, 4]
   const at::Tensor scores = dense_floats(call.in(1));  // [n, c, b]
@@ -132,7 +132,7 @@ Tensors non_max_suppression(const Call& call) {
 }
 
 Tensors roi_align(const Call& call) {
-  if (call.text("mode", "avg") != "avg") call.unsupported("mode max is not run");
+  if (call.text("mode", "avg") != "avg") call.unsupported("mode max is not supported");
   const at::Tensor& x = call.in(0);
   const at::Tensor rois = dense_floats(call.in(1));
   const Ints images = call.ints_in(2);

@@ -1,4 +1,4 @@
-// Elementwise: arithmetic, comparison, logic; activations, and what normalises to probabilities.
+// Elementwise operators: arithmetic, comparison, logic, activations; softmax and its relatives.
 #include <algorithm>
 
 #include "parsimony/torch_io/executor/operators_impl.h"
@@ -106,10 +106,10 @@ Tensors image_scaler(const Call& call) {
 
 namespace {
 
-/// Far below what a network computes, but finite: gradients stay numbers.
+/// Far below any computed value, but finite, so that gradients are not NaN.
 constexpr double kAbsent = -1e30;
 
-/// Before version 13 everything from `axis` on was normalised as one.
+/// Before version 13 all axes from `axis` on were normalised together.
 template <typename Along>
 Tensors over_axis(const Call& call, const Along& normalised) {
   const at::Tensor x = call.filled(0, kAbsent);
@@ -146,7 +146,7 @@ Tensors mish(const Call& call) { return {call.in(0) * at::tanh(at::softplus(call
 Tensors prelu(const Call& call) {
   const at::Tensor& x = call.in(0);
   at::Tensor slope = call.in(1);
-  // Up to version 6 a vector of slopes stood for the channels.
+  // Up to version 6 a vector of slopes was per channel.
   if (call.opset() < 7 && slope.dim() == 1 && x.dim() > 1) slope = along(slope, 1, x.dim());
   return {at::where(x < 0, x * slope, x)};
 }
@@ -168,7 +168,7 @@ Tensors shrink(const Call& call) {
 
 Tensors softsign(const Call& call) { return {call.in(0) / (1 + at::abs(call.in(0)))}; }
 
-/// Beyond its threshold at::softplus is linear; ONNX's is not.
+/// Unlike ONNX's, at::softplus is linear beyond its threshold.
 Tensors softplus(const Call& call) {
   return {at::logaddexp(call.in(0), at::zeros({}, call.in(0).options()))};
 }
@@ -192,7 +192,7 @@ Tensors hardmax(const Call& call) {
   });
 }
 
-/// Drops in training mode only, whatever the operand `training_mode` says.
+/// Drops in training mode only, regardless of the operand `training_mode`.
 Tensors dropout(const Call& call) {
   const at::Tensor& x = call.in(0);
   const double ratio = call.opset() >= 12 ? call.number_in(1, 0.5) : call.real("ratio", 0.5);

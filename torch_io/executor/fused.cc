@@ -1,5 +1,4 @@
-// Operators of com.microsoft, and of ONNX from opset 23 on, that do what several others do in a
-// row; mixtures of experts.
+// Fused operators of com.microsoft and of ONNX from opset 23 on; mixtures of experts.
 #include <cmath>
 #include <limits>
 
@@ -15,7 +14,7 @@ at::Tensor gated(const Call& call, double usual) {
   return alpha == 1 ? at::silu(call.in(0)) : call.in(0) * at::sigmoid(call.in(0) * alpha);
 }
 
-/// LayerNormalization of `x` where it is present, with scale and bias of the operands named.
+/// LayerNormalization of `x` where present, with scale and bias from the specified operands.
 Tensors normalised(const Call& call, const at::Tensor& x, const at::Tensor& present, size_t scale,
                    int bias) {
   Tensors operands{x, call.in(scale)};
@@ -32,7 +31,7 @@ at::Tensor root_mean_square(const Call& call, const at::Tensor& x, const at::Ten
   return x * at::rsqrt(mean + call.real("epsilon", 1e-5)) * scale;
 }
 
-/// The sum of input, skip and bias, and where all of them are present.
+/// The sum of input, skip and bias, present where all of them are.
 struct Skipped {
   at::Tensor sum;
   at::Tensor present;
@@ -56,7 +55,7 @@ Tensors with_sum(const Call& call, Tensors normal, const at::Tensor& sum) {
 
 constexpr double kNotGiven = std::numeric_limits<double>::quiet_NaN();
 
-/// Of a product that an activation follows; bounds of Clip are its parameters.
+/// Applies the activation of a fused product; bounds of Clip are its parameters.
 at::Tensor activated(const Call& call, const at::Tensor& y, const std::vector<double>& numbers) {
   const std::string name = call.text("activation", "");
   if (name.empty()) return y;
@@ -74,7 +73,7 @@ Tensors biased_gelu(const Call& call) {
   return {at::gelu(x, "none")};
 }
 
-/// By tanh. @source onnxruntime, ContribOperators.md, FastGelu
+/// GELU by tanh. @source onnxruntime, ContribOperators.md, FastGelu
 Tensors fast_gelu(const Call& call) {
   const at::Tensor x = call.has_in(1) ? call.in(0) + call.in(1) : call.in(0);
   return {at::gelu(x, "tanh")};
@@ -102,7 +101,7 @@ Tensors fused_gemm(const Call& call) {
 
 Tensors fused_matmul(const Call& call) {
   if (call.integer("transBatchA", 0) != 0 || call.integer("transBatchB", 0) != 0) {
-    call.unsupported("exchanges batch and rows");
+    call.unsupported("transBatchA and transBatchB are not supported");
   }
   const auto turned = [&](size_t i, std::string_view attribute) {
     return call.integer(attribute, 0) != 0 ? call.in(i).transpose(-1, -2) : call.in(i);
@@ -139,7 +138,7 @@ Tensors embed_layer_normalization(const Call& call) {
   return {normalised(call, x, present, 5, 6).front(), lengths, x};
 }
 
-/// Present where the table of tokens is, as are the sums before they are normalised.
+/// Present where the table of tokens is, like the sums before normalisation.
 Tensors embedded(const Operator& /*op*/, const Call& call, const Tensors& outputs) {
   Tensors results(outputs.size());
   if (!call.presence(2).defined()) return results;
@@ -148,22 +147,22 @@ Tensors embedded(const Operator& /*op*/, const Call& call, const Tensors& output
   return results;
 }
 
-/// Input and skip, as the sum of both.
+/// Presence of input and skip, for their sum.
 Tensors skipped_presence(const Operator& op, const Call& call, const Tensors& outputs) {
   Call two = call;
   two.inputs.resize(2);
   return elementwise(op, two, outputs);
 }
 
-// Mixtures of experts: two layers each, of which the router chooses some for every token.
+// Mixtures of experts: two layers each; the router selects some experts for every token.
 // @source onnxruntime, ContribOperators.md: MoE
 
 namespace {
 
 struct Experts {
-  at::Tensor w1, b1;  ///< [e, f·i, h], [e, f·i] with f = 2 for gates beside what they gate
+  at::Tensor w1, b1;  ///< [e, f·i, h], [e, f·i] with f = 2 if gates are packed with their operands
   at::Tensor w2, b2;  ///< [e, h, i], [e, h]
-  at::Tensor w3, b3;  ///< as the first, or undefined
+  at::Tensor w3, b3;  ///< like the first, or undefined
 };
 
 at::Tensor projected(const at::Tensor& x, const at::Tensor& w, const at::Tensor& b,
@@ -172,7 +171,7 @@ at::Tensor projected(const at::Tensor& x, const at::Tensor& w, const at::Tensor&
   return b.defined() ? y + b[expert] : y;
 }
 
-/// gate · sigmoid(alpha · gate) · (linear + beta), both within limits.
+/// Computes gate · sigmoid(alpha · gate) · (linear + beta), both within limits.
 at::Tensor gated(const Call& call, const at::Tensor& gate, const at::Tensor& linear) {
   const double limit = call.real("swiglu_limit", std::numeric_limits<double>::infinity());
   const at::Tensor g = at::clamp_max(gate, limit);
@@ -200,15 +199,15 @@ at::Tensor activated(const Call& call, const at::Tensor& y, const at::Tensor& be
   } else if (activation == "silu") {
     result = at::silu(y);
   } else if (activation != "identity") {
-    call.unsupported("has activation \"" + activation + "\"");
+    call.unsupported("activation \"" + activation + "\" is not supported");
   }
   return beside.defined() ? result * beside : result;
 }
 
-/// [t, e]: the share of every expert in a token, 0 for those that were not chosen. If `normalised`,
-/// those of a token add up to 1.
+/// Returns the share of every expert in each token, [t, e], 0 for experts that were not selected.
+/// If `normalised`, shares of a token sum to 1.
 at::Tensor shares(const Call& call, bool normalised) {
-  if (call.integer("use_sparse_mixer", 0) != 0) call.unsupported("mixes sparsely");
+  if (call.integer("use_sparse_mixer", 0) != 0) call.unsupported("use_sparse_mixer is not supported");
   const at::Tensor all = at::softmax(call.in(1), -1);
   const auto [chosen, which] = at::topk(all, call.integer("k", 1), -1);
   const at::Tensor weights = normalised ? chosen / chosen.sum(-1, true) : chosen;
@@ -237,11 +236,11 @@ Tensors experts(const Call& call) {
 
 namespace {
 
-/// [e, rows, columns] of codes with a scale per row, or per block of a row.
+/// Decodes [e, rows, columns] with a scale per row, or per block of a row.
 at::Tensor real_matrices(const Call& call, size_t weight, size_t scale, size_t zero) {
   if (!call.has_in(weight)) return {};
   const int64_t bits = call.integer("expert_weight_bits", 4);
-  if (bits != 2 && bits != 4 && bits != 8) call.unsupported("has codes that lie across bytes");
+  if (bits != 2 && bits != 4 && bits != 8) call.unsupported("codes across bytes are not supported");
   const int64_t block = call.integer("block_size", 0);
   at::Tensor scales = call.in(scale);
   const at::Tensor codes = codes_in(call.in(weight), bits).to(scales.scalar_type());
@@ -258,15 +257,15 @@ at::Tensor real_matrices(const Call& call, size_t weight, size_t scale, size_t z
 
 // @source onnxruntime, ContribOperators.md: QMoE
 Tensors coded_experts(const Call& call) {
-  if (call.text("quant_type", "int") != "int") call.unsupported("has codes that are no integers");
-  if (call.has_in(14)) call.unsupported("has other shares than the router's");
+  if (call.text("quant_type", "int") != "int") call.unsupported("codes other than integers are not supported");
+  if (call.has_in(14)) call.unsupported("separate router weights are not supported");
   return {mixture(call,
                   {real_matrices(call, 2, 3, 11), call.in(4), real_matrices(call, 5, 6, 12),
                    call.in(7), real_matrices(call, 8, 9, 13), call.in(10)},
                   true)};
 }
 
-/// A channel of the result is there if the second layers have it.
+/// A channel of the result is present if the second layers have it.
 Tensors expert_presence(const Operator& op, const Call& call, const Tensors& outputs) {
   const size_t second = op.op == "MoE" ? 4 : 5;
   return {(call.presence_numbers(second).amax({0, 2}) > 0.5).expand(outputs[0].sizes())};

@@ -23,7 +23,7 @@ struct GraphModuleImpl::State {
 
 namespace {
 
-/// The weights that become parameters.
+/// Returns whether each weight becomes a parameter.
 IdVector<WeightId, bool> parameters_of(const Graph& graph, const GraphModuleOptions& options) {
   IdVector<WeightId, bool> result = trained_weights(graph);
   if (options.constants) result = IdVector<WeightId, bool>(graph.weights.size(), true);
@@ -66,7 +66,7 @@ GraphModuleImpl::GraphModuleImpl(const Graph& graph, const GraphModuleOptions& o
   std::set<std::string> taken;
   for (const WeightId w : graph.weights.ids()) {
     const Weight& weight = graph.weights[w];
-    if (!executor::has_tensor(weight)) continue;  // who read it would have been refused
+    if (!executor::has_tensor(weight)) continue;  // nodes that read it were rejected above
     if (options.streamed && options.streamed(weight)) {
       state_->program.weights[w].read = executor::WeightReader(graph, weight);
       continue;

@@ -1,4 +1,4 @@
-// What reads and writes by index, and tensors made from nothing.
+// Reads and writes by index, and tensors made from scratch.
 #include <algorithm>
 #include <cmath>
 
@@ -7,10 +7,10 @@
 namespace parsimony::executor {
 namespace {
 
-/// Where the data are that operand 1 indexes: sizes are computed on the processor.
+/// Returns operand 1 on the data's device: sizes are computed on the CPU.
 at::Tensor indices_of(const Call& call) { return call.in(1).to(call.in(0).device()); }
 
-/// Indices count from the end where they are negative.
+/// Makes negative indices, which count from the end, non-negative.
 at::Tensor non_negative(const at::Tensor& indices, int64_t size) {
   const at::Tensor wide = indices.to(at::kLong);
   return at::where(wide < 0, wide + size, wide);
@@ -25,7 +25,7 @@ at::Tensor combine(const Call& call, const at::Tensor& data, int64_t axis,
   return data.scatter_reduce(axis, indices, updates, name, true);
 }
 
-/// [.. k] coordinates in `dims` as places in a row of all of them.
+/// Converts [.. k] coordinates in `dims` to flat indices.
 at::Tensor places_of(const at::Tensor& coordinates, at::IntArrayRef dims) {
   at::Tensor places = at::zeros(coordinates.sizes().slice(0, coordinates.dim() - 1),
                                 coordinates.options().dtype(at::kLong));
@@ -155,8 +155,8 @@ Tensors reverse_sequence(const Call& call) {
   return {x.gather(time, places.expand(x.sizes()))};
 }
 
-/// The distinct elements or slices, where they are first, where all of them went, how often they
-/// are
+/// Returns the distinct elements or slices, their first indices, the inverse indices and the
+/// counts.
 Tensors unique(const Call& call) {
   const at::Tensor& x = call.in(0);
   const bool is_flat = !call.has("axis");
@@ -171,7 +171,7 @@ Tensors unique(const Call& call) {
           order.argsort().index_select(0, inverse), counts.index_select(0, order)};
 }
 
-/// Entries of a cache, written along an axis from a place of each batch element on.
+/// Writes entries of a cache along an axis, from a position per batch element.
 Tensors tensor_scatter(const Call& call) {
   at::Tensor cache = call.in(0).clone();
   const at::Tensor& update = call.in(1);

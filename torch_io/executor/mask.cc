@@ -1,4 +1,4 @@
-// A plan as presences of weights, and the sizes that the small network has.
+// Applies a plan as presence of weights, and computes the sizes of the small network.
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class Masking {
  public:
   explicit Masking(Program& program) : program_(program) {}
 
-  /// The block's sum is that of its kept operand and zero.
+  /// Makes the block's sum that of its kept operand and zero.
   void remove(const PlanBlock& entry) {
     Step* step = program_.find(entry.add);
     if (step == nullptr || step->node.inputs.size() != 2) {
@@ -38,8 +38,7 @@ class Masking {
     step->zeroed = 1 - entry.kept_input;
   }
 
-  /// Nodes of removed blocks do not run: what they read may be absent in part, and they are not
-  /// cut.
+  /// Nodes of removed blocks do not run: their operands may be partly absent without being sliced.
   void drop_unread() {
     IdVector<ValueId, bool> read(program_.names.size(), false);
     const auto mark = [&](ValueId v) {
@@ -49,7 +48,7 @@ class Masking {
     drop_unread(program_.steps, read, mark);
   }
 
-  /// A reader of a shared weight gets one of its own.
+  /// Gives a reader of a shared weight its own copy.
   void copy(const PlanCopy& entry, const AddWeight& add) {
     Step* step = program_.find(entry.consumer);
     const size_t input = entry.input;
@@ -76,7 +75,7 @@ class Masking {
     step->patches.emplace_back(entry.input, torch_io::to_tensor(entry.to));
   }
 
-  /// What the slices keep is present, whether the rest becomes zero or not.
+  /// Kept slices are present, whether the rest becomes zero or not.
   void add(const TensorMask& mask) {
     StoredWeight& stored = weight(std::string(mask.tensor));
     for (const PlanSlice* slice : mask.slices) {
@@ -93,7 +92,7 @@ class Masking {
   }
 
   void cut(const PlanEnd& entry) {
-    if (!entry.input) return;  // follows
+    if (!entry.input) return;  // derived
     const auto input = std::ranges::find_if(
         program_.inputs, [&](ValueId v) { return program_.names[v] == entry.value; });
     if (input == program_.inputs.end()) throw errors::not_in_model("input", entry.value);
@@ -140,12 +139,12 @@ void mask(Program& program, const Plan& plan, const AddWeight& add) {
   Masking masking(program);
   for (const PlanBlock& entry : plan.blocks) masking.remove(entry);
   if (!plan.blocks.empty()) masking.drop_unread();
-  // In the reference of exact constants nothing is absent: its zeros are numbers.
+  // In the reference of exact constants nothing is absent: its zeros are values.
   const bool exact = plan.constants == Constants::kExact;
   if (!exact) {
     if (const TensorUpdate* update = incomplete_update(plan)) {
       throw UnsupportedError("the plan changes ", in_quotes(update->tensor),
-                             " but lacks its new values");
+                             " but has no new values for it");
     }
     for (const PlanCopy& entry : plan.copies) masking.copy(entry, add);
     for (const PlanInteger& entry : plan.integers) masking.patch(entry);
@@ -160,7 +159,7 @@ void mask(Program& program, const Plan& plan, const AddWeight& add) {
 
 namespace {
 
-/// Of the shape that a value with such a presence has in the small network; holds no memory.
+/// Returns a tensor of the small network's shape for this presence, without memory.
 at::Tensor small_like(const at::Tensor& present) {
   Ints dims;
   for (int64_t axis = 0; axis < present.dim(); ++axis) {
@@ -174,7 +173,7 @@ at::Tensor small_like(const at::Tensor& present) {
 
 SmallSizes::SmallSizes(const Program& program) : small_(program.names.size()) {
   for (const ValueId v : small_.ids()) {
-    // What is made of a weight that was cut is data, such as a token repeated for each sample.
+    // Values derived from a cut weight are data, such as a token repeated for each sample.
     const StoredWeight* stored = program.stored(v);
     constant_.push_back(stored != nullptr && stored->kept.empty());
   }
@@ -207,7 +206,7 @@ void SmallSizes::substitute(const Step& step, Call& call) const {
 }
 
 void SmallSizes::follow(const Step& step, const Call& call) {
-  // Weights, and what is computed from them alone: the exponent of a size, cast to its type.
+  // Weights, and values computed from them alone: the exponent of a size, cast to its type.
   const auto is_constant = [&](ValueId v) { return v == kNone || constant_[v]; };
   if (!step.node.inputs.empty() && std::ranges::all_of(step.node.inputs, is_constant)) {
     for (const ValueId v : step.node.outputs) {
@@ -215,7 +214,7 @@ void SmallSizes::follow(const Step& step, const Call& call) {
     }
   }
   for (const ValueId v : step.node.outputs) {
-    if (v != kNone) small_[v].reset();  // of the turn before
+    if (v != kNone) small_[v].reset();  // from the previous iteration
   }
   if (step.op == nullptr) return;
   Tensors operands = call.inputs;

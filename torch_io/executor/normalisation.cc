@@ -1,4 +1,4 @@
-// Normalisation. Where elements are absent, statistics are those of the present ones.
+// Normalisation. If elements are absent, statistics are over the present ones.
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ struct Moments {
   at::Tensor variance;  ///< biased
 };
 
-/// Over `axes`, which stay with size 1. `present` may be undefined.
+/// Computes moments over `axes`, which keep size 1. `present` may be undefined.
 Moments moments_of(const at::Tensor& x, const at::Tensor& present, const Ints& axes) {
   if (!present.defined()) {
     const at::Tensor mean = at::mean(x, axes, true);
@@ -35,14 +35,14 @@ void update(const at::Tensor& running, const at::Tensor& current, double momentu
 
 struct Normalised {
   at::Tensor y;
-  Moments batch;  ///< if they were asked for
+  Moments batch;  ///< if requested
 };
 
 bool is_per_element(const Call& call) {
   return call.opset() < 9 && call.integer("spatial", 1) == 0;
 }
 
-/// One kernel forwards and one backwards: training takes half the time.
+/// Uses one kernel forward and one backward, which halves the time of training.
 bool libtorch_has_it(const Call& call) {
   const at::Tensor& x = call.in(0);
   return x.scalar_type() == at::kFloat && x.dim() >= 2 && x.numel() > 0 &&
@@ -81,7 +81,7 @@ Normalised normalised_by_parts(const Call& call, bool of_batch) {
   return {(x - used.mean) * scale + shaped(2), used};
 }
 
-/// The window goes over the channels that are there.
+/// The window covers only present channels.
 at::Tensor local_response(const Call& call, const at::Tensor& x) {
   const int64_t size = call.integer("size", 1);
   const int64_t before = (size - 1) / 2;

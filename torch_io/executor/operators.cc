@@ -10,7 +10,7 @@ namespace parsimony::executor {
 namespace {
 
 constexpr unsigned kAll = ~0U;
-/// One bit each.
+/// Returns one bit per operand.
 constexpr unsigned operands(auto... numbers) { return (0U | ... | (1U << numbers)); }
 
 // clang-format off

@@ -19,7 +19,7 @@
 namespace parsimony::executor {
 namespace {
 
-/// The node as a model of its own, with inputs of any shape.
+/// Returns the node as a separate model, with inputs of any shape.
 Graph alone(const Call& call) {
   Graph graph;
   Node node = call.node;
@@ -62,7 +62,7 @@ Network& session_of(const Graph& graph) {
   return *session;
 }
 
-/// ONNX Runtime takes the types of the file.
+/// Converts to the file's type, which ONNX Runtime expects.
 at::Tensor as_in_file(const Call& call, size_t i) {
   const at::Tensor& tensor = call.in(i);
   return tensor.to(torch_io::scalar_type_of(call.type_in(i)));
@@ -76,7 +76,7 @@ Tensors run_own_kernel(const Call& call) {
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     if (!call.has_in(i)) continue;
     if (at::GradMode::is_enabled() && call.in(i).requires_grad()) {
-      call.unsupported("its kernel is one of ONNX Runtime, which gives no gradients");
+      call.unsupported("its kernel is ONNX Runtime's, which computes no gradients");
     }
     operands.push_back(as_in_file(call, i));
   }
@@ -100,8 +100,8 @@ bool says_that_it_mixes(const OpSchema& row) {
          });
 }
 
-/// What is absent may change what a kernel makes of the rest, if the plan allows for it. Where no
-/// rule is known, as when a plan is verified without, it is tried.
+/// Runs without absent elements if the plan allows that they change other results. If no rule is
+/// known, as when a plan is verified without it, this is tried.
 std::optional<SmallRun> run_mixing(const Call& call) {
   if (!call.mixes) return std::nullopt;
   const OpSchema* row = find_schema(call.node.domain, call.node.op);
@@ -117,7 +117,7 @@ Tensors kernel(const Call& call) {
 Tensors presence(const Operator& /*op*/, const Call& call, const Tensors& outputs) {
   if (auto small = run_mixing(call)) return std::move(small->present);
   if (call.mixes && says_that_it_mixes(schema_of(call.node))) {
-    call.unsupported("it mixes channels, and which results belong to those removed is not known");
+    call.unsupported("it mixes channels, and it is unknown which results belong to the removed ones");
   }
   return found_by_trial(call, outputs);
 }
@@ -129,11 +129,11 @@ const Operator* own_operator() {
   return runtime::has_kernel_libraries() ? &kOwn : nullptr;
 }
 
-// Which elements of a result are absent, found by running the kernel on other numbers.
+// Absent elements of a result, found by running the kernel on modified operands.
 
 namespace {
 
-/// Runs the kernel on other numbers to see what depends on what.
+/// Runs the kernel on modified operands to find dependencies.
 class Trials {
  public:
   explicit Trials(const Call& call) : call_(call) {
@@ -146,7 +146,7 @@ class Trials {
     base_ = results_of(operands_);
   }
 
-  /// Elements of the results that change with present elements of operands that have absent ones.
+  /// Returns elements of the results that change with present elements of partly absent operands.
   Tensors with_present() const {
     Tensors changed(base_.size());
     for (const double factor : {1.0, -1.0, 3.0}) {
@@ -166,7 +166,7 @@ class Trials {
     return changed;
   }
 
-  /// The same with absent elements of all these operands.
+  /// Returns elements of the results that change with absent elements of all these operands.
   Tensors with_absent() const {
     Tensors changed(base_.size());
     for (const double number : kNumbers) {
@@ -217,7 +217,7 @@ Tensors found_by_trial(const Call& call, const Tensors& outputs) {
   return results;
 }
 
-// A kernel that mixes channels, run on those that remain.
+// A mixing kernel, run without absent channels.
 
 namespace {
 
@@ -226,7 +226,7 @@ using Flags = at::Tensor;
 
 at::Tensor numbers_of(const Flags& flags) { return flags.nonzero().squeeze(1); }
 
-/// Of each axis; empty unless the presence is all combinations of them.
+/// Returns flags of each axis; empty unless the presence is their product.
 std::optional<std::vector<Flags>> axes_of(const at::Tensor& presence) {
   std::vector<Flags> axes;
   at::Tensor product = at::ones({}, at::kBool);
@@ -273,7 +273,7 @@ class WithoutAbsent {
     return run_own_kernel(call);
   }
 
-  /// Any order, the same in every run and for all axes of a size.
+  /// Returns an arbitrary order, the same in every run and for all axes of a size.
   static at::Tensor order_of(int64_t size) {
     const at::Tensor places = at::arange(size, at::kDouble);
     return at::sin(places * places + 1).argsort();
@@ -286,7 +286,7 @@ class WithoutAbsent {
     return operands;
   }
 
-  /// The cut of a result's axis: that of operands, if all of this size are cut alike.
+  /// Returns the cut of a result's axis: that of operands, if all axes of this size are cut alike.
   const Flags* cut_of(int64_t size, int64_t left) const {
     const Flags* found = nullptr;
     for (const Cut& cut : cuts_) {
@@ -297,7 +297,7 @@ class WithoutAbsent {
     return found != nullptr && found->sum().item<int64_t>() == left ? found : nullptr;
   }
 
-  /// Puts the small results where their channels are among the whole ones.
+  /// Puts the small results at the positions of their channels in the whole ones.
   std::optional<SmallRun> spread(const Tensors& small, const Tensors& whole,
                                  const Tensors& permuted) const {
     SmallRun run;
@@ -325,7 +325,7 @@ class WithoutAbsent {
     return run;
   }
 
-  /// Sums in another order differ by their rounding.
+  /// Summation in a different order changes the rounding.
   static bool follows(const at::Tensor& expected, const at::Tensor& found) {
     constexpr double kRounding = 1e-3;
     if (!expected.defined() || !expected.is_floating_point()) return true;

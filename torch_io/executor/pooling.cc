@@ -1,4 +1,4 @@
-// Windows, and pooling over them and over everything.
+// Sliding windows, local and global pooling.
 #include <algorithm>
 #include <limits>
 
@@ -28,7 +28,7 @@ at::Tensor window_sums(const Window& window, const at::Tensor& padded) {
   return sums.reshape(dims);
 }
 
-/// How many elements count in each window: [1 1 ..t].
+/// Returns how many elements count in each window: [1 1 ..t].
 at::Tensor window_counts(const Window& window, const at::Tensor& x, bool with_padding) {
   Ints dims(x.dim(), 1);
   std::copy(x.sizes().begin() + 2, x.sizes().end(), dims.begin() + 2);
@@ -50,7 +50,7 @@ std::tuple<at::Tensor, at::Tensor> max_pool_any(const Window& window, const at::
   return pool(padded, window.kernel, window.stride, Ints(rank, 0), window.dilation, false);
 }
 
-/// From places in a padded plane to places in the whole of x.
+/// Converts positions in a padded plane to positions in the whole of x.
 at::Tensor flat_indices(const Call& call, const Window& window, const at::Tensor& x,
                         const at::Tensor& padded, at::Tensor places) {
   const size_t rank = window.kernel.size();
@@ -79,7 +79,7 @@ at::Tensor flat_indices(const Call& call, const Window& window, const at::Tensor
 
 Ints spatial(const at::Tensor& x) { return successive(2, x.dim()); }
 
-/// Absent elements lose against all others; integers as numbers that can.
+/// Fills absent elements with the lowest value; integers are converted if they have none.
 at::Tensor filled_with_lowest(const Call& call) {
   const at::Tensor& own = call.in(0);
   const at::Tensor x = own.is_floating_point() ? own : own.to(at::kDouble);
@@ -138,14 +138,13 @@ Tensors global_lp_pool(const Call& call) {
 
 namespace {
 
-/// Sizes of the grid, the last elements of operand 3, as Resize has it.
+/// Returns the sizes of the grid, the last elements of operand 3, as for Resize.
 Ints grid_of(const Call& call) {
   const Ints sizes = call.ints_in(3);
   return {sizes.end() - (call.in(0).dim() - 2), sizes.end()};
 }
 
-/// Where the window of output i begins and ends along an axis: floor(i in / out), ceil((i+1) in /
-/// out).
+/// The window of output i along an axis is floor(i in / out) to ceil((i+1) in / out).
 template <typename Reduce>
 at::Tensor onto_grid(at::Tensor x, const Ints& grid, const Reduce& reduce) {
   for (size_t d = 0; d < grid.size(); ++d) {
@@ -174,7 +173,7 @@ Tensors adaptive_max_pool(const Call& call) {
                     [](const at::Tensor& x, int64_t axis) { return at::amax(x, axis, true); })};
 }
 
-/// Back to the places in the whole tensor that MaxPool names.
+/// Inverts MaxPool by its indices, which refer to the whole tensor.
 Tensors max_unpool(const Call& call) {
   const at::Tensor& x = call.in(0);
   const size_t rank = x.dim() - 2;
@@ -197,7 +196,7 @@ Tensors max_unpool(const Call& call) {
   return {at::constant_pad_nd(y, more, 0)};
 }
 
-/// The largest of each cell of a region, which begins and ends at whole places.
+/// Returns the maximum of each cell of a region, whose bounds are rounded to integers.
 Tensors max_roi_pool(const Call& call) {
   const at::Tensor& x = call.in(0);
   const Ints cells = call.integers("pooled_shape");
@@ -261,7 +260,7 @@ Window window_of(const Call& call, Ints kernel) {
     if (!ceil) continue;
     const int64_t padded = size + pads[i] + pads[rank + i];
     int64_t count = up(padded - extent, stride) + 1;
-    // A window that would begin after the data is left out.
+    // A window that would begin after the data is omitted.
     if ((count - 1) * stride >= size + pads[i]) --count;
     window.beyond[i] = std::max<int64_t>(0, (count - 1) * stride + extent - padded);
   }

@@ -1,5 +1,5 @@
-// Which elements of a result exist in the small network. Known from the kernels themselves, run on
-// zeros and ones; nothing here knows about axes or groups.
+// Presence of results: which elements exist in the small network. Found by running the kernels
+// themselves on zeros and ones, without knowledge of axes or groups.
 #include <algorithm>
 
 #include "parsimony/base/ranges.h"
@@ -9,12 +9,12 @@
 namespace parsimony::executor {
 namespace {
 
-/// Operands beyond the last bit are as the one there: a Concat may have any number.
+/// Whether it is a data operand. The last bit also stands for all later operands, as of Concat.
 bool is_data(const Operator& op, size_t operand) {
   return ((op.data >> std::min<size_t>(operand, 31)) & 1U) != 0;
 }
 
-/// The kernel on presences in place of the data; other operands as they are.
+/// Runs the kernel on presences in place of the data; other operands are unchanged.
 Tensors run_on_presence(const Operator& op, const Call& call, Kernel* kernel) {
   Tensors operands = call.inputs;
   for (size_t i = 0; i < operands.size(); ++i) {
@@ -30,7 +30,7 @@ Tensors as_flags(Tensors numbers) {
   return numbers;
 }
 
-/// Sums of products of the data operands, all other operands absent.
+/// Sums products of the data operands, with all other operands absent.
 at::Tensor products(const Operator& op, const Call& call, bool everything) {
   Tensors operands(call.inputs.size());
   for (size_t i = 0; i < operands.size(); ++i) {
@@ -41,7 +41,7 @@ at::Tensor products(const Operator& op, const Call& call, bool everything) {
   return op.kernel(call.on(std::move(operands))).front();
 }
 
-/// [d h] of an operand whose rows are the gates of d directions' hidden units.
+/// Returns [d h] for an operand whose rows are the gates of d directions' hidden units.
 at::Tensor units(const at::Tensor& present, int64_t hidden, bool directed) {
   const int64_t directions = directed ? present.size(0) : 1;
   const int64_t columns = present.dim() == (directed ? 3 : 2) ? present.size(-1) : 1;
@@ -76,7 +76,7 @@ Tensors as_first(const Operator& /*op*/, const Call& call, const Tensors& output
 Tensors moved(const Operator& op, const Call& call, const Tensors& /*outputs*/) {
   const StoredWeight* weight = op.data == 1 ? call.weight(0) : nullptr;
   if (weight == nullptr) return as_flags(run_on_presence(op, call, op.kernel));
-  Tensors all;  // axis by axis, so that no presence as large as the weight is made
+  Tensors all;  // per axis, to avoid a presence of the weight's size
   for (const auto& [axis, stays] : weight->kept) {
     Call each = call.on(call.inputs);
     each.inputs[0] = weight->spread(axis, stays.to(at::kFloat));
@@ -90,7 +90,7 @@ Tensors moved(const Operator& op, const Call& call, const Tensors& /*outputs*/) 
 }
 
 Tensors contracted(const Operator& op, const Call& call, const Tensors& /*outputs*/) {
-  return {products(op, call, false) != 0};  // a factor such as Gemm's alpha may be anything
+  return {products(op, call, false) != 0};  // factors such as Gemm's alpha have any sign
 }
 
 Tensors multiplied(const Operator& op, const Call& call, const Tensors& outputs) {
@@ -119,7 +119,7 @@ Tensors convolved(const Operator& op, const Call& call, const Tensors& /*outputs
 
 namespace {
 
-/// Of the data operands alone, as the plain operator sees them.
+/// Presence by the data operands only, as the plain operator takes them.
 Tensors as_plain(const Operator& plain, const Operator& op, const Call& call,
                  const Tensors& outputs) {
   Call two = call.on({});

@@ -9,7 +9,7 @@ namespace parsimony::executor {
 namespace {
 
 /// Frees values after their last use in the list of steps that computes them, so that a body, which
-/// may run again, frees nothing of its surroundings.
+/// may run several times, frees nothing of enclosing graphs.
 class Releases {
  public:
   Releases(const Graph& graph, Program& program)
@@ -41,7 +41,7 @@ class Releases {
   }
 
  private:
-  /// Operands, and what the bodies read.
+  /// Visits the operands, and values read by the bodies.
   template <typename Visit>
   void each_read(const Node& node, const Visit& visit) const {
     for (const ValueId v : node.inputs) visit(v);
@@ -118,7 +118,7 @@ bool has_tensor(const Weight& weight) {
 
 namespace {
 
-/// By an operator to its body.
+/// Whether an operator passes it to its body.
 bool is_given(const Graph& graph, ValueId v) {
   return std::any_of(graph.bodies.begin(), graph.bodies.end(), [&](const Body& body) {
     return std::find(body.inputs.begin(), body.inputs.end(), v) != body.inputs.end();
@@ -129,10 +129,10 @@ bool is_given(const Graph& graph, ValueId v) {
 
 std::string why_not(const Graph& graph, const Node& node) {
   if (node.has_subgraph && !is_control(node)) return "it has a subgraph";
-  if (has_trait(node, kDraws)) return "it draws random numbers, others in each run";
+  if (has_trait(node, kDraws)) return "it draws random numbers, which differ between runs";
   if (!is_control(node) && find_operator(node.domain, node.op) == nullptr)
-    return graph.format == "onnx" ? "the operator is not known; --ort-library gives it a kernel"
-                                  : "the operator is not known";
+    return graph.format == "onnx" ? "unknown operator; --ort-library can provide a kernel"
+                                  : "unknown operator";
   for (const ValueId v : node.inputs) {
     if (v == kNone) continue;
     const Value& value = graph.value(v);
@@ -150,7 +150,7 @@ std::string why_not(const Graph& graph, const Node& node) {
 
 namespace {
 
-/// How many nodes and outputs read each value.
+/// Counts the nodes and outputs that read each value.
 IdVector<ValueId, int> readers_of(const Graph& graph) {
   IdVector<ValueId, int> readers(graph.values.size(), 0);
   const auto read = [&](ValueId v) {
@@ -166,7 +166,7 @@ IdVector<ValueId, int> readers_of(const Graph& graph) {
 
 Graph with_swish(Graph graph) {
   const IdVector<ValueId, int> readers = readers_of(graph);
-  std::map<ValueId, NodeId> gates;  // by what a Sigmoid gives to one node only
+  std::map<ValueId, NodeId> gates;  // by a Sigmoid's output with a single reader
   for (const NodeId n : graph.nodes.ids()) {
     const Node& node = graph.nodes[n];
     if (node.op == "Sigmoid" && readers[node.outputs.front()] == 1) gates[node.outputs.front()] = n;

@@ -1,4 +1,4 @@
-// Quantised numbers, computed with as the real numbers they stand for; numbers of a few bits.
+// Quantised operators, computed with the real numbers they represent; types of a few bits.
 #include <array>
 #include <cmath>
 #include <limits>
@@ -10,8 +10,8 @@
 namespace parsimony::executor {
 namespace {
 
-/// Operand `i`, scales or zero points, as it applies to the elements of `x`: one for all, one for
-/// each place along `axis`, or one for each block along it, the last of which may be short.
+/// Returns operand `i`, scales or zero points, broadcast to the elements of `x`: one for all, one
+/// per position along `axis`, or one per block along it, the last of which may be short.
 at::Tensor placed(const Call& call, size_t i, const at::Tensor& x, int64_t axis) {
   const at::Tensor& v = call.in(i);
   const int64_t block = call.integer("block_size", 0);
@@ -19,7 +19,7 @@ at::Tensor placed(const Call& call, size_t i, const at::Tensor& x, int64_t axis)
   return v.numel() == 1 ? v.reshape({}) : along(v, axis, x.dim());
 }
 
-/// Of the numbers that a type has, those nearest to whole ones; half way between two, the even one.
+/// Rounds to the nearest value of an integer type; ties to even.
 at::Tensor saturated(const at::Tensor& x, DType type) {
   const at::ScalarType held = torch_io::stored_as(type);
   if (bits_of(type) > 16) return x.to(held);
@@ -33,7 +33,7 @@ at::Tensor saturated(const at::Tensor& x, at::ScalarType type) {
   return saturated(x, torch_io::dtype_of(type));
 }
 
-/// The nearest numbers of a floating point type of few bits; beyond the largest, the largest.
+/// Rounds to the nearest value of a floating-point type of few bits, saturating.
 at::Tensor nearest_floats(const at::Tensor& x, DType type) {
   const std::array<float, 256>& all = small_floats(type);
   float largest = 0;
@@ -42,7 +42,7 @@ at::Tensor nearest_floats(const at::Tensor& x, DType type) {
     if (std::isfinite(each)) largest = std::max(largest, each);
     if (each > 0) least = std::min(least, each);
   }
-  // The distance of neighbours: that of the smallest ones where there is no exponent below.
+  // The spacing of neighbours: that of the smallest values if the exponent is at its minimum.
   const int mantissa_bits = type == DType::kFloat4E2M1                                       ? 1
                             : type == DType::kFloat8E4M3FN || type == DType::kFloat8E4M3FNUZ ? 3
                                                                                              : 2;
@@ -52,7 +52,7 @@ at::Tensor nearest_floats(const at::Tensor& x, DType type) {
   return (at::round(numbers / step) * step).to(at::kFloat);
 }
 
-/// Operand `i` less its zero point, operand `zero`, as exact numbers; 0 where it is absent.
+/// Returns operand `i` minus its zero point, operand `zero`, exactly; 0 where it is absent.
 at::Tensor centred(const Call& call, size_t i, size_t zero, int64_t axis) {
   at::Tensor x = call.in(i).to(at::kDouble);
   if (call.has_in(zero)) x = x - placed(call, zero, x, axis);
@@ -60,25 +60,25 @@ at::Tensor centred(const Call& call, size_t i, size_t zero, int64_t axis) {
   return x;
 }
 
-/// The real numbers that operand `i` stands for; its scale and zero point are the next two.
+/// Returns the real values of operand `i`; its scale and zero point are the next two operands.
 at::Tensor real(const Call& call, size_t i, int64_t axis) {
   return centred(call, i, i + 2, axis) * placed(call, i + 1, call.in(i), axis).to(at::kDouble);
 }
 
-/// Integers of the output's type, with the zero point of operand `zero`; without one it is 0, of
-/// the data's type.
+/// Rounds to the output's integer type, using the zero point of operand `zero`; without one it is
+/// 0, of the data's type.
 at::Tensor rounded(const Call& call, const at::Tensor& y, size_t zero) {
   const at::Tensor z = call.has_in(zero) ? call.in(zero) : at::zeros({}, call.in(0).scalar_type());
   return saturated(at::round(y).to(at::kDouble) + z.to(at::kDouble), z.scalar_type());
 }
 
-/// With the scale and the zero point of these operands.
+/// Quantises with scale and zero point of these operands.
 at::Tensor requantised(const Call& call, const at::Tensor& y, size_t scale, size_t zero) {
   return rounded(call, y / call.in(scale).to(at::kDouble), zero);
 }
 
-/// Sums of products of integers, requantised by one factor in single precision as runtimes do:
-/// what lies half way between two integers goes the same way.
+/// Requantises sums of integer products by one factor in single precision as runtimes do, so that
+/// ties round the same way.
 /// @param scales of the products
 at::Tensor rescaled(const Call& call, const at::Tensor& sums, const at::Tensor& scales,
                     size_t scale, size_t zero) {
@@ -116,7 +116,7 @@ Tensors dynamic_quantize_linear(const Call& call) {
 }
 
 Tensors matmul_integer(const Call& call) {
-  // A vector of zero points belongs to the rows of a, the columns of b.
+  // Vectors of zero points are per row of a, per column of b.
   const at::Tensor a = centred(call, 0, 2, -2);
   const at::Tensor b = centred(call, 1, 3, -1);
   return {at::matmul(a, b).to(at::kInt)};
@@ -139,7 +139,7 @@ Tensors qlinear_conv(const Call& call) {
   return {rescaled(call, sums, call.in(1) * placed(call, 4, sums, 1), 6, 7)};
 }
 
-// Those of com.microsoft follow. @source onnxruntime, ContribOperators.md
+// Operators of com.microsoft. @source onnxruntime, ContribOperators.md
 
 Tensors qlinear_add(const Call& call) {
   return {requantised(call, real(call, 0, 1) + real(call, 3, 1), 6, 7)};
@@ -151,9 +151,9 @@ Tensors qlinear_mul(const Call& call) {
 
 namespace {
 
-/// The plain kernel between one operand's real numbers and quantised ones again.
+/// Runs the plain kernel on one operand's real values and quantises the result.
 Tensors through(const Call& call, Kernel* plain) {
-  if (call.integer("channels_last", 0) != 0) call.unsupported("has its channels last");
+  if (call.integer("channels_last", 0) != 0) call.unsupported("channels_last is not supported");
   return {requantised(call, plain(call.on({real(call, 0, 1)})).front(), 3, 4)};
 }
 
@@ -196,7 +196,7 @@ Tensors quantised_gemm(const Call& call) {
   return {rescaled(call, sums, scales, 7, 8)};
 }
 
-// Numbers of a few bits: several in a byte, or as real numbers that have few values.
+// Types of a few bits: several in a byte, or as real numbers.
 
 at::Tensor codes_in(const at::Tensor& bytes, int64_t bits) {
   Tensors codes;
@@ -208,7 +208,7 @@ at::Tensor codes_in(const at::Tensor& bytes, int64_t bits) {
 
 namespace {
 
-/// [n, c] of bytes that hold several, or of numbers.
+/// Returns zero points [n, c], packed in bytes or as numbers.
 at::Tensor zero_points(const Call& call, size_t i, int64_t bits, const at::Tensor& scales) {
   if (!call.has_in(i)) return at::full_like(scales, std::ldexp(1, static_cast<int>(bits) - 1));
   const at::Tensor rows = call.in(i).reshape({scales.size(0), -1});
@@ -216,7 +216,7 @@ at::Tensor zero_points(const Call& call, size_t i, int64_t bits, const at::Tenso
   return codes_in(rows, bits).narrow(1, 0, scales.size(1)).to(scales.scalar_type());
 }
 
-/// [n, k]: rows of codes in blocks, which may reach beyond the last of the k.
+/// Decodes [n, k]: rows of codes in blocks, which may extend beyond k.
 at::Tensor real_rows(const Call& call, int64_t bits, int64_t columns) {
   const at::Tensor& bytes = call.in(1);
   const at::Tensor scales = call.in(2).reshape({bytes.size(0), bytes.size(1)});
@@ -227,14 +227,14 @@ at::Tensor real_rows(const Call& call, int64_t bits, int64_t columns) {
 
 int64_t bits_of_codes(const Call& call) {
   const int64_t bits = call.integer("bits", 4);
-  if (bits != 2 && bits != 4 && bits != 8) call.unsupported("has codes that lie across bytes");
+  if (bits != 2 && bits != 4 && bits != 8) call.unsupported("codes across bytes are not supported");
   return bits;
 }
 
 }  // namespace
 
 Tensors matmul_of_bits(const Call& call) {
-  if (call.has_in(4)) call.unsupported("has an index of groups");
+  if (call.has_in(4)) call.unsupported("group indices are not supported");
   const at::Tensor& x = call.in(0);
   const at::Tensor y = at::matmul(x, real_rows(call, bits_of_codes(call), x.size(-1)).t());
   return {call.has_in(5) ? y + call.in(5) : y};
@@ -263,7 +263,7 @@ at::Tensor rounded_as(const Call& call, const at::Tensor& x, const std::string& 
   if (mode == "UP") return at::sign(x) * at::ceil(at::abs(x));
   if (mode == "HALF_UP") return at::sign(x) * at::floor(at::abs(x) + 0.5);
   if (mode == "HALF_DOWN") return at::sign(x) * at::ceil(at::abs(x) - 0.5);
-  call.unsupported("rounds as \"" + mode + "\"");
+  call.unsupported("rounding mode \"" + mode + "\" is not supported");
 }
 
 }  // namespace
@@ -283,7 +283,7 @@ Tensors fake_quantise(const Call& call) {
 }
 
 Tensors fake_truncate(const Call& call) {
-  if (call.inputs.size() > 5) call.unsupported("has a scale of its result");
+  if (call.inputs.size() > 5) call.unsupported("a scale of its result is not supported");
   const at::Tensor& scale = call.in(1);
   const at::Tensor& zero = call.in(2);
   const at::Tensor codes = at::round(call.in(0) / scale + zero);

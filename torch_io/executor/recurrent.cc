@@ -1,5 +1,5 @@
-// LSTM, GRU and RNN, step by step, after the formulas of the ONNX specification. The layers of
-// domain "torch" differ in the order of their gates alone.
+// LSTM, GRU and RNN, step by step, by the formulas of the ONNX specification. The layers of domain
+// "torch" differ only in the order of their gates.
 #include <algorithm>
 #include <cctype>
 
@@ -35,7 +35,7 @@ Activation activation_of(const Call& call, const std::string& name, std::optiona
   if (lower == "hardsigmoid") {
     return [s = a(0.2), o = b(0.5)](const at::Tensor& x) { return at::clamp(x * s + o, 0, 1); };
   }
-  call.unsupported("activation " + name);
+  call.unsupported("activation " + name + " is not supported");
 }
 
 namespace {
@@ -47,7 +47,7 @@ struct Cell {
   at::Tensor wb;
   at::Tensor rb;
   at::Tensor p;  ///< [(3 h)]: input, output, forget
-  at::Tensor m;  ///< [q h]: the output and what returns are q numbers made of h; torch's alone
+  at::Tensor m;  ///< [q h]: projects h to q numbers, the output and recurrent state; torch only
   std::vector<Activation> functions;
   double clip = 0;
   bool input_forget = false;
@@ -103,7 +103,7 @@ struct Sequence {
   State last;
 };
 
-/// x [t n i]. Beyond a sequence's length the state stays and y is zero; lengths may be undefined.
+/// x [t n i]. Beyond a sequence's length the state is kept and y is zero; lengths may be undefined.
 Sequence run(const Cell& cell, CellStep step, const at::Tensor& x, State state,
              const at::Tensor& lengths, bool reverse) {
   const int64_t steps = x.size(0);
@@ -195,7 +195,7 @@ at::Tensor reordered(const at::Tensor& rows, const Ints& order) {
   return at::cat(picked);
 }
 
-/// One layer, one direction: x w_ih w_hh b_ih? b_hh? h0? c0? w_hr?; gates as torch orders them.
+/// One layer, one direction: x w_ih w_hh b_ih? b_hh? h0? c0? w_hr?; gates in torch's order.
 Tensors torch_layer(const Call& call, const CellKind& kind, const Ints& order) {
   const at::Tensor& x = call.in(0);
   Cell cell;

@@ -1,4 +1,4 @@
-// What makes one number of many, and what goes along an axis.
+// Reductions and cumulative operators.
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -35,7 +35,7 @@ at::Tensor over_nothing(const at::Tensor& x, const Ints& axes, bool highest) {
   return at::full(dims, highest ? -kInfinity : kInfinity, x.options());
 }
 
-/// An extremum over nothing is the type's own extreme.
+/// An extremum over nothing is the type's own limit.
 Tensors extremum(const Call& call, bool highest) {
   const at::Tensor& x = call.in(0);
   const at::ScalarType type = x.scalar_type();
@@ -133,7 +133,7 @@ Tensors cum_sum(const Call& call) {
   return {reverse ? y.flip({axis}) : y};
 }
 
-/// Of equal elements the first comes first.
+/// Orders equal elements by their index.
 Tensors top_k(const Call& call) {
   const at::Tensor& x = call.in(0);
   const int64_t axis = wrapped(call.integer("axis", -1), x.dim());
@@ -145,13 +145,13 @@ Tensors top_k(const Call& call) {
 
 namespace {
 
-/// Of log-probabilities [n, classes, …] with targets [n, …].
+/// Loss of log-probabilities [n, classes, …] with targets [n, …].
 at::Tensor likelihood_loss(const Call& call, const at::Tensor& scores) {
   const std::string reduction = call.text("reduction", "mean");
   const int64_t kind = reduction == "none"  ? at::Reduction::None
                        : reduction == "sum" ? at::Reduction::Sum
                                             : at::Reduction::Mean;
-  constexpr int64_t kNoIndex = -100;  // PyTorch's own
+  constexpr int64_t kNoIndex = -100;  // PyTorch's default
   return at::nll_loss_nd(scores, call.in(1).to(at::kLong), call.in(2), kind,
                          call.integer("ignore_index", kNoIndex));
 }
@@ -169,7 +169,7 @@ Tensors softmax_cross_entropy_loss(const Call& call) {
 
 Tensors det(const Call& call) { return {at::linalg_det(call.in(0))}; }
 
-/// Of matrices: present if anything in the matrix is.
+/// Presence per matrix: present if anything in the matrix is.
 Tensors of_matrices(const Operator& /*op*/, const Call& call, const Tensors& /*outputs*/) {
   return {call.presence(0).any(-1).any(-1)};
 }

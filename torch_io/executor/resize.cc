@@ -25,7 +25,7 @@ struct Mode {
   bool antialias = false;
 };
 
-/// Where output element `i` lies on the input's axis.
+/// Returns the position of output element `i` on the input's axis.
 double coordinate_of(const Mode& mode, const Axis& axis, int64_t i) {
   const auto at = static_cast<double>(i);
   const auto in = static_cast<double>(axis.in);
@@ -71,7 +71,7 @@ double kernel_at(const Mode& mode, double distance) {
   return 0;
 }
 
-/// What each input element contributes to each output element: [out, in].
+/// Returns the weight of each input element in each output element: [out, in].
 at::Tensor contributions(const Mode& mode, const Axis& axis) {
   at::Tensor matrix = at::zeros({axis.out, axis.in}, at::kDouble);
   auto cells = matrix.accessor<double, 2>();
@@ -109,7 +109,7 @@ at::Tensor resize_axis(const Mode& mode, const at::Tensor& x, int64_t dim, const
   return floating ? y : at::round(y).to(x.scalar_type());
 }
 
-/// False at elements whose place lies beyond the input.
+/// Returns false for elements whose position is outside the input.
 at::Tensor inside(const Mode& mode, const Axis& axis, int64_t dim, int64_t rank) {
   at::Tensor flags = at::ones({axis.out}, at::kBool);
   for (int64_t i = 0; i < axis.out; ++i) {
@@ -136,7 +136,7 @@ Targets targets_of(const Call& call) {
   return targets;
 }
 
-/// Sizes, and one scale for all axes where the ratio of the sides is to stay.
+/// Returns sizes and scales; one scale for all axes if the aspect ratio is kept.
 std::vector<Axis> axes_of(const Call& call, const Targets& targets, const Ints& dims) {
   const at::Tensor& x = call.in(0);
   std::vector<Axis> axes;

@@ -15,7 +15,7 @@
 namespace parsimony::executor {
 namespace {
 
-/// The type of the halves among the operands, which become floats; else float.
+/// Converts float16 operands to float32 and returns their original type; else float.
 at::ScalarType widen_halves(const Operator& op, Call& call) {
   at::ScalarType half = at::kFloat;
   for (at::Tensor& input : call.inputs) {
@@ -27,7 +27,7 @@ at::ScalarType widen_halves(const Operator& op, Call& call) {
 }
 
 /// The CPU has few kernels for halves: they are computed as floats, and rounded after each node
-/// unless they are held as floats.
+/// unless values are widened.
 Tensors compute(const Operator& op, Call& call) {
   const at::ScalarType half = widen_halves(op, call);
   Tensors results = op.kernel(call);
@@ -42,8 +42,8 @@ Tensors compute(const Operator& op, Call& call) {
   return results;
 }
 
-/// Nodes make some numbers of sizes alone, as ConstantOfShape does, on the processor: they go where
-/// data are that they meet. What is computed of integers alone are sizes, which the host reads.
+/// Moves operands to a common device. Nodes such as ConstantOfShape compute numbers from sizes on
+/// the CPU: they move to the device of the data. Integers only are sizes, which the host reads.
 void bring_together(Tensors& operands) {
   c10::Device device(c10::kCPU);
   bool any_here = false;
@@ -66,7 +66,7 @@ ModelError wrong_inputs(size_t expected, size_t found) {
   return ModelError("the network has ", expected, " inputs, found ", found, " tensors");
 }
 
-/// Of one network on its own inputs.
+/// The execution of a network on its own inputs.
 class Execution {
  public:
   Execution(const Program& program, const Tensors& inputs, bool training, const Observer& observer)
@@ -96,7 +96,7 @@ class Execution {
     }
   }
 
-  /// The operands, as far as they have been loaded.
+  /// Returns the call with the operands loaded so far.
   Call call(const Step& step) const {
     Call call(step.node, {});
     call.training = training_;
@@ -146,7 +146,7 @@ class Execution {
   }
 
  private:
-  /// The weight, if parts of it are absent.
+  /// Returns the weight if parts of it are absent.
   const StoredWeight* cut_weight(ValueId v) const {
     const StoredWeight* stored = program_.stored(v);
     return stored == nullptr || stored->kept.empty() ? nullptr : stored;
@@ -169,7 +169,7 @@ class Execution {
     }
   }
 
-  /// What a removed block would add. Its own nodes do not run.
+  /// Zeroes the result of a removed block, whose nodes do not run.
   static void zero(Call& call, size_t operand) {
     const size_t kept = 1 - operand;
     call.inputs[operand] = at::zeros_like(call.inputs[kept]);
@@ -195,11 +195,12 @@ class Execution {
     if (program_.masked) present_[v] = std::move(part.present);
   }
 
-  /// Presence of the results. Zeroes absent elements, since the next sum must not include them.
+  /// Sets the presence of the results. Zeroes absent elements, since the next sum must not include
+  /// them.
   static Tensors set_present(const Step& step, const Call& call, Tensors& results) {
     if (step.op == nullptr || step.op->presence == nullptr) {
       throw UnsupportedError(described(step.node),
-                             " cannot be run on operands of which channels are absent");
+                             " cannot be run on operands with absent channels");
     }
     Tensors found;
     {
@@ -277,7 +278,7 @@ class PairedRun {
     }
   }
 
-  /// Of each run.
+  /// Returns the values of each run.
   std::vector<Tensors> results(const std::vector<ValueId>& expected) {
     const BorrowedBuffer loan(program_, runs_, expected);
     std::vector<Tensors> all(runs_.size());
@@ -354,7 +355,7 @@ namespace {
 
 constexpr int64_t kChunk = 1 << 20;  // elements: 4 MB of floats
 
-/// [n rows] · [rows columns]. Rows that are absent count as zero.
+/// Multiplies [n rows] by [rows columns]. Absent rows count as zero.
 at::Tensor product(const at::Tensor& x, const StoredWeight& weight) {
   const int64_t columns = weight.dims[1];
   const auto most = std::max<int64_t>(1, kChunk / std::max<int64_t>(1, columns));

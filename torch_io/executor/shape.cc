@@ -1,4 +1,4 @@
-// What changes a tensor's shape and none of its elements; lists of tensors.
+// Operators that change a tensor's shape but not its elements; sequences of tensors.
 #include <algorithm>
 #include <numeric>
 
@@ -29,7 +29,7 @@ at::Tensor cut(const at::Tensor& x, int64_t axis, int64_t start, int64_t end, in
   return x.index_select(axis, vector_of(x, places));
 }
 
-/// Where an element of the padded axis comes from.
+/// Returns the source position of each element of the padded axis.
 Ints padded_places(const std::string& mode, int64_t size, int64_t begin, int64_t end) {
   Ints places;
   for (int64_t i = -begin; i < size + end; ++i) {
@@ -77,7 +77,7 @@ Tensors squeeze(const Call& call) {
     if (std::find(axes.begin(), axes.end(), i) == axes.end()) {
       dims.push_back(x.size(i));
     } else {
-      TORCH_CHECK(x.size(i) == 1, "axis ", i, " of size ", x.size(i), " cannot be left out");
+      TORCH_CHECK(x.size(i) == 1, "axis ", i, " of size ", x.size(i), " cannot be squeezed");
     }
   }
   return {x.reshape(dims)};
@@ -132,7 +132,7 @@ Tensors slice(const Call& call) {
   return {x};
 }
 
-/// The padding of every axis: beginnings, then ends.
+/// Returns the padding of every axis: beginnings, then ends.
 Ints pads_of(const Call& call) {
   const int64_t rank = call.in(0).dim();
   const Ints given = call.ints(1, "pads");
@@ -234,7 +234,7 @@ Tensors optional_has_element(const Call& call) {
   return {at::scalar_tensor(call.has_in(0), at::kBool)};
 }
 
-/// Cut or filled with zeros about the middle of each axis.
+/// Crops or zero-pads around the centre of each axis.
 Tensors center_crop_pad(const Call& call) {
   at::Tensor x = call.in(0);
   const Ints sizes = call.ints_in(1);
@@ -254,7 +254,7 @@ Tensors center_crop_pad(const Call& call) {
   return {x};
 }
 
-/// Along axes that change their size, what is there at all is there everywhere.
+/// Along axes that change their size, an element is present everywhere if it is anywhere.
 Tensors cropped_presence(const Operator& /*op*/, const Call& call, const Tensors& outputs) {
   at::Tensor p = call.presence(0);
   for (int64_t axis = 0; axis < p.dim(); ++axis) {
@@ -263,11 +263,11 @@ Tensors cropped_presence(const Operator& /*op*/, const Call& call, const Tensors
   return {p.expand(outputs[0].sizes())};
 }
 
-// Lists of tensors of one shape, as one tensor with an axis in front.
+// Sequences of tensors of one shape, as one tensor with an additional first axis.
 
 namespace {
 
-/// The place that operand `i` names; `fallback` where it is absent.
+/// Returns the position in operand `i`; `fallback` if it is absent.
 int64_t place_in(const Call& call, size_t i, int64_t fallback) {
   if (!call.has_in(i)) return fallback;
   const int64_t place = call.ints_in(i).at(0);
@@ -278,7 +278,7 @@ int64_t place_in(const Call& call, size_t i, int64_t fallback) {
 
 Tensors sequence_construct(const Call& call) {
   for (const at::Tensor& tensor : call.inputs) {
-    if (tensor.sizes() != call.in(0).sizes()) call.unsupported("a list of several shapes");
+    if (tensor.sizes() != call.in(0).sizes()) call.unsupported("sequences of tensors of different shapes are not supported");
   }
   return {at::stack(call.inputs)};
 }
@@ -295,7 +295,7 @@ Tensors sequence_insert(const Call& call) {
   const at::Tensor& list = call.in(0);
   const at::Tensor added = call.in(1).unsqueeze(0);
   if (list.size(0) == 0) return {added};
-  if (list.sizes().slice(1) != call.in(1).sizes()) call.unsupported("a list of several shapes");
+  if (list.sizes().slice(1) != call.in(1).sizes()) call.unsupported("sequences of tensors of different shapes are not supported");
   const int64_t place = place_in(call, 2, list.size(0));
   return {at::cat({list.narrow(0, 0, place), added, list.slice(0, place)})};
 }
@@ -317,7 +317,7 @@ Tensors split_to_sequence(const Call& call) {
   const Ints sizes = call.ints_in(1);
   const bool even = !sizes.empty() && sizes[0] > 0 &&
                     std::ranges::all_of(sizes, [&](int64_t n) { return n == sizes[0]; });
-  if (!even || x.size(axis) % sizes[0] != 0) call.unsupported("a list of several shapes");
+  if (!even || x.size(axis) % sizes[0] != 0) call.unsupported("sequences of tensors of different shapes are not supported");
   return {at::stack(x.split(sizes[0], axis))};
 }
 

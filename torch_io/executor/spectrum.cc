@@ -1,5 +1,4 @@
-// Fourier transforms and the windows before them. Real and imaginary part stand along the last
-// axis.
+// Fourier transforms and window functions. Real and imaginary part are along the last axis.
 #include <cmath>
 #include <numbers>
 
@@ -45,7 +44,7 @@ Tensors dft(const Call& call) {
   return {at::view_as_real(y)};
 }
 
-/// Frames of a signal [n, length(, 1 or 2)], each transformed: [n, frames, frequencies, 2].
+/// Transforms frames of a signal [n, length(, 1 or 2)] to [n, frames, frequencies, 2].
 Tensors stft(const Call& call) {
   const at::Tensor& signal = call.in(0);
   const int64_t step = call.ints_in(1).at(0);
@@ -63,8 +62,8 @@ Tensors hann_window(const Call& call) { return cosines(call, 0.5, 0.5, 0); }
 Tensors hamming_window(const Call& call) { return cosines(call, 25.0 / 46, 21.0 / 46, 0); }
 Tensors blackman_window(const Call& call) { return cosines(call, 0.42, 0.5, 0.08); }
 
-/// Triangles over the frequencies of a spectrum, between equal steps of mel = 2595 log10(1 + f /
-/// 700)
+/// Triangular filters over the frequencies of a spectrum, equally spaced in mel = 2595 log10(1 + f
+/// / 700)
 /// @source ONNX MelWeightMatrix: the edges are rounded down to whole frequencies
 Tensors mel_weight_matrix(const Call& call) {
   const int64_t bands = call.ints_in(0).at(0);

@@ -31,7 +31,7 @@ at::Tensor StoredWeight::present() const {
 
 at::Tensor StoredWeight::load(bool widened) const {
   if (tensor.defined() || !read) return tensor;
-  // New values are of the type in which the weight is stored.
+  // New values have the weight's stored type.
   const bool as_stored =
       std::ranges::any_of(masks, [](const TensorMask& mask) { return !mask.values.empty(); });
   at::Tensor whole = read(every_row(dims), widened && !as_stored);
@@ -72,7 +72,7 @@ void StoredWeight::add(const TensorMask& mask) {
 
 namespace {
 
-/// How many from there on are neighbours.
+/// Returns how many rows from there on are consecutive.
 size_t neighbours(const Ints& rows, size_t from) {
   size_t to = from;
   while (to < rows.size() && rows[to] == rows[from] + index(to - from)) ++to;
@@ -88,7 +88,7 @@ WeightReader::WeightReader(const Graph& graph, const Weight& weight)
 
 at::Tensor WeightReader::operator()(const Ints& rows, bool widened) const {
   const at::Tensor tensor = read(rows, widened);
-  if (!made_ && !rows.empty()) {  // with what lies between the rows: the system reads ahead
+  if (!made_ && !rows.empty()) {  // including gaps between rows: the system reads ahead
     const auto [first, last] = std::minmax_element(rows.begin(), rows.end());
     source_->release(part(*first, *last - *first + 1));
   }
@@ -120,7 +120,7 @@ Weight WeightReader::part(int64_t first, int64_t count) const {
   return some;
 }
 
-/// @returns the end of what was written
+/// @returns the end of the written bytes
 std::byte* WeightReader::copy(int64_t first, int64_t count, std::byte* out) const {
   if (!made_) return torch_io::copy_elements(part(first, count), out);
   const std::vector<std::byte> made = source_->make(weight_, first, count);

@@ -29,7 +29,7 @@ std::string signature(const Value& value) {
   return value.name + " " + std::string(name_of(value.dtype)) + "[" + dims + "]";
 }
 
-/// The specs of arguments that are inputs of the file too.
+/// Returns the specs of arguments that are also inputs of the file.
 std::vector<InputSpec> without_values(const std::vector<InputSpec>& specs) {
   std::vector<InputSpec> rest;
   std::copy_if(specs.begin(), specs.end(), std::back_inserter(rest),
@@ -39,11 +39,11 @@ std::vector<InputSpec> without_values(const std::vector<InputSpec>& specs) {
 
 /// `forward` returns something other than tensors.
 UnsupportedError other_results(size_t tensors, size_t requested) {
-  return UnsupportedError("\"forward\" returns ", tensors, " tensors, but ", requested,
-                          " values that an ONNX model would return: let it return tensors only");
+  return UnsupportedError("\"forward\" returns ", requested, " values, of which ", tensors,
+                          " are tensors; an ONNX model returns tensors only");
 }
 
-/// The module on the file's inputs: numbers whose value is fixed are put between them.
+/// Runs the module on the file's inputs, with fixed numbers inserted between them.
 torch_io::TorchNetwork original_run(const torch::jit::Module& module,
                                     const std::vector<InputSpec>& specs, size_t results) {
   return
@@ -62,7 +62,7 @@ torch_io::TorchNetwork original_run(const torch::jit::Module& module,
       };
 }
 
-/// `graph` by our executor against `module` by libtorch.
+/// Compares `graph`, run by our executor, with `module`, run by libtorch.
 Proof prove(const Graph& graph, const torch::jit::Module& module,
             const std::vector<InputSpec>& inputs, const ProofOptions& options) {
   torch_io::TorchNetwork original = original_run(module, inputs, graph.outputs.size());
@@ -73,7 +73,7 @@ Proof prove(const Graph& graph, const torch::jit::Module& module,
   return proof;
 }
 
-/// The larger differences of both.
+/// Takes the larger differences of both.
 void add(Proof& proof, const Proof& other) {
   proof.inputs += other.inputs;
   for (size_t i = 0; i < proof.outputs.size(); ++i) {
@@ -96,7 +96,7 @@ void describe(const Graph& graph, const std::vector<InputSpec>& specs, const Gra
     if (!specs[i].value) continue;
     const std::string text = to_text(specs[i]);  // ":int64=16000"
     exported.notes.push_back("input \"" + source.value(source.inputs[i]).name + "\" is fixed at " +
-                             text.substr(text.find('=') + 1) + ", and no input of the file");
+                             text.substr(text.find('=') + 1) + " and is not an input of the file");
   }
 }
 

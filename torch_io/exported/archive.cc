@@ -38,8 +38,8 @@ bool is_new_program(std::string_view entry) {
          entry.find('/', folder + kModels.size()) == std::string::npos;
 }
 
-/// Python writes numbers that JSON has no words for as bare words; here they are strings with a
-/// mark, which `with_bare_numbers` takes off again.
+/// Python writes numbers without a JSON equivalent as bare words; here they are marked strings,
+/// which `with_bare_numbers` reverts.
 std::string with_quoted_numbers(std::string_view json) {
   std::string text;
   text.reserve(json.size());
@@ -74,7 +74,7 @@ std::string with_bare_numbers(std::string json) {
   return json;
 }
 
-/// A repeated element takes memory for each place where it is seen: so much beyond what is stored.
+/// Maximum bytes of expanded tensors beyond those stored: repeated elements are materialised.
 constexpr int64_t kMostExpanded = int64_t{64} << 20;
 
 at::Tensor tensor_of(const StoredValues& values, const Shape& dims, const TypeRow& type) {
@@ -102,7 +102,7 @@ PlainTensor plain(const NamedTensor& named) {
           .requires_grad = named.is_parameter && at::isFloatingType(tensor.scalar_type())};
 }
 
-/// Dense and on the CPU; tensors of one memory remain of one.
+/// Makes tensors dense and moves them to the CPU; tensors that share memory still do.
 std::vector<NamedTensor> dense(std::vector<NamedTensor> tensors) {
   std::map<std::tuple<const void*, std::vector<int64_t>, std::vector<int64_t>>, at::Tensor> known;
   for (NamedTensor& named : tensors) {
@@ -150,10 +150,10 @@ std::vector<std::string> Archive::names() const {
 void Archive::find_entries() {
   for (const ZipEntry& entry : zip_.entries()) {
     if (entry.name != kOldProgram && !is_new_program(entry.name)) continue;
-    if (program_entry_ != nullptr) throw errors::not_exported(path_, "it holds several programs");
+    if (program_entry_ != nullptr) throw errors::not_exported(path_, "it contains several programs");
     program_entry_ = &entry;
   }
-  if (program_entry_ == nullptr) throw errors::not_exported(path_, "it holds none");
+  if (program_entry_ == nullptr) throw errors::not_exported(path_, "it contains none");
   const std::string& name = program_entry_->name;
   if (name != kOldProgram) folder_ = name.substr(0, name.find('/') + 1);
   const ZipEntry* order = zip_.find(folder_ + "byteorder");
@@ -182,7 +182,7 @@ void Archive::read_pickle(Group& group) {
   for (const TensorId id : checkpoint->tensors().ids()) {
     const StoredTensor& stored = checkpoint->tensors()[id];
     const TypeRow* type = type_of_name(stored.type->name);
-    if (stored.path.size() != 1 || type == nullptr) continue;  // nothing that a program reads
+    if (stored.path.size() != 1 || type == nullptr) continue;  // not read by programs
     at::Tensor& tensor = known[{stored.storage, stored.offset, stored.dims, stored.strides}];
     if (!tensor.defined()) tensor = tensor_of(checkpoint->values(id), stored.dims, *type);
     tensors_[stored.path.front()] = tensor;
@@ -197,14 +197,14 @@ void Archive::read_list(Group& group) {
   for (const JsonReader entry : document.root().at("config").members()) {
     const std::string name(entry.own_key());
     const auto meta = entry.find("tensor_meta");
-    if (!meta || !meta->is_object()) continue;  // an object that is no tensor
+    if (!meta || !meta->is_object()) continue;  // not a tensor
     const std::string file = entry.at("path_name").text();
     const ZipEntry* data = zip_.find(group.folder + file);
     if (data == nullptr) throw bad_tensor(path_, name, "the archive has no " + file);
     const std::string_view bytes = zip_.content(*data);
     at::Tensor& tensor = known[file + " " + meta->json()];
     if (!tensor.defined() && entry.at("use_pickle").flag()) {
-      throw bad_tensor(path_, name, "it is stored as a pickle, hence no plain tensor");
+      throw bad_tensor(path_, name, "it is pickled, so it is not a plain tensor");
     }
     if (!tensor.defined()) tensor = read_raw(name, bytes, meta->json());
     tensors_[name] = tensor;
@@ -217,7 +217,7 @@ at::Tensor Archive::read_raw(const std::string& name, std::string_view bytes,
   const JsonDocument document(meta, path_ + ": " + name, throw_as<ModelError>);
   const JsonReader root = document.root();
   const TypeRow* type = type_of_code(root.at("dtype").count());
-  if (type == nullptr) throw bad_tensor(path_, name, "this libtorch lacks its type");
+  if (type == nullptr) throw bad_tensor(path_, name, "this libtorch does not have its type");
   const StoredTensor stored{.path = {name},
                             .type = element_type_of_name(type->name),
                             .dims = fixed_sizes(root.at("sizes")),
@@ -236,7 +236,7 @@ void Archive::write(const std::string& path, const std::string& program,
   std::set<const ZipEntry*> written{program_entry_};
   const auto write = [&](const Group& group, const std::vector<NamedTensor>& tensors) {
     if (group.pickle == nullptr && group.list == nullptr) return;
-    if (tensors.empty() && group.names.empty()) return;  // as it was
+    if (tensors.empty() && group.names.empty()) return;  // unchanged
     written.insert({group.pickle, group.list});
     for (const ZipEntry& entry : zip_.entries()) {
       if (group.list != nullptr && entry.name.starts_with(group.folder)) written.insert(&entry);
@@ -297,7 +297,7 @@ void Archive::write_list(ZipWriter& zip, const Group& group,
     meta["strides"] = as_integers(tensor.strides());
     meta["storage_offset"] = {{"as_int", 0}};
   }
-  for (const auto& [name, entry] : before.items()) {  // objects that are no tensors
+  for (const auto& [name, entry] : before.items()) {  // objects other than tensors
     if (group.holds(name)) continue;
     config[name] = entry;
     const std::string file = entry.value("path_name", "");

@@ -25,13 +25,13 @@ namespace {
 
 using Names = std::unordered_map<std::string, jit::Value*>;
 
-/// The member of a union such as {"as_tensor": {"name": "x"}}.
+/// Returns the member of a union such as {"as_tensor": {"name": "x"}}.
 JsonReader member_of(const JsonReader& one) {
   if (one.size() != 1) one.expected("an object with one member");
   return *one.members().begin();
 }
 
-/// "x" of {"name": "x"} and of {"as_name": "x"}; empty for a number.
+/// Returns "x" for {"name": "x"} and {"as_name": "x"}; empty for a number.
 std::string name_in(const JsonReader& value) {
   if (!value.is_object()) return {};
   const auto tensor = value.find("name");
@@ -39,7 +39,7 @@ std::string name_in(const JsonReader& value) {
   return number ? number->text() : "";
 }
 
-/// A list's elements, and single values, of which the union is one member.
+/// Whether the union's member is a list of values.
 bool is_list_kind(std::string_view kind) {
   return kind == "as_tensors" || kind == "as_optional_tensors" || kind == "as_sym_ints" ||
          kind == "as_sym_floats" || kind == "as_sym_bools";
@@ -52,7 +52,7 @@ c10::TypePtr type_of_kind(std::string_view kind) {
   return c10::TensorType::get();
 }
 
-/// The line of the user's code, from a trace such as
+/// Returns the line of the user's code, from a trace such as
 ///     File "net.py", line 12, in forward
 ///       y = self.fc(x)
 jit::SourceRange range_of(const JsonReader& node) {
@@ -100,10 +100,10 @@ class Assembler {
   }
 
  private:
-  /// What TorchScript has no form for.
+  /// Thrown for constructs without an equivalent in TorchScript.
   struct NoForm {};
 
-  /// A tensor for every parameter, buffer and constant of the program, in nested modules.
+  /// Creates a tensor for every parameter, buffer and constant of the program, in nested modules.
   void define_tensors(const JsonReader& signature) {
     for (const JsonReader spec : signature.at("input_specs").list()) {
       const JsonReader input = member_of(spec);
@@ -114,7 +114,7 @@ class Assembler {
         const auto tensor = archive_.tensors().find(name->text());
         if (tensor == archive_.tensors().end()) {
           throw ModelError(path_, ": the program reads ", in_quotes(name->text()),
-                           ", which the archive does not hold");
+                           ", which is missing in the archive");
         }
         modules_.add(name->text(), tensor->second, kind == "parameter");
         names_of_tensors_[name_in(input.at("arg"))] = name->text();
@@ -134,7 +134,7 @@ class Assembler {
         const c10::TypePtr type = type_of_kind(kind);
         if (type->kind() != c10::TypeKind::TensorType && type->kind() != c10::TypeKind::IntType) {
           throw UnsupportedError("input ", in_quotes(name), " is ", kind,
-                                 "; only tensors and integers can be given to the program");
+                                 "; only tensors and integers are supported as inputs");
         }
         names[name] = graph_->addInput(name)->setType(type);
         program_.inputs.push_back(spec_of(graph, name, type));
@@ -142,7 +142,7 @@ class Assembler {
     }
   }
 
-  /// Dynamic dimensions have the size that the program was exported with.
+  /// Returns the spec; dynamic dimensions have the size that the program was exported with.
   static InputSpec spec_of(const JsonReader& graph, const std::string& name,
                            const c10::TypePtr& type) {
     if (type->kind() == c10::TypeKind::IntType) {
@@ -164,7 +164,7 @@ class Assembler {
     return hint && hint->is_object() ? hint->at("as_int").count() : 1;
   }
 
-  /// The calls of a graph, at the graph's place, where the insertion point is.
+  /// Adds the calls of a graph, which is at `place`, at the insertion point.
   void follow(const JsonReader& graph, const std::string& place, Names& names) {
     size_t i = 0;
     for (const JsonReader node : graph.at("nodes").list()) {
@@ -190,7 +190,7 @@ class Assembler {
     program_.steps.push_back(std::move(step));
   }
 
-  /// Marks the node as part of the step that is next.
+  /// Marks the node as part of the next step.
   void mark(jit::Node* node) {
     node->setScope(scopes_->push(c10::Symbol::scope(std::to_string(program_.steps.size()))));
   }
@@ -227,13 +227,13 @@ class Assembler {
     throw NoForm();
   }
 
-  /// Newer versions have a default for the step of a range, too.
+  /// Handles defaults of newer versions: for the step of a range, too.
   static c10::IValue default_of(const c10::Argument& argument) {
     if (argument.default_value()) return *argument.default_value();
     return argument.name() == "step" ? c10::IValue(int64_t{1}) : c10::IValue();
   }
 
-  /// A call that only says what it reads; it cannot be run.
+  /// Emits a call that only records its operands; it cannot be run.
   jit::Node* unknown_call(const JsonReader& node, const Target& target, Step& step, Names& names) {
     std::vector<jit::Value*> values;
     const auto read = [&](const JsonReader& value) {
@@ -263,12 +263,12 @@ class Assembler {
   jit::Value* named(const JsonReader& value, const Names& names) const {
     const auto found = names.find(name_in(value));
     if (found == names.end()) {
-      throw ModelError(value.place(), ": nothing before it is called ", in_quotes(name_in(value)));
+      throw ModelError(value.place(), ": there is no earlier value named ", in_quotes(name_in(value)));
     }
     return found->second;
   }
 
-  /// An element of a list of sizes or of optional tensors.
+  /// Returns an element of a list of sizes or of optional tensors.
   jit::Value* item_of(const JsonReader& item, const Names& names) {
     if (!name_in(item).empty()) return named(item, names);
     const JsonReader inner = member_of(item);
@@ -303,7 +303,7 @@ class Assembler {
                                                                     : std::nullopt;
   }
 
-  /// Unions of the results; those of a list one by one where the list is all there is.
+  /// Returns the unions of the results.
   static std::vector<JsonReader> outputs_of(const JsonReader& node) {
     std::vector<JsonReader> outputs;
     for (const JsonReader output : node.at("outputs").list()) outputs.push_back(output);
@@ -347,7 +347,7 @@ class Assembler {
     step.outputs.push_back(std::move(name));
   }
 
-  /// The sub-graph among the node's inputs, and where it is.
+  /// Returns the subgraphs among the node's inputs, with their places.
   static std::vector<std::pair<JsonReader, std::string>> graphs_in(const JsonReader& node,
                                                                    const std::string& place) {
     std::vector<std::pair<JsonReader, std::string>> graphs;
@@ -360,7 +360,7 @@ class Assembler {
     return graphs;
   }
 
-  /// The names of what is given to a sub-graph: of all values behind it.
+  /// Returns the names of the subgraph's operands: of all values after it.
   static std::vector<std::string> operands_of(const JsonReader& node) {
     std::vector<std::string> operands;
     bool after = false;
@@ -381,14 +381,14 @@ class Assembler {
     for (const JsonReader item : value.list()) names.push_back(name_in(item));
   }
 
-  /// The names that a graph declares for what it is given or for what it gives.
+  /// Returns the names that a graph declares for its inputs or outputs.
   static std::vector<std::string> declared(const JsonReader& graph, const char* which) {
     std::vector<std::string> names;
     for (const JsonReader one : graph.at(which).list()) names.push_back(name_in(member_of(one)));
     return names;
   }
 
-  /// What `from` names in one graph gets the names `to` in another.
+  /// Binds the values `from` of one graph to the names `to` in another.
   static void rename(const std::vector<std::string>& from, const Names& there,
                      const std::vector<std::string>& to, Names& here) {
     for (size_t i = 0; i < from.size() && i < to.size(); ++i) {
@@ -404,7 +404,7 @@ class Assembler {
     }
   }
 
-  /// A sub-graph that runs as it is, such as one without gradients.
+  /// Inlines a subgraph, such as one without gradients.
   bool inlined(const JsonReader& node, const std::string& place, Names& names) {
     const auto graphs = graphs_in(node, place);
     if (graphs.size() != 1) return false;

@@ -1,4 +1,4 @@
-// The JSON of a program while an edit is written into it: values, tensors, declared sizes.
+// The JSON of a program during an edit: values, tensors, declared sizes.
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/jit/ir/constants.h>
@@ -44,7 +44,7 @@ const char* kind_of(const jit::Value& value) {
   }
 }
 
-/// The name in `target` of what `graph` calls `name`.
+/// Returns the name in `target` of the value that `graph` calls `name`.
 std::optional<std::string> renamed(const std::vector<Alias>& aliases, const std::string& graph,
                                    const std::string& name, const std::string& target) {
   if (graph == target) return name;
@@ -80,7 +80,7 @@ std::string Draft::name_of(const jit::Value& value, const std::string& graph) co
   if (!path.empty()) name = placeholders.at(path);
   if (step) name = program.steps[*step].outputs.at(value.offset());
   auto found = renamed(program.aliases, home, name, graph);
-  if (!found) throw errors::cannot_rewrite(name, "a sub-graph would have to read it");
+  if (!found) throw errors::cannot_rewrite(name, "a subgraph would have to read it");
   return *std::move(found);
 }
 
@@ -130,7 +130,7 @@ at::Tensor Draft::tensor(const std::string& path) const {
 
 namespace {
 
-/// Paths of the tensors that calls read.
+/// Returns the paths of the tensors that calls read.
 std::set<std::string> tensors_read_by(jit::Graph& graph) {
   std::set<std::string> paths;
   script::for_each_node(*graph.block(), [&](const jit::Node* node) {
@@ -143,7 +143,7 @@ std::set<std::string> tensors_read_by(jit::Graph& graph) {
   return paths;
 }
 
-/// Behind the last of its kind, for parameters come before buffers, and these before inputs.
+/// Inserts it after the last of its kind: parameters come before buffers, and these before inputs.
 void add_input(Draft& draft, const NamedTensor& added, const std::string& placeholder) {
   const char* kind = added.is_parameter ? "parameter" : "buffer";
   Json spec;
@@ -165,7 +165,7 @@ void add_input(Draft& draft, const NamedTensor& added, const std::string& placeh
   values[placeholder] = std::move(meta);
 }
 
-/// Tensors that the edits added become parameters or buffers of the program.
+/// Makes tensors added by the edits parameters or buffers of the program.
 std::vector<NamedTensor> add_tensors(Draft& draft, const std::set<std::string>& read) {
   std::vector<NamedTensor> all;
   for (const std::string& path : read) {
@@ -181,7 +181,7 @@ std::vector<NamedTensor> add_tensors(Draft& draft, const std::set<std::string>& 
   return all;
 }
 
-/// Paths of the tensors that only dropped calls have read; their inputs go.
+/// Removes the inputs of tensors that only dropped calls have read; returns their paths.
 std::set<std::string> drop_tensors(Draft& draft, const std::set<std::string>& read) {
   std::set<std::string> dropped;
   for (const std::string& path :
@@ -211,7 +211,7 @@ std::vector<NamedTensor> settle_tensors(Draft& draft) {
       parameters.insert(spec["parameter"]["parameter_name"].get<std::string>());
     }
   }
-  // Of the names of one tensor the program reads one: the others follow it.
+  // Of several names of one tensor the program reads one: the others follow it.
   std::map<const void*, std::string> first_names;
   for (const auto& [name, placeholder] : draft.program.placeholders) {
     first_names.emplace(draft.archive.tensors().at(name).unsafeGetTensorImpl(), name);
@@ -232,8 +232,8 @@ std::vector<NamedTensor> settle_tensors(Draft& draft) {
 
 namespace {
 
-/// The number of {"as_int": 3} or {"as_expr": {"expr_str": "…", "hint": {"as_int": 3}}}, as
-/// programs write sizes.
+/// Returns the number of {"as_int": 3} or {"as_expr": {"expr_str": "…", "hint": {"as_int": 3}}},
+/// the forms of sizes in programs.
 int64_t hint_of(const Json& size) {
   if (size.contains("as_int")) return size["as_int"].get<int64_t>();
   const Json& expression = size["as_expr"];
@@ -241,7 +241,7 @@ int64_t hint_of(const Json& size) {
   return known ? expression["hint"].value("as_int", int64_t{1}) : 1;
 }
 
-/// The size by `after / before`. @source sympy's srepr, in which expressions are written
+/// Scales the size by `after / before`. @source sympy's srepr, the format of expressions
 Json scaled(Json size, int64_t before, int64_t after) {
   if (before == after || before == 0) return size;
   if (size.contains("as_int")) return Json{{"as_int", after}};
@@ -257,7 +257,7 @@ Json scaled(Json size, int64_t before, int64_t after) {
   return size;
 }
 
-/// Changes the declared sizes and strides of a tensor; its dimensions keep their order in memory.
+/// Changes the declared sizes and strides of a tensor; its dimensions keep their memory order.
 void resize(Json& meta, const ShapeChange& change) {
   Json& sizes = meta["sizes"];
   Json& strides = meta["strides"];
@@ -291,7 +291,7 @@ void settle_placeholders(Draft& draft) {
   }
 }
 
-/// Those of inputs that the plan cuts.
+/// Updates sizes of inputs that the plan cuts.
 void settle_inputs(Draft& draft) {
   Json& values = draft.graph()["tensor_values"];
   for (const auto& [value, sizes] : draft.edited.sizes) {
@@ -306,7 +306,7 @@ std::vector<int64_t> hints_of(const Json& sizes) {
   return hints;
 }
 
-/// What one call on zeros gives; empty for a call whose sizes only a run of the program tells.
+/// Returns one call's results on zeros; empty if its sizes depend on data.
 std::vector<c10::IValue> results_on_zeros(const Draft& draft, const jit::Node& call,
                                           const std::string& graph, const Json& values) {
   const auto value_of = [&](const jit::Value& value) -> c10::IValue {
@@ -335,7 +335,7 @@ std::vector<c10::IValue> results_on_zeros(const Draft& draft, const jit::Node& c
   }
 }
 
-/// Results that no reader follows, such as the states behind a sequence.
+/// Updates results without readers, such as the final states of a sequence.
 void settle_by_run(const Draft& draft, const jit::Node& call, const std::string& graph,
                    Json& values) {
   const std::vector<c10::IValue> results = results_on_zeros(draft, call, graph, values);

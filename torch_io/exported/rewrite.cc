@@ -34,7 +34,7 @@ Calls calls_of(jit::Graph& graph) {
 void set_argument(Json& node, const std::string& name, Json value) {
   if (value.is_null()) {
     throw errors::cannot_rewrite(node["target"].get<std::string>(),
-                                 "argument " + in_quotes(name) + " has no form for its new value");
+                                 "argument " + in_quotes(name) + " cannot represent its new value");
   }
   for (Json& input : node["inputs"]) {
     if (input["name"] != name) continue;
@@ -65,7 +65,7 @@ void update(Draft& draft, const Step& step, const jit::Node& before, const jit::
     }
     return;
   }
-  if (step.arguments.size() != after.inputs().size()) return;  // nothing in it can change
+  if (step.arguments.size() != after.inputs().size()) return;  // it has no changes
   for (size_t i = 0; i < step.arguments.size(); ++i) {
     Json now = draft.argument(*after.input(i), graph);
     if (now == draft.argument(*before.input(i), graph)) continue;
@@ -79,7 +79,7 @@ std::vector<jit::Value*> results_of(jit::Graph& graph) {
                                                              : std::vector<jit::Value*>{result};
 }
 
-/// Results that are read elsewhere since the call that made them is gone.
+/// Updates results that are read elsewhere since their call was removed.
 void update_outputs(Draft& draft) {
   const auto before = results_of(*draft.program.module.get_method("forward").graph());
   const auto after = results_of(*draft.edited.graph);
@@ -112,15 +112,14 @@ std::set<size_t> steps_of(const Calls& calls) {
   return steps;
 }
 
-/// Calls whose results something reads.
+/// Returns the calls whose results are read.
 std::set<size_t> read_steps(const jit::Graph& program) {
   const auto live = const_cast<jit::Graph&>(program).copy();
   jit::EliminateDeadCode(live);
   return steps_of(calls_of(*live));
 }
 
-/// Nodes of calls that are gone, and checks of what these made. In sub-graphs calls that nothing
-/// reads stay.
+/// Removes nodes of removed calls, and checks of their results. In subgraphs unread calls are kept.
 void drop_nodes(Draft& draft, const Calls& before, const Calls& after) {
   const std::set<size_t> read = read_steps(*draft.program.module.get_method("forward").graph());
   std::set<std::string> removed;
@@ -131,7 +130,7 @@ void drop_nodes(Draft& draft, const Calls& before, const Calls& after) {
     if (graph_of(place) != kTopGraph) {
       if (!read.contains(step)) continue;
       throw errors::cannot_rewrite(draft.at(place)["target"].get<std::string>(),
-                                   "it would go from a sub-graph");
+                                   "it would be removed from a subgraph");
     }
     dropped.insert(std::stoul(place.substr(place.rfind('/') + 1)));
     removed.insert(outputs.begin(), outputs.end());
@@ -152,7 +151,7 @@ void drop_nodes(Draft& draft, const Calls& before, const Calls& after) {
 void write_edited(const Archive& archive, const Program& program, const EditedScript& edited,
                   const jit::Module& small, const std::string& path) {
   const Calls before = calls_of(*program.module.get_method("forward").graph());
-  // What nothing reads takes no part in a plan: its weights would keep their sizes.
+  // Unread nodes take no part in a plan: their weights would keep their sizes.
   jit::EliminateDeadCode(edited.graph);
   Draft draft(archive, program, edited, small);
   const Calls after = calls_of(*edited.graph);

@@ -64,7 +64,7 @@ constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
 int64_t integer_of(const JsonReader& value) { return value.integer(kLeast, kMost); }
 
-/// Infinite ones are texts, of newer versions or quoted by us.
+/// Reads a number; infinite ones are strings, of newer versions or quoted by us.
 double real_of(const JsonReader& value) {
   if (!value.is_text()) return value.number();
   const std::string text = value.text();
@@ -147,7 +147,7 @@ std::optional<c10::IValue> literal_of(const JsonReader& arg, const c10::TypePtr&
 
 namespace {
 
-/// Functions of Python on numbers.
+/// Returns Python's functions on numbers.
 const std::unordered_map<std::string_view, std::string_view>& number_functions() {
   static const std::unordered_map<std::string_view, std::string_view> functions = {
       {"add", "aten::add"},         {"sub", "aten::sub"},
@@ -168,7 +168,7 @@ const std::unordered_map<std::string_view, std::string_view>& number_functions()
   return functions;
 }
 
-/// Views of what a newer version lays out in memory in its own way are copies where they must be.
+/// Maps views to copies where a newer version uses its own memory layout.
 std::string own_kind(const std::string& kind) {
   const bool views = kind == "aten::view" || kind == "aten::_unsafe_view";
   return views ? "aten::reshape" : kind;
@@ -180,7 +180,7 @@ constexpr auto kPassing = std::to_array<std::string_view>(
 constexpr auto kInlining = std::to_array<std::string_view>(
     {"higher_order::wrap_with_autocast", "higher_order::wrap_with_set_grad_enabled"});
 
-/// Of operators that compute, and nothing else: the file's author chose which are run.
+/// Returns schemas of pure operators only: the file's author chooses which are run.
 const c10::FunctionSchema* schema_of(const std::string& kind, const std::string& overload) {
   const bool computes = kind.starts_with("aten::") || kind.starts_with("quantized::");
   if (!computes || kind == "aten::from_file") return nullptr;
@@ -188,7 +188,7 @@ const c10::FunctionSchema* schema_of(const std::string& kind, const std::string&
   return handle ? &handle->schema() : nullptr;
 }
 
-/// A function on numbers, or from a tensor to its sizes, is one of TorchScript.
+/// Functions on numbers, or from a tensor to its sizes, are TorchScript functions.
 void take_number(const std::string& name, Target& target) {
   const auto number = number_functions().find(name);
   if (number == number_functions().end()) return;

@@ -56,7 +56,7 @@ void Journal::slice(const std::string& name, const at::Tensor& tensor,
   if (known != entries_.end() && !known->second.cuts.empty() && known->second.cut_as != name) {
     if (same_cuts(known->second.cuts, axes)) return;
     throw ModelError("tensor ", in_quotes(name), ": it is also registered as ",
-                     in_quotes(known->second.cut_as), ", of which other indices are to stay");
+                     in_quotes(known->second.cut_as), ", which keeps other indices");
   }
   const at::NoGradGuard no_grad;
   const at::Tensor data = cut(name, tensor, axes);

@@ -26,7 +26,7 @@ std::optional<int64_t> LayerEdit::integer(std::string_view attribute) const {
   const auto known = requested.find(attribute);
   if (known == requested.end()) return std::nullopt;
   if (known->second.size() != 1 || known->second.front() < 1) {
-    throw errors::bad_attribute(path, attribute, "expected one number above 0");
+    throw errors::bad_attribute(path, attribute, "expected one positive number");
   }
   return known->second.front();
 }
@@ -34,7 +34,7 @@ std::optional<int64_t> LayerEdit::integer(std::string_view attribute) const {
 void LayerEdit::agrees(std::string_view attribute, int64_t found) const {
   const std::optional<int64_t> given = integer(attribute);
   if (!given || *given == found) return;
-  throw ModelError(errors::of_module(path), attribute, " is to be ", *given,
+  throw ModelError(errors::of_module(path), attribute, " is set to ", *given,
                    ", but its tensors have ", found);
 }
 
@@ -54,7 +54,7 @@ std::vector<int64_t> count_in_parts(const AxisKeep& axis, int64_t parts) {
 
 namespace {
 
-/// The number of groups of which channels are kept. @throws UnsupportedError if not equally many
+/// Returns the number of groups with kept channels. @throws UnsupportedError if they differ in size
 int64_t groups_left(const std::string& tensor, const AxisKeep& axis, int64_t groups) {
   const std::vector<int64_t> counts = count_in_parts(axis, groups);
   std::vector<int64_t> left = counts;
@@ -65,7 +65,7 @@ int64_t groups_left(const std::string& tensor, const AxisKeep& axis, int64_t gro
   return std::ssize(left);
 }
 
-/// As many groups as `requested`, else as the channels that are kept form.
+/// Returns `requested` groups, else as many as the kept channels form.
 /// @throws ModelError if the channels are not a multiple of them
 int64_t groups_of(const LayerEdit& edit, std::string_view attribute,
                   std::optional<int64_t> requested, const at::Tensor& weight, int64_t before) {
@@ -105,8 +105,8 @@ LayerKind conv_kind(std::string_view name) {
   return layer_kind<Conv, follow_conv<Conv>>(name, {"groups", "group"});
 }
 
-// Layers whose weight is a table: Linear, Bilinear, PReLU, Embedding, EmbeddingBag; and Unflatten,
-// whose sizes are told.
+// Layers with a table as weight: Linear, Bilinear, PReLU, Embedding, EmbeddingBag; and Unflatten,
+// whose sizes are set explicitly.
 
 void follow_linear(torch::nn::LinearImpl& layer, const LayerEdit& edit) {
   edit.require("bias", layer.bias, {layer.weight.size(0)});
@@ -124,7 +124,7 @@ void follow_prelu(torch::nn::PReLUImpl& layer, const LayerEdit&) {
   layer.options.num_parameters(layer.weight.size(0));
 }
 
-/// Its row moves up by the number of rows removed before it.
+/// Moves the row up by the number of rows removed before it.
 int64_t moved_padding(int64_t padding, const AxisKeep& rows, const LayerEdit& edit) {
   const auto found = std::find(rows.keep.begin(), rows.keep.end(), padding);
   if (found == rows.keep.end()) {
@@ -142,8 +142,8 @@ void follow_embedding(Embedding& layer, const LayerEdit& edit) {
   }
   options.num_embeddings(layer.weight.size(0));
   options.embedding_dim(layer.weight.size(1));
-  // A layer made of given weights keeps them, for `reset`, which makes a parameter of them: a clone
-  // would share ours.
+  // A layer made from existing weights keeps them for `reset`, which makes a parameter of them: a
+  // clone would share ours.
   if (options._weight().defined()) options._weight(layer.weight.detach());
 }
 
@@ -182,7 +182,7 @@ void follow_layer_norm(torch::nn::LayerNormImpl& norm, const LayerEdit& edit) {
 
 void follow_group_norm(torch::nn::GroupNormImpl& norm, const LayerEdit& edit) {
   const std::optional<int64_t> requested = edit.integer("num_groups");
-  if (!norm.weight.defined()) {  // the channels are nowhere
+  if (!norm.weight.defined()) {  // no tensor has the channels
     if (requested) norm.options.num_groups(*requested);
     return;
   }
@@ -205,7 +205,7 @@ struct Sizes {
   int64_t output() const { return projected > 0 ? projected : hidden; }
 };
 
-/// What the weight must be, by the names that libtorch gives: "weight_ih_l0_reverse".
+/// Returns the expected shape of a weight by its libtorch name: "weight_ih_l0_reverse".
 std::vector<int64_t> shape_of(std::string_view name, const Sizes& sizes) {
   if (name.starts_with("bias")) return {sizes.gates * sizes.hidden};
   if (name.starts_with("weight_hh")) return {sizes.gates * sizes.hidden, sizes.output()};
@@ -215,7 +215,7 @@ std::vector<int64_t> shape_of(std::string_view name, const Sizes& sizes) {
   return {sizes.gates * sizes.hidden, is_first ? sizes.input : sizes.directions * sizes.output()};
 }
 
-/// Every weight is of one set of sizes, and every gate keeps as many units as the others.
+/// Checks that all weights have consistent sizes, and all gates keep the same number of units.
 void check_weights(const torch::nn::Module& layer, const Sizes& sizes, const LayerEdit& edit) {
   for (const auto& p : layer.named_parameters(/*recurse=*/false)) {
     const std::string name = edit.name_of(p.key());
@@ -247,7 +247,7 @@ void follow_recurrent(Layer& layer, const LayerEdit& edit) {
   check_weights(layer, sizes, edit);
   if (sizes.projected == sizes.hidden) {
     throw errors::not_possible(edit.path, "a recurrent layer",
-                               "libtorch takes a projection as wide as what it projects for none; "
+                               "libtorch treats a projection to the same size as none; "
                                "both would be " +
                                    std::to_string(sizes.hidden));
   }
@@ -256,7 +256,7 @@ void follow_recurrent(Layer& layer, const LayerEdit& edit) {
   layer.options_base.input_size(sizes.input).hidden_size(sizes.hidden);
   if constexpr (requires { layer.options.proj_size(); }) layer.options.proj_size(sizes.projected);
   layer.options_base.proj_size(sizes.projected);
-  layer.flatten_parameters();  // one buffer for all again, where cuDNN computes
+  layer.flatten_parameters();  // back to one buffer for all, for cuDNN
 }
 
 template <typename Cell, int64_t kGates>
@@ -290,9 +290,9 @@ std::vector<LayerKind> recurrent_kinds() {
 
 // MultiheadAttention: embed_dim, num_heads, kdim, vdim.
 //
-// Its forward wants the inputs to be embed_dim wide, takes embed_dim / num_heads for the size of a
-// head, and scales scores by that size. Hence complete heads are removed, with as many inputs:
-// heads * head_dim == embed_dim stays true. What out_proj computes may be of any width.
+// Its forward requires inputs of embed_dim, takes embed_dim / num_heads as the size of a head, and
+// scales scores by that size. Hence complete heads are removed, with as many inputs: heads *
+// head_dim == embed_dim stays true. The outputs of out_proj may be of any width.
 
 using Attention = torch::nn::MultiheadAttentionImpl;
 using Rows = std::vector<int64_t>;
@@ -301,7 +301,7 @@ UnsupportedError refused(const LayerEdit& edit, std::string_view why) {
   return errors::not_possible(edit.path, "MultiheadAttention", why);
 }
 
-/// The rows that stay of the projections of queries, keys and values.
+/// Returns the kept rows of the projections of queries, keys and values.
 std::array<Rows, 3> projections(const Attention& layer, const LayerEdit& edit) {
   if (!layer._qkv_same_embed_dim) {
     return {edit.journal->kept(layer.q_proj_weight, 0).keep,
@@ -316,7 +316,7 @@ std::array<Rows, 3> projections(const Attention& layer, const LayerEdit& edit) {
   return rows;
 }
 
-/// The number of kept heads. @throws UnsupportedError if one is kept partly
+/// Returns the number of kept heads. @throws UnsupportedError if one is kept partly
 int64_t whole_heads(const Rows& rows, int64_t head_dim, const LayerEdit& edit) {
   const size_t size = head_dim;
   for (size_t i = 0; i < rows.size(); i += size) {
@@ -326,8 +326,8 @@ int64_t whole_heads(const Rows& rows, int64_t head_dim, const LayerEdit& edit) {
     }
     throw refused(
         edit,
-        "a head is kept or removed as a whole, since its forward scales by the head size; head " +
-            std::to_string(rows[i] / head_dim) + " would be kept in part");
+        "heads can only be removed whole, since its forward scales by the head size; head " +
+            std::to_string(rows[i] / head_dim) + " would be kept partly");
   }
   return static_cast<int64_t>(rows.size()) / head_dim;
 }
@@ -348,12 +348,12 @@ void follow_attention(Attention& layer, const LayerEdit& edit) {
   const bool same = layer._qkv_same_embed_dim;
   const int64_t embed = same ? layer.in_proj_weight.size(1) : layer.q_proj_weight.size(1);
   if (embed != width) {
-    throw refused(edit, "its forward wants as many inputs as heads * head_dim; found " +
+    throw refused(edit, "its forward requires heads * head_dim inputs; found " +
                             std::to_string(embed) + " inputs, " + std::to_string(heads) +
                             " heads of " + std::to_string(layer.head_dim));
   }
   if (layer.out_proj->weight.size(1) != width) {
-    throw refused(edit, "out_proj must read what the heads give; found " +
+    throw refused(edit, "out_proj must read the heads' outputs; found " +
                             std::to_string(layer.out_proj->weight.size(1)) + " inputs, " +
                             std::to_string(width) + " values");
   }

@@ -70,10 +70,10 @@ void ModuleEditor::apply(const Plan& plan) {
 
 void ModuleEditor::copy(const std::string& name, const std::string& of, const std::string&, int) {
   throw UnsupportedError("tensor ", in_quotes(of),
-                         ": two layers share it and each would keep a part of its own (",
+                         ": two layers share it but would keep different parts (",
                          in_quotes(name),
-                         "); a module's parameters cannot be separated from outside: register "
-                         "one for each layer");
+                         "); shared parameters of a module cannot be separated: register one "
+                         "for each layer");
 }
 
 void ModuleEditor::slice(const std::string& name, std::span<const AxisKeep> axes) {
@@ -101,7 +101,7 @@ void ModuleEditor::set_attribute(const std::string& node, const std::string& att
   if (std::find(known.begin(), known.end(), attribute) == known.end()) {
     throw errors::bad_attribute(
         node, attribute,
-        "not one that " + std::string(layer.kind->name) + " has, or not one that can change");
+        std::string(layer.kind->name) + " has no such attribute that can be changed");
   }
   layer.edit.requested[attribute].assign(values.begin(), values.end());
 }

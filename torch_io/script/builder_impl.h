@@ -84,7 +84,7 @@ class Builder : private GraphBuilder {
   std::vector<ValueId> emit_opaque(const std::string& op, const std::vector<ValueId>& inputs,
                                    size_t outputs, bool has_subgraph);
 
-  /// Adds a body to the node that is being built, nested in the current one.
+  /// Adds a new body, nested in the current one.
   BodyId body(const std::string& attribute);
   /// Adds an input of the body, like the number or tensor that the operator starts with.
   ValueId body_input(ValueId like, std::optional<Shape> shape);

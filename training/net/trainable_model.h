@@ -48,7 +48,7 @@ class TrainableModel : public TrainedModule {
                                              Granularity granularity) = 0;
 
   /// Removes channels; parameters may be other tensors afterwards, on the CPU. `example`, [1, …],
-  /// gives the input's shape, overriding `request.inputs`. @throws as parsimony::prune does
+  /// has the input's shape, overriding `request.inputs`. @throws as parsimony::prune does
   virtual PruneResult prune(const at::Tensor& example, const PruneRequest& request,
                             const PruneServices& services) = 0;
   PruneResult prune(const at::Tensor& example, const PruneRequest& request) {

@@ -29,11 +29,11 @@ class WeightGradients {
   WeightGradients(const Graph& graph, const Coupling& coupling,
                   const std::map<std::string, at::Tensor>& weights, std::set<Measure> requested);
 
-  /// The weights whose gradients are needed.
+  /// Returns the weights whose gradients are needed.
   const std::vector<at::Tensor>& weights() const { return weights_; }
-  /// Gradients of a batch's mean loss, in the order of weights().
+  /// Adds gradients of a batch's mean loss, in the order of weights().
   void add_batch(const std::vector<at::Tensor>& gradients);
-  /// Gradients of one sample's loss.
+  /// Adds gradients of one sample's loss.
   void add_sample(const std::vector<at::Tensor>& gradients);
 
   void finish(Statistics& statistics) const;
@@ -43,9 +43,9 @@ class WeightGradients {
   struct Part {
     size_t weight;  ///< in weights_
     int axis;
-    at::Tensor channels;  ///< per index of the axis; the group's size if there is none
+    at::Tensor channels;  ///< per index of the axis; the group's size if it has none
   };
-  /// Σ (g·w)^power per channel, [size]
+  /// Returns Σ (g·w)^power per channel, [size].
   at::Tensor sum(GroupId group, const std::vector<at::Tensor>& products) const;
 
   const std::set<Measure> requested_;
@@ -57,7 +57,7 @@ class WeightGradients {
 };
 
 /// The network with a multiplication by one before every operand of a site, so that the gate's
-/// gradient is that of this operand alone.
+/// gradient is that of this operand only.
 struct Gated {
   Graph graph;
   std::vector<ValueId> gates;  ///< per site
@@ -74,15 +74,15 @@ class GateGradients {
 
   /// Observes a computed value of the gated network.
   void see(ValueId value, const at::Tensor& x);
-  /// The values observed since the last changes(), whose gradients are needed.
+  /// Returns the values observed since the last changes(), whose gradients are needed.
   std::vector<at::Tensor> seen() const;
-  /// The same, as if they had not been observed.
+  /// Returns them and clears the list.
   std::vector<at::Tensor> forget_seen();
 
   /// Σ a·∂L/∂a of every sample, by group: [count, size].
   using Changes = std::map<GroupId, at::Tensor>;
   /// @param gradients  of the sum of the samples' losses, in the order of seen(); may be undefined
-  /// @returns nothing if values do not have the samples along their first axis
+  /// @returns empty if values do not have the samples along their first axis
   std::optional<Changes> changes(const std::vector<at::Tensor>& gradients, int64_t count);
   void add(const Changes& changes, int64_t count);
 

@@ -15,9 +15,8 @@
 
 namespace parsimony::training {
 
-/// A file lock, which the system releases when its owner dies.
-///
-/// Locks the file during its lifetime, unless another process has. The file is removed at the end.
+/// Locks a file during its lifetime, unless another process has locked it. The system releases the
+/// lock if the process dies. The file is removed at the end.
 class Claim {
  public:
   enum class IfTaken : uint8_t { kGiveUp, kWait };
@@ -43,18 +42,18 @@ struct SweepPoint {
   bool operator==(const SweepPoint&) const = default;
 };
 
-/// All combinations, and the dense network once per seed; ordered by seed.
+/// Returns all combinations, and the dense network once per seed; ordered by seed.
 std::vector<SweepPoint> points_of(const Recipe& recipe);
 
-/// The recipe of one point.
+/// Returns the recipe of one point.
 Recipe at_point(const Recipe& recipe, const SweepPoint& point);
 
 struct SweepOptions {
   TrainingRunOptions run;
-  std::string folder;  ///< of the ledger; also models/, and checkpoints while they are needed
+  std::string folder;  ///< of the ledger; also models/, and checkpoints while needed
   Shard shard;
   LedgerOrigin origin;
-  /// Of the file of every point; may be empty.
+  /// Measures the file of every point; may be empty.
   std::function<std::vector<LedgerPoint::Metric>(const std::string& model)> measure = {};
 };
 
@@ -63,7 +62,7 @@ struct SweepOptions {
 /// interrupted point is resumed from its last epoch; points of a seed share their warm-up, which is
 /// kept in checkpoints/ for points that are added later.
 /// @returns the number of points that are still missing because other processes are working on them
-/// @throws IoError, and what training throws
+/// @throws IoError, and errors of training
 int sweep(const std::function<std::unique_ptr<TrainableModel>()>& make, const Dataset& data,
           const Recipe& recipe, const SweepOptions& options);
 
