@@ -31,7 +31,8 @@ int main() {
       parsimony::parse_config(R"([{"op_types": ["Conv2d"], "sparse_ratio": 0.1}])", "own");
   const auto pruned =
       parsimony::prune(model, torch::rand({1, 3, 32, 32}), config, {.choose = leave_roots});
-  std::printf("%lld and %lld filters remain\n", static_cast<long long>(model->conv1->weight.size(0)),
+  std::printf("%lld and %lld filters remain\n",
+              static_cast<long long>(model->conv1->weight.size(0)),
               static_cast<long long>(model->conv2->weight.size(0)));
   const bool right = model->conv1->weight.size(0) == 16 && model->conv2->weight.size(0) == 32;
   return right && pruned.proof.holds() ? 0 : 1;

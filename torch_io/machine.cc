@@ -239,7 +239,7 @@ double convolution_gflops() {
   return 2e-9 * static_cast<double>(kBatch * kSide * kSide * kChannels * kChannels * 9) / seconds;
 }
 
-/// What the system takes for a page that is touched for the first time.
+/// Returns the system's time for a page that is touched for the first time.
 double seconds_per_fault() {
   constexpr size_t kBytes = size_t{4} << 20;
   const size_t page = sysconf(_SC_PAGESIZE);
@@ -248,7 +248,7 @@ double seconds_per_fault() {
     void* memory =
         mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return 0;
-    madvise(memory, kBytes, MADV_NOHUGEPAGE);  // may be unknown, and the pages larger then
+    madvise(memory, kBytes, MADV_NOHUGEPAGE);  // may be unsupported, and pages larger then
     const auto begin = Clock::now();
     for (size_t at = 0; at < kBytes; at += page) static_cast<volatile char*>(memory)[at] = 1;
     best = std::min(best, elapsed(begin));
@@ -279,10 +279,10 @@ int openmp_threads() {
   return function == nullptr ? 0 : function();
 }
 
-/// As the process is, with OpenBLAS's own threads, if it has some.
+/// Measures the process as it is, with OpenBLAS's own threads, if any.
 void measure_step(machine::TorchFacts& facts) {
   TrainingStep step({.batch = 16});
-  quickest(step, 2);  // by then allocators know the sizes
+  quickest(step, 2);  // after that allocators know the sizes
   int steps = 0;
   const int64_t before = faults_so_far();
   facts.seconds_with_aten_threads = quickest_of([&] {

@@ -24,7 +24,7 @@
 namespace parsimony::torch_io {
 namespace {
 
-/// Callers that open a network do not depend on libtorch.
+/// Rethrows errors as standard ones: callers that open a network do not depend on libtorch.
 template <typename Work>
 auto guarded(Work&& work) {
   try {
@@ -36,7 +36,7 @@ auto guarded(Work&& work) {
   }
 }
 
-/// Disables oneDNN's kernels during its lifetime, to compute in another way.
+/// Disables oneDNN's kernels during its lifetime, to compute with alternate ones.
 class OtherKernels {
  public:
   OtherKernels() : used_(at::globalContext().userEnabledMkldnn()) {
@@ -50,7 +50,7 @@ class OtherKernels {
   bool used_;
 };
 
-/// An undefined tensor has no elements.
+/// Returns the tensor's bytes; none if it is undefined.
 TensorBytes bytes_of(const at::Tensor& tensor) {
   TensorBytes copy;
   if (!tensor.defined()) return copy;
@@ -62,7 +62,7 @@ TensorBytes bytes_of(const at::Tensor& tensor) {
   return copy;
 }
 
-/// A tensor that stays where it is.
+/// A tensor that stays on its device.
 class TorchValue final : public EngineTensor {
  public:
   explicit TorchValue(at::Tensor tensor) : tensor_(std::move(tensor)) {}
@@ -176,7 +176,7 @@ GraphModuleOptions options_of(std::function<bool(const Weight&)> streamed) {
   return {.trainable = false, .streamed = std::move(streamed)};
 }
 
-/// By name.
+/// Returns the weights that are read, by name.
 std::set<std::string_view> read_weights(const Graph& graph) {
   std::set<std::string_view> read;
   const auto see = [&](ValueId v) {
@@ -222,7 +222,7 @@ std::string TorchEngine::version() const { return TORCH_VERSION; }
 std::unique_ptr<Network> TorchEngine::open(const Graph& graph, const OpenOptions& options) {
   return guarded([&] {
     auto network = std::make_unique<TorchNetwork>(plain_run(graph, options.stays, device_));
-    if (options.stays) {  // bound networks hold all weights, for timing
+    if (options.stays) {  // bound networks store all weights, for timing
       network->timed_by(
           [graph, device = device_](TorchNetwork::List inputs) -> TorchNetwork::Bound {
             return [compute = plain_run(graph, {}, device), inputs = std::move(inputs)] {

@@ -19,7 +19,7 @@ namespace {
 constexpr int kInputs = 2;
 constexpr double kRounding = 1e-6;
 
-/// Least and largest element at every index of one dimension.
+/// Minimum and maximum at every index of one dimension.
 struct Range {
   at::Tensor least;
   at::Tensor largest;
@@ -52,7 +52,7 @@ Plan zeros_of(const std::vector<ElementMask>& masks) {
   return plan;
 }
 
-/// Runs it; words that are no flags may be too large for an index.
+/// Runs it; random integers that are not flags may be too large for an index.
 void run(GraphModule& module, const Graph& graph, const Probe& probe,
          const std::function<void()>& begin) {
   const at::NoGradGuard no_grad;

@@ -40,11 +40,11 @@ StateTensors tensors_in(optim::RMSpropParamState& s) {
 }
 StateTensors tensors_in(optim::AdagradParamState& s) { return {&s.sum()}; }
 
-/// An optimizer whose state is one tensor or more of each parameter's shape.
+/// An optimizer whose state has one or several tensors of each parameter's shape.
 struct Kind {
   std::string_view name;
   bool (*matches)(const optim::Optimizer& optimizer);
-  /// None if the state is not of this optimizer.
+  /// Returns none if the state is not of this optimizer.
   StateTensors (*tensors)(State& state);
 };
 
@@ -78,8 +78,7 @@ const Kind* kind_of(const optim::Optimizer& optimizer) {
 UnsupportedError unknown_optimizer() {
   std::string known;
   for (const Kind& one : kKinds) known += (known.empty() ? "" : ", ") + std::string(one.name);
-  return UnsupportedError("the optimizer is of a type whose state is not known; known are ", known,
-                          " and ", kLbfgs);
+  return UnsupportedError("unsupported optimizer type; supported are ", known, " and ", kLbfgs);
 }
 
 auto key_of(const at::Tensor& tensor) {
@@ -110,7 +109,7 @@ struct Change {
   at::Tensor value;
 };
 
-/// What the state of one parameter becomes.
+/// Returns the changes of one parameter's state.
 std::vector<Change> changes_of(const Kind& kind, State& state, const ReplacedParameter& parameter) {
   std::vector<Change> changes;
   const StateTensors tensors = kind.tensors(state);
@@ -121,24 +120,24 @@ std::vector<Change> changes_of(const Kind& kind, State& state, const ReplacedPar
   for (at::Tensor* const tensor : tensors) {
     if (!tensor->defined() || tensor->sizes() == parameter.after.sizes()) continue;
     if (!becomes(*tensor, parameter)) {
-      throw ModelError(
-          "parameter ", in_quotes(parameter.name), ": the optimizer's state is of shape ",
-          to_string(tensor->sizes().vec()), ", which neither is the parameter's ",
-          to_string(parameter.after.sizes().vec()), " nor becomes it by the given slices");
+      throw ModelError("parameter ", in_quotes(parameter.name),
+                       ": the optimizer's state has shape ", to_string(tensor->sizes().vec()),
+                       ", which neither matches the parameter's ",
+                       to_string(parameter.after.sizes().vec()), " nor does so after slicing");
     }
     changes.push_back({tensor, torch_io::cut(parameter.name, *tensor, parameter.axes)});
   }
   return changes;
 }
 
-/// An LBFGS that was never run, with the same parameters and options: of one that was, `state`
-/// could be cleared, but not the number of elements that it counted once.
+/// Creates an LBFGS that was never run, with the same parameters and options: after runs `state`
+/// could be cleared, but not the number of elements that it has counted.
 CarriedOver restart(optim::LBFGS& lbfgs) {
   const auto& options = static_cast<const optim::LBFGSOptions&>(lbfgs.defaults());
   optim::LBFGS fresh(lbfgs.param_groups(), options);
   std::destroy_at(&lbfgs);
   std::construct_at(&lbfgs, std::move(fresh));
-  return {0, {"LBFGS: what it remembers joins all parameters; it starts over"}};
+  return {0, {"LBFGS: its state spans all parameters, so it was reset"}};
 }
 
 bool has_state_of_other_size(const optim::LBFGS& lbfgs) {
@@ -163,7 +162,7 @@ void take_place(optim::Optimizer& optimizer, const ReplacedParameter& parameter)
   states[key_of(parameter.after)] = std::move(moved);
 }
 
-/// All of `parameters` are held by the optimizer.
+/// Requires that the optimizer has all of `parameters`.
 CarriedOver carry(optim::Optimizer& optimizer, std::span<const ReplacedParameter> parameters) {
   auto* const lbfgs =
       typeid(optimizer) == typeid(optim::LBFGS) ? static_cast<optim::LBFGS*>(&optimizer) : nullptr;
@@ -209,7 +208,7 @@ CarriedOver carry_over(optim::Optimizer& optimizer, const Plan& plan,
   }
   CarriedOver result = carry(optimizer, held);
   if (held.empty()) {
-    result.notes.emplace_back("the optimizer holds no parameter of this module; nothing was done");
+    result.notes.emplace_back("the optimizer has no parameter of this module; nothing was changed");
   }
   return result;
 }
@@ -217,7 +216,7 @@ CarriedOver carry_over(optim::Optimizer& optimizer, const Plan& plan,
 CarriedOver carry_over(optim::Optimizer& optimizer, std::span<const ReplacedParameter> parameters) {
   for (const ReplacedParameter& parameter : parameters) {
     if (place_of(optimizer, parameter.before) == nullptr) {
-      throw ModelError("parameter ", in_quotes(parameter.name), ": the optimizer does not hold it");
+      throw ModelError("parameter ", in_quotes(parameter.name), ": the optimizer does not have it");
     }
   }
   return carry(optimizer, parameters);

@@ -24,7 +24,7 @@ namespace {
 
 using namespace torch_io;
 
-/// A torch::nn module, which is restored at the end unless `keep` is called.
+/// A torch::nn module that is restored at the end unless `keep` is called.
 class LiveModule final : public EditableModel {
  public:
   LiveModule(torch::nn::Module& module, const Forward& forward,
@@ -83,7 +83,7 @@ class LiveModule final : public EditableModel {
   }
 
  private:
-  /// The module itself, as a user would run it for inference.
+  /// Returns the module itself, as run for inference.
   TorchNetwork runs() {
     return [this](const std::vector<at::Tensor>& inputs) -> std::vector<at::Tensor> {
       const Evaluating evaluating(module_);

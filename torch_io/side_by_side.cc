@@ -11,7 +11,7 @@
 namespace parsimony::torch_io {
 namespace {
 
-/// One thread for each operator, also in threads that begin meanwhile.
+/// Uses one thread for each operator, also in threads started meanwhile.
 class OneThreadEach {
  public:
   OneThreadEach() : before_(at::get_num_threads()) {

@@ -18,7 +18,7 @@ using torch::autograd::variable_list;
 
 thread_local const SyncBatchNorm::Sum* current = nullptr;
 
-/// All axes but the channels'.
+/// Returns all axes but the channels'.
 std::vector<int64_t> other_axes(const at::Tensor& x) {
   std::vector<int64_t> axes = {0};
   for (int64_t axis = 2; axis < x.dim(); ++axis) axes.push_back(axis);
@@ -28,7 +28,7 @@ std::vector<int64_t> other_axes(const at::Tensor& x) {
 struct Moments {
   at::Tensor mean;
   at::Tensor variance;
-  double count = 0;  ///< values of a channel
+  double count = 0;  ///< values per channel
 };
 
 Moments moments_of_all(const at::Tensor& x) {
@@ -47,7 +47,7 @@ Moments moments_of_all(const at::Tensor& x) {
   return {mean, (sums.narrow(0, channels, channels) / all - mean.square()).clamp_min(0), all};
 }
 
-/// y, mean, 1 / √(variance + ε) and the number of values, of all processes.
+/// Computes y, mean, 1 / √(variance + ε) and the number of values, over all processes.
 struct Synced : torch::autograd::Function<Synced> {
   static variable_list forward(AutogradContext* context, const at::Tensor& x,
                                const at::Tensor& weight, const at::Tensor& bias, double epsilon) {

@@ -69,7 +69,7 @@ at::ScalarType stored_as(DType type) {
 
 namespace {
 
-/// Writes the elements as numbers of another type.
+/// Converts the elements to another type while copying.
 template <typename To>
 std::byte* convert_elements(const Weight& weight, std::byte* out) {
   const ReadNumber read = reader_of(weight.dtype);

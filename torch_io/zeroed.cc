@@ -17,7 +17,7 @@ namespace {
 /// Tensors that show the same elements in the same order.
 struct View {
   std::vector<at::Tensor> tensors;
-  int64_t begin = 0;  ///< bytes of the memory
+  int64_t begin = 0;  ///< offset in the memory in bytes
   int64_t end = 0;
 };
 
@@ -34,7 +34,7 @@ void add_view(std::vector<View>& views, const at::Tensor& tensor) {
   views.push_back({{tensor}, tensor.storage_offset() * width, (last + 1) * width});
 }
 
-/// The views of each memory in which the plan changes something.
+/// Returns the views of each memory that the plan changes.
 std::vector<std::vector<View>> views_of_changed(const Plan& plan, const NetworkTensors& tensors) {
   std::unordered_map<const c10::StorageImpl*, size_t> index;
   for (const TensorMask& mask : tensor_masks(plan)) {

@@ -7,13 +7,13 @@ UnsupportedError half_needs_cuda() {
 }
 
 ModelError does_not_fit(std::string_view why) {
-  return ModelError("network and data do not fit each other: ", why);
+  return ModelError("network and data do not match: ", why);
 }
 
 UnsupportedError fixed_batch(std::string_view path, int64_t batch, std::string_view why) {
-  return UnsupportedError(path, ": the network does not take ", batch,
-                          " samples at once, so it cannot be trained: ", why,
-                          ". Export it with an open batch dimension");
+  return UnsupportedError(path, ": the network does not accept batches of ", batch,
+                          " samples, so it cannot be trained: ", why,
+                          ". Export it with a dynamic batch dimension");
 }
 
 UnsupportedError nothing_to_train(std::string_view path) {
@@ -24,8 +24,8 @@ UnsupportedError nothing_to_train(std::string_view path) {
 
 ConfigError norms_need_onnx(std::string_view what) {
   return ConfigError(what,
-                     ": \"batch_norm\" is for ONNX files that `parsimony train`, `finetune` or "
-                     "`sweep` trains, where export has folded BatchNorm away. Leave it out");
+                     ": \"batch_norm\" requires an ONNX file with folded BatchNorms, trained by "
+                     "`parsimony train`, `finetune` or `sweep`. Remove it");
 }
 
 ModelError other_values(std::string_view name, std::string_view why) {

@@ -33,8 +33,8 @@ using namespace training;
 ConfigError unknown_model(const std::string& name) {
   const std::vector<std::string> known = built_in_names();
   return ConfigError("model \"", name, "\" is neither a file nor a built-in network.",
-                     did_you_mean(name, known), " Built-in networks: ",
-                     listed(known, known.size()), ".");
+                     did_you_mean(name, known), " Built-in networks: ", listed(known, known.size()),
+                     ".");
 }
 
 /// Preparation of a job before anything is trained.
@@ -240,7 +240,7 @@ LedgerPoint train(const cli::TrainRequest& request) {
   const std::string key = run_key(origin.model, prepared.data, origin.config, request.teacher);
   training::TrainingRun run(prepared.make, prepared.data, prepared.recipe, options);
   if (checkpoints && run.load(request.checkpoint, key) && options.say) {
-    options.say("resuming from " + request.checkpoint);
+    options.say("resumes from " + request.checkpoint);
   }
   while (!run.done()) {
     run.step();

@@ -113,8 +113,9 @@ TEST_F(CliProcesses, WhatDiffersIsNamed) {
   }
   for (const Outcome& outcome : outcomes) {
     EXPECT_EQ(outcome.code, 2);
-    EXPECT_EQ(outcome.err,
-              "parsimony: rank 1 and rank 0 differ in the settings; all ranks need the same\n");
+    EXPECT_EQ(
+        outcome.err,
+        "parsimony: rank 1 and rank 0 differ in the settings; all ranks must have the same\n");
   }
   EXPECT_FALSE(place_.has("o.pt"));
 }
@@ -125,7 +126,7 @@ TEST_F(CliProcesses, WhoComesAloneGivesUp) {
       {{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"PARSIMONY_STORE", "file:" + (place_ / "s")}});
   EXPECT_EQ(outcome.code, 4);
   EXPECT_NE(outcome.err.find("rank 0 of 2 on "), std::string::npos) << outcome.err;
-  EXPECT_NE(outcome.err.find(", meeting the others: rank 1 is lost or did not come in time"),
+  EXPECT_NE(outcome.err.find(", meeting the others: rank 1 is lost or did not arrive in time"),
             std::string::npos)
       << outcome.err;
 }

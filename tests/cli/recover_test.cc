@@ -75,10 +75,9 @@ TEST_F(CliRecover, TakesArraysByInputName) {
             recovery.at("before").at("output_error").get<double>())
       << recovery;
   EXPECT_NE(outcome.out.find("over 64 calibration samples.\n"), std::string::npos) << outcome.out;
-  EXPECT_EQ(
-      place_.run(command + "--recover finetune --calibration npz:data.npz").err,
-      "parsimony: --recover finetune trains on a data set with classes that fills the network's "
-      "only input; with other labels give --loss, for example --loss cross_entropy\n");
+  EXPECT_EQ(place_.run(command + "--recover finetune --calibration npz:data.npz").err,
+            "parsimony: --recover finetune requires a data set with classes and a network with one "
+            "input; for other labels pass --loss, for example --loss cross_entropy\n");
 
   std::vector<float> y(64 * 4);
   for (size_t i = 0; i < y.size(); ++i) y[i] = x[i / 4 * 6 + i % 4];
@@ -106,8 +105,8 @@ TEST_F(CliRecover, TakesArraysByInputName) {
                 .run("prune two.onnx -o o.onnx --ratio 0.5 --criterion fisher --loss mse "
                      "--calibration npz:data.npz")
                 .err,
-            "parsimony: loss: the data have no targets for the output \"y\"; give an array of that "
-            "name, with as many samples as the inputs have\n");
+            "parsimony: loss: the data has no targets for the output \"y\"; add an array of that "
+            "name with as many samples as the inputs\n");
   EXPECT_EQ(place_.run("finetune o.onnx -o t.onnx --loss hubre --calibration npz:taught.npz").code,
             2);
 }
@@ -251,8 +250,8 @@ TEST_F(CliRecover, OutputsThatCannotTeachAreNamed) {
             "See `parsimony finetune --help`.\n");
   EXPECT_EQ(
       place_.run("prune net.onnx -o s.onnx --ratio 0.3 --recover outputs --match no" + data).err,
-      "parsimony: --match \"no\": the pruned network computes no value of that name; prune "
-      "--html draws them\n");
+      "parsimony: --match \"no\": the pruned network computes no value of that name; prune --html "
+      "shows them\n");
   EXPECT_FALSE(place_.has("s.onnx"));
 }
 

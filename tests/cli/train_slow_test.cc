@@ -56,13 +56,13 @@ TEST_F(CliTrainSlow, ACheckpointOfAnotherRunIsLeftAlone) {
   const Outcome other = place_.run(tiny(128) + "--epochs 2 --checkpoint c.pt");
   EXPECT_EQ(other.code, 2);
   EXPECT_EQ(other.err,
-            "parsimony: c.pt: the checkpoint is of another run: recipe, data or model differ. "
-            "Remove it, or name another with --checkpoint\n");
+            "parsimony: c.pt: the checkpoint is from another run: recipe, data or model differ. "
+            "Remove it, or pass another one with --checkpoint\n");
   EXPECT_TRUE(same_bytes(place_.bytes("c.pt"), before));
   place_.write("c.pt", before.substr(0, before.size() / 2));
   const Outcome torn = place_.run(tiny(128) + "--epochs 1 --checkpoint c.pt");
   EXPECT_EQ(torn.code, 4);
-  EXPECT_EQ(torn.err.find("parsimony: c.pt: no checkpoint of this version: "), 0U) << torn.err;
+  EXPECT_EQ(torn.err.find("parsimony: c.pt: not a checkpoint of this version: "), 0U) << torn.err;
 }
 
 TEST_F(CliTrainSlow, ImagesHaveTheirChannelsLast) {

@@ -407,7 +407,7 @@ INSTANTIATE_TEST_SUITE_P(
         Damage{"NoGraph", "nested.2.14.pt2", "", "\"graph\": {\"inputs\"", "\"other\": {\"inputs\"",
                "graph_module"},
         Damage{"UnknownValue", "nested.2.14.pt2", "", "{\"as_tensor\": {\"name\": \"conv2d\"}}, \"",
-               "{\"as_tensor\": {\"name\": \"nobody\"}}, \"", "nothing before it is called"},
+               "{\"as_tensor\": {\"name\": \"nobody\"}}, \"", "there is no earlier value named"},
         Damage{"NoName", "nested.2.6.pt2", "", "{\"name\": \"input\", \"arg\"",
                "{\"mane\": \"input\", \"arg\"", "inputs[0]"},
         Damage{"TargetIsANumber", "nested.2.6.pt2", "", "\"torch.ops.aten.conv2d.default\"", "7",

@@ -189,8 +189,7 @@ TEST(ModuleEditor, ATensorOfTwoNamesIsCutOnce) {
     EXPECT_EQ(net->at<nn::LinearImpl>(0).options.out_features(), 2);
     const std::vector<AxisKeep> others = {{0, 6, {1, 5}}};
     EXPECT_EQ(message_of<ModelError>([&] { editor.slice("tied", others); }),
-              "tensor \"tied\": it is also registered as \"0.weight\", of which other indices are "
-              "to stay");
+              "tensor \"tied\": it is also registered as \"0.weight\", which keeps other indices");
   }
   EXPECT_EQ(net->at<nn::LinearImpl>(0).weight.size(0), 6);
 }
@@ -227,9 +226,9 @@ TEST(ModuleEditor, ForwardConstantsAreNotedWithWhatThePlanSays) {
   EXPECT_EQ(editor.forward_constants()[0].from->ints[1], 32);
   EXPECT_STREQ(errors::forward_is_fixed(editor.forward_constants(), "shape is invalid").what(),
                "the module does not run with its new sizes: shape is invalid\n"
-               "Its forward is written for sizes that cannot be changed from outside:\n"
+               "Its forward contains hard-coded sizes:\n"
                "  \"x.9\" shape from [1, 32] to [1, 20]\n"
-               "Write -1 for such a size, or use flatten");
+               "Use -1 for such a size, or flatten");
 }
 
 TEST(Restore, AFreshModuleTakesTheSmallWeights) {

@@ -69,7 +69,8 @@ TEST(LiveLayers, UnevenGroupsAreRefused) {
   const std::string text = message_of<UnsupportedError>([&] {
     edit(*conv, {{"weight", {{0, 8, {0, 1, 2, 4}}}}, {"bias", {{0, 8, {0, 1, 2, 4}}}}});
   });
-  EXPECT_EQ(text, "tensor \"weight\": all groups must keep equally many indices, found [3, 1]");
+  EXPECT_EQ(text,
+            "tensor \"weight\": all groups must keep the same number of indices, found [3, 1]");
   EXPECT_EQ(conv->weight.size(0), 8);
 }
 
@@ -86,9 +87,8 @@ TEST(LiveLayers, GroupsCanBeSet) {
   editor.set_attribute("", "group", three);
   EXPECT_EQ(message_of<ModelError>([&] { editor.commit(); }),
             "the module: attribute \"groups\": 3 do not divide 4 channels");
-  EXPECT_EQ(
-      message_of<ModelError>([&] { editor.set_attribute("", "stride", two); }),
-      "the module: attribute \"stride\": not one that Conv2d has, or not one that can change");
+  EXPECT_EQ(message_of<ModelError>([&] { editor.set_attribute("", "stride", two); }),
+            "the module: attribute \"stride\": Conv2d has no such attribute that can be changed");
 }
 
 TEST(LiveLayers, BiasAndWeightMustAgree) {

@@ -112,22 +112,24 @@ TEST(LiveRecurrent, LayersOfDifferentSizesAreRefused) {
   nn::LSTM lstm(nn::LSTMOptions(5, 6).num_layers(2));
   std::vector<Cut> cuts = recurrent_cuts(*lstm, 4, 1);
   std::erase_if(cuts, [](const Cut& cut) { return cut.tensor.ends_with("_l1"); });
-  EXPECT_EQ(message_of<UnsupportedError>([&] { edit(*lstm, cuts); }),
-            "the module: a recurrent layer cannot be cut like this: all its layers and directions "
-            "have one hidden_size; weight_ih_l1 should be [16, 4], but is [24, 6]");
+  EXPECT_EQ(
+      message_of<UnsupportedError>([&] { edit(*lstm, cuts); }),
+      "the module: a recurrent layer cannot be pruned like this: all its layers and directions "
+      "have one hidden_size; weight_ih_l1 should be [16, 4], but is [24, 6]");
   EXPECT_EQ(std::get<0>(lstm->forward(at::randn({3, 1, 5}))).size(2), 6);
 }
 
 TEST(LiveRecurrent, GatesMustKeepTheSameUnits) {
   nn::GRUCell cell(2, 4);
   std::vector<int64_t> rows = {0, 1, 2, 4, 8, 9};
-  EXPECT_EQ(message_of<UnsupportedError>([&] {
-              edit(*cell, {{"weight_ih", {{0, 12, rows}}},
-                           {"weight_hh", {{0, 12, rows}, {1, 4, {0, 1}}}},
-                           {"bias_ih", {{0, 12, rows}}},
-                           {"bias_hh", {{0, 12, rows}}}});
-            }),
-            "tensor \"weight_ih\": all gates must keep equally many indices, found [3, 1, 2]");
+  EXPECT_EQ(
+      message_of<UnsupportedError>([&] {
+        edit(*cell, {{"weight_ih", {{0, 12, rows}}},
+                     {"weight_hh", {{0, 12, rows}, {1, 4, {0, 1}}}},
+                     {"bias_ih", {{0, 12, rows}}},
+                     {"bias_hh", {{0, 12, rows}}}});
+      }),
+      "tensor \"weight_ih\": all gates must keep the same number of indices, found [3, 1, 2]");
 }
 
 struct AttentionCuts {
@@ -180,7 +182,7 @@ TEST(LiveAttention, ItsOutputMayHaveAnyWidth) {
 
 TEST(LiveAttention, WhatItsForwardCannotDoIsRefused) {
   nn::MultiheadAttention attention(12, 3);
-  const std::string prefix = "the module: MultiheadAttention cannot be cut like this: ";
+  const std::string prefix = "the module: MultiheadAttention cannot be pruned like this: ";
   const auto refusal = [&](const std::vector<Cut>& cuts) {
     return message_of<UnsupportedError>([&] { edit(*attention, cuts); });
   };
@@ -189,18 +191,18 @@ TEST(LiveAttention, WhatItsForwardCannotDoIsRefused) {
   const std::vector<int64_t> all = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
   EXPECT_EQ(refusal(attention_cuts({all, eight})),
             prefix +
-                "its forward wants as many inputs as heads * head_dim; found 12 inputs, 2 heads "
+                "its forward requires heads * head_dim inputs; found 12 inputs, 2 heads "
                 "of 4");
   EXPECT_EQ(refusal(attention_cuts({nine, nine})),
             prefix +
-                "a head is kept or removed as a whole, since its forward scales by the head size; "
-                "head 0 would be kept in part");
+                "heads can only be removed whole, since its forward scales by the head size; "
+                "head 0 would be kept partly");
   EXPECT_EQ(refusal({{"in_proj_weight", {{0, 36, in_blocks(eight, 18, 2)}}}}),
             prefix + "queries, keys and values must keep the same heads");
   std::vector<Cut> cuts = attention_cuts({eight, eight});
   cuts.pop_back();
   EXPECT_EQ(refusal(cuts),
-            prefix + "out_proj must read what the heads give; found 12 inputs, 8 values");
+            prefix + "out_proj must read the heads' outputs; found 12 inputs, 8 values");
   EXPECT_EQ(attention->options.embed_dim(), 12);
 }
 

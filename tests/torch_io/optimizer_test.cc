@@ -181,8 +181,8 @@ TEST(CarryOver, StateThatFitsNeitherIsRefusedAndNothingChanges) {
   restore(*twin.net, plan_of({0, 3, 4}, {1, 5}));
   const Plan other = plan_of({0, 3, 4}, {1, 2, 5});
   EXPECT_EQ(message_of<ModelError>([&] { carry_over(*twin.optimizer, other, *twin.net); }),
-            "parameter \"b.weight\": the optimizer's state is of shape [6, 8, 3, 3], which neither "
-            "is the parameter's [2, 3, 3, 3] nor becomes it by the given slices");
+            "parameter \"b.weight\": the optimizer's state has shape [6, 8, 3, 3], which neither "
+            "matches the parameter's [2, 3, 3, 3] nor does so after slicing");
   for (const auto& entry : twin.optimizer->state()) {
     const auto& state = static_cast<const optim::SGDParamState&>(*entry.second);
     EXPECT_NE(state.momentum_buffer().size(0), 3) << "cut before the fault was found";
@@ -228,7 +228,7 @@ TEST(CarryOver, OptimizersOfUnknownTypeMayHaveNoState) {
   own.state()[compat::state_key(net->a->weight.unsafeGetTensorImpl())] =
       std::make_unique<optim::SGDParamState>();
   EXPECT_EQ(message_of<UnsupportedError>([&] { carry_over(own, plan, *net); }),
-            "the optimizer is of a type whose state is not known; known are SGD, Adam, AdamW, "
+            "unsupported optimizer type; supported are SGD, Adam, AdamW, "
             "RMSprop, Adagrad and LBFGS");
 }
 
@@ -247,7 +247,7 @@ TEST(CarryOver, ReplacedParametersTakeOverTheirState) {
   ASSERT_NE(state, states.end());
   EXPECT_EQ(static_cast<const optim::AdamParamState&>(*state->second).exp_avg().size(0), 2);
   EXPECT_EQ(message_of<ModelError>([&] { carry_over(*twin.optimizer, replaced); }),
-            "parameter \"fc.weight\": the optimizer does not hold it");
+            "parameter \"fc.weight\": the optimizer does not have it");
 }
 
 TEST(CarryOver, AnOptimizerOfAnotherModuleIsSaid) {

@@ -139,8 +139,8 @@ TEST(RecurrentProjection, IsNeverAsWideAsWhatItProjects) {
     FAIL();
   } catch (const UnsupportedError& error) {
     EXPECT_STREQ(error.what(),
-                 "the module: a recurrent layer cannot be cut like this: libtorch takes a "
-                 "projection as wide as what it projects for none; both would be 4");
+                 "the module: a recurrent layer cannot be pruned like this: libtorch treats a "
+                 "projection to the same size as none; both would be 4");
   }
 }
 

@@ -83,7 +83,7 @@ def forward(self, x):
                         parameters);
   Pruned pruned = prune(net, {at::randn({4, 6})});
   EXPECT_TRUE(pruned.pruning.plan.groups.empty()) << pruned.dump;
-  EXPECT_TRUE(is_whole(pruned, "w1[0]", "a branch for training has layers of its own"));
+  EXPECT_TRUE(is_whole(pruned, "w1[0]", "a training-only branch has layers that read it"));
 }
 
 TEST(ScriptSource, WhatOnlyDropsElementsInTrainingDoesNotHinder) {

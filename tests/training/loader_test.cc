@@ -269,11 +269,11 @@ TEST(Loader, RefusesOptionsThatCannotBe) {
   EXPECT_EQ(refused(samples, {.mean = {0.5}, .deviation = {0.5}}),
             "loader: number of means and deviations is 1 and 1, expected 3 of each, or none");
   EXPECT_EQ(refused(samples, {.mean = {0, 0, 0}, .deviation = {1, 0, 1}}),
-            "loader: deviation is 0.000000, expected more than 0");
+            "loader: deviation is 0.000000, expected a positive number");
   Samples cut = samples;
   cut.values.pop_back();
   EXPECT_EQ(refused(cut, {}), "loader: size of the samples is 575, expected 576 bytes");
-  EXPECT_EQ(refused({}, {}), "loader: number of samples is 0, expected some");
+  EXPECT_EQ(refused({}, {}), "loader: number of samples is 0, expected at least 1");
 }
 
 TEST(Loader, CountsItsWaiting) {

@@ -438,8 +438,7 @@ TEST(MatchingOutputs, NeitherCoresNorTimeThatSufficesChangeTheWeights) {
 TEST(MatchingOutputs, SaysThatTimeDecided) {
   const auto [bytes, notes] = matched_within(1e-9, 2);
   ASSERT_EQ(notes.size(), 1U);
-  EXPECT_EQ(notes.front(),
-            "the minutes decided how long it trained; another run may give other weights");
+  EXPECT_EQ(notes.front(), "the time limit ended training; another run may give different weights");
 }
 
 TEST(MatchingOutputs, InBlocksAndThenTheWhole) {

@@ -44,7 +44,7 @@ TEST(RankGroup, NamesTheRankThatDiffers) {
                 group.agree("the data", group.rank() == 2 ? "other" : "same");
               });
             }),
-            "rank 2 and rank 0 differ in the data; all ranks need the same");
+            "rank 2 and rank 0 differ in the data; all ranks must have the same");
 }
 
 TEST(RankGroup, ALostRankEndsTheOthers) {
@@ -241,13 +241,14 @@ TEST(Replicas, SyncedNormsHaveTheStatisticsOfAllSamples) {
 }
 
 TEST(Replicas, OtherNetworksAreRefused) {
-  EXPECT_EQ(test::message_of<ConfigError>([] {
-              on_ranks(2, [](const RankGroup& group) {
-                Toy net(group.is_first());
-                Replicas replicas(group, *net);
-              });
-            }),
-            "rank 1 and rank 0 differ in the parameters of the network; all ranks need the same");
+  EXPECT_EQ(
+      test::message_of<ConfigError>([] {
+        on_ranks(2, [](const RankGroup& group) {
+          Toy net(group.is_first());
+          Replicas replicas(group, *net);
+        });
+      }),
+      "rank 1 and rank 0 differ in the parameters of the network; all ranks must have the same");
 }
 
 }  // namespace

@@ -430,9 +430,9 @@ TEST(Recover, WhatLevelPruningZeroedStaysZero) {
 
 TEST(Recover, SaysWhatItCannotDo) {
   const TextModel two("net (float[N,3] x, float[N,3] z) => (float[N,3] y) { y = Add(x, z) }", {});
-  EXPECT_EQ(message_of([&] { recover(two.graph(), {}, test::small_data(), {}); }),
-            "calibration: the network has 2 inputs, and the data feed 1; npz:FILE gives an array "
-            "for each");
+  EXPECT_EQ(
+      message_of([&] { recover(two.graph(), {}, test::small_data(), {}); }),
+      "calibration: the network has 2 inputs, but the data has 1; npz:FILE has an array for each");
   EXPECT_EQ(
       message_of([&] { parse_recovery("least_squares", "--recover"); }),
       "--recover: unknown recovery \"least_squares\"; expected bias, bn, least-squares, outputs, "

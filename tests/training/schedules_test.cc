@@ -254,7 +254,7 @@ TEST(Penalties, SlimmingNeedsABatchNorm) {
     FAIL();
   } catch (const ConfigError& error) {
     EXPECT_STREQ(error.what(),
-                 "penalty: slimming: no BatchNorm scales channels that may go; use \"group\" "
+                 "penalty: slimming: no BatchNorm scales prunable channels; use \"group\" "
                  "instead");
   }
 }

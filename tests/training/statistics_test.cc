@@ -317,11 +317,11 @@ TEST(Statistics, WhatDoesNotFitIsRefused) {
   Data small(4);
   small.x = small.x.narrow(3, 0, 7);
   EXPECT_EQ(refusal(Block(), small, {{Measure::kZeroShare}}),
-            "calibration: the samples are of shape [4, 3, 8, 7], the network takes [-1, 3, 8, 8]");
+            "calibration: the samples have shape [4, 3, 8, 7], the network expects [-1, 3, 8, 8]");
   Data labels(4);
   labels.labels.fill_(4);
   EXPECT_EQ(refusal(Block(), labels, {{Measure::kTaylor}}),
-            "calibration: the data have label 4, the network has 4 classes");
+            "calibration: the data has label 4, the network has 4 classes");
   std::string fixed = kBlock;
   fixed.replace(fixed.find("[N,3"), 4, "[8,3");
   fixed.replace(fixed.find("[N,4"), 4, "[8,4");
@@ -329,13 +329,13 @@ TEST(Statistics, WhatDoesNotFitIsRefused) {
             "calibration: there are fewer samples than the network takes at once, which is 8; give "
             "more with --samples");
   EXPECT_EQ(refusal(Block(fixed), Data(8), {{Measure::kFisher}}),
-            "calibration: criteria fisher and obd look at one sample at a time, and the network "
-            "takes 8 at once; use taylor, or export it with an open batch dimension");
+            "calibration: criteria fisher and obd need batches of one sample, and the network's "
+            "batch size is fixed at 8; use taylor, or export it with a dynamic batch dimension");
   std::string two = kBlock;
   two.replace(two.find("x) =>"), 5, "x, float[1] z) =>");
-  EXPECT_EQ(refusal(Block(two), Data(4), {{Measure::kTaylor}}),
-            "calibration: the network has 2 inputs, and the data feed 1; npz:FILE gives an array "
-            "for each");
+  EXPECT_EQ(
+      refusal(Block(two), Data(4), {{Measure::kTaylor}}),
+      "calibration: the network has 2 inputs, but the data has 1; npz:FILE has an array for each");
 }
 
 class CutByData : public ::testing::TestWithParam<const char*> {};

@@ -127,10 +127,10 @@ TEST_F(TargetLosses, SayWhatDoesNotFit) {
             "loss: the network has no output \"box\"; its outputs are \"boxes\", \"logits\", "
             "\"classes\", \"mask\"");
   EXPECT_EQ(error_of("mask=mse", {mask_, none_, none_, none_}),
-            "loss: the data have no targets for the output \"mask\"; give an array of that name, "
-            "with as many samples as the inputs have");
+            "loss: the data has no targets for the output \"mask\"; add an array of that name with "
+            "as many samples as the inputs");
   EXPECT_EQ(error_of("mse", {none_, none_, none_, none_}).substr(0, 31),
-            "loss: the data have no targets ");
+            "loss: the data has no targets ");
 }
 
 /// What the network should answer is what it answers with other weights.

@@ -250,7 +250,7 @@ def hang(rank):
         os.kill(victim, signal.SIGSTOP)
         took = run.ended(timeout + GRACE + BUSY)
         problems = list(run.faults(took, exit_code=4))
-        if not re.search(rf"rank \d of \d on [^:]*: rank {rank} is lost or did not come in time", run.said()):
+        if not re.search(rf"rank \d of \d on [^:]*: rank {rank} is lost or did not arrive in time", run.said()):
             problems.append("does not say so")
         return [*problems, *bench.resumed(folder)], f"ended after {took:.1f} s"
 

@@ -79,7 +79,8 @@ at::Tensor unmasked(const Call& call, const at::Tensor& mask, const Parts& parts
   const at::Tensor places = at::arange(t);
   switch (mask.dim()) {
     case 1: {
-      refuse(call, mask.size(0) != n && mask.size(0) != 2 * n, "masks of packed sequences are not supported");
+      refuse(call, mask.size(0) != n && mask.size(0) != 2 * n,
+             "masks of packed sequences are not supported");
       const at::Tensor bounds = mask.reshape({-1, n, 1, 1, 1});
       const at::Tensor seen = places < bounds[0];
       return mask.size(0) == n ? seen : seen.logical_and(places >= bounds[1]);

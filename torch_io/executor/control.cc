@@ -84,7 +84,8 @@ int64_t at_or(const Ints& list, size_t i, int64_t fallback) {
 /// sequences' axes.
 Partials scan(const Call& call, const BodyProgram& body, const RunBody& run) {
   const size_t sequences = call.integer("num_scan_inputs", 0);
-  if (sequences == 0 || sequences > call.inputs.size()) call.unsupported("num_scan_inputs does not match its inputs");
+  if (sequences == 0 || sequences > call.inputs.size())
+    call.unsupported("num_scan_inputs does not match its inputs");
   const size_t carried = call.inputs.size() - sequences;
   const Ints in_axes = call.integers("scan_input_axes");
   const Ints in_back = call.integers("scan_input_directions");

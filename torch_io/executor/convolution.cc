@@ -136,7 +136,8 @@ at::Tensor coordinates(const at::Tensor& offsets, const Window& window, size_t a
 Tensors col2im(const Call& call) {
   const Ints image = call.ints_in(1);
   const Ints block = call.ints_in(2);
-  if (image.size() != 2) call.unsupported("images with " + std::to_string(image.size()) + " axes are not supported");
+  if (image.size() != 2)
+    call.unsupported("images with " + std::to_string(image.size()) + " axes are not supported");
   const Ints pads = call.integers("pads", Ints(4, 0));
   const Ints padded{image[0] + pads[0] + pads[2], image[1] + pads[1] + pads[3]};
   const at::Tensor y = at::col2im(call.in(0), padded, block, call.integers("dilations", Ints(2, 1)),
@@ -156,7 +157,8 @@ Tensors added_columns(const Operator& /*op*/, const Call& call, const Tensors& o
 Tensors deform_conv(const Call& call) {
   const at::Tensor& x = call.in(0);
   const at::Tensor& w = call.in(1);
-  if (x.dim() != 4) call.unsupported("images with " + std::to_string(x.dim() - 2) + " axes are not supported");
+  if (x.dim() != 4)
+    call.unsupported("images with " + std::to_string(x.dim() - 2) + " axes are not supported");
   const Window window = window_of(call, w.sizes().slice(2).vec());
   Ints out;
   for (size_t axis = 0; axis < 2; ++axis) {

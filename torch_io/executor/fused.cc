@@ -207,7 +207,8 @@ at::Tensor activated(const Call& call, const at::Tensor& y, const at::Tensor& be
 /// Returns the share of every expert in each token, [t, e], 0 for experts that were not selected.
 /// If `normalised`, shares of a token sum to 1.
 at::Tensor shares(const Call& call, bool normalised) {
-  if (call.integer("use_sparse_mixer", 0) != 0) call.unsupported("use_sparse_mixer is not supported");
+  if (call.integer("use_sparse_mixer", 0) != 0)
+    call.unsupported("use_sparse_mixer is not supported");
   const at::Tensor all = at::softmax(call.in(1), -1);
   const auto [chosen, which] = at::topk(all, call.integer("k", 1), -1);
   const at::Tensor weights = normalised ? chosen / chosen.sum(-1, true) : chosen;
@@ -257,7 +258,8 @@ at::Tensor real_matrices(const Call& call, size_t weight, size_t scale, size_t z
 
 // @source onnxruntime, ContribOperators.md: QMoE
 Tensors coded_experts(const Call& call) {
-  if (call.text("quant_type", "int") != "int") call.unsupported("codes other than integers are not supported");
+  if (call.text("quant_type", "int") != "int")
+    call.unsupported("codes other than integers are not supported");
   if (call.has_in(14)) call.unsupported("separate router weights are not supported");
   return {mixture(call,
                   {real_matrices(call, 2, 3, 11), call.in(4), real_matrices(call, 5, 6, 12),

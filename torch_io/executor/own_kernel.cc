@@ -117,7 +117,8 @@ Tensors kernel(const Call& call) {
 Tensors presence(const Operator& /*op*/, const Call& call, const Tensors& outputs) {
   if (auto small = run_mixing(call)) return std::move(small->present);
   if (call.mixes && says_that_it_mixes(schema_of(call.node))) {
-    call.unsupported("it mixes channels, and it is unknown which results belong to the removed ones");
+    call.unsupported(
+        "it mixes channels, and it is unknown which results belong to the removed ones");
   }
   return found_by_trial(call, outputs);
 }

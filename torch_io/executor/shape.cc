@@ -278,7 +278,8 @@ int64_t place_in(const Call& call, size_t i, int64_t fallback) {
 
 Tensors sequence_construct(const Call& call) {
   for (const at::Tensor& tensor : call.inputs) {
-    if (tensor.sizes() != call.in(0).sizes()) call.unsupported("sequences of tensors of different shapes are not supported");
+    if (tensor.sizes() != call.in(0).sizes())
+      call.unsupported("sequences of tensors of different shapes are not supported");
   }
   return {at::stack(call.inputs)};
 }
@@ -295,7 +296,8 @@ Tensors sequence_insert(const Call& call) {
   const at::Tensor& list = call.in(0);
   const at::Tensor added = call.in(1).unsqueeze(0);
   if (list.size(0) == 0) return {added};
-  if (list.sizes().slice(1) != call.in(1).sizes()) call.unsupported("sequences of tensors of different shapes are not supported");
+  if (list.sizes().slice(1) != call.in(1).sizes())
+    call.unsupported("sequences of tensors of different shapes are not supported");
   const int64_t place = place_in(call, 2, list.size(0));
   return {at::cat({list.narrow(0, 0, place), added, list.slice(0, place)})};
 }
@@ -317,7 +319,8 @@ Tensors split_to_sequence(const Call& call) {
   const Ints sizes = call.ints_in(1);
   const bool even = !sizes.empty() && sizes[0] > 0 &&
                     std::ranges::all_of(sizes, [&](int64_t n) { return n == sizes[0]; });
-  if (!even || x.size(axis) % sizes[0] != 0) call.unsupported("sequences of tensors of different shapes are not supported");
+  if (!even || x.size(axis) % sizes[0] != 0)
+    call.unsupported("sequences of tensors of different shapes are not supported");
   return {at::stack(x.split(sizes[0], axis))};
 }
 

@@ -150,7 +150,8 @@ std::vector<std::string> Archive::names() const {
 void Archive::find_entries() {
   for (const ZipEntry& entry : zip_.entries()) {
     if (entry.name != kOldProgram && !is_new_program(entry.name)) continue;
-    if (program_entry_ != nullptr) throw errors::not_exported(path_, "it contains several programs");
+    if (program_entry_ != nullptr)
+      throw errors::not_exported(path_, "it contains several programs");
     program_entry_ = &entry;
   }
   if (program_entry_ == nullptr) throw errors::not_exported(path_, "it contains none");

@@ -263,7 +263,8 @@ class Assembler {
   jit::Value* named(const JsonReader& value, const Names& names) const {
     const auto found = names.find(name_in(value));
     if (found == names.end()) {
-      throw ModelError(value.place(), ": there is no earlier value named ", in_quotes(name_in(value)));
+      throw ModelError(value.place(), ": there is no earlier value named ",
+                       in_quotes(name_in(value)));
     }
     return found->second;
   }

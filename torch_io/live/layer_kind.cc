@@ -325,9 +325,8 @@ int64_t whole_heads(const Rows& rows, int64_t head_dim, const LayerEdit& edit) {
       continue;
     }
     throw refused(
-        edit,
-        "heads can only be removed whole, since its forward scales by the head size; head " +
-            std::to_string(rows[i] / head_dim) + " would be kept partly");
+        edit, "heads can only be removed whole, since its forward scales by the head size; head " +
+                  std::to_string(rows[i] / head_dim) + " would be kept partly");
   }
   return static_cast<int64_t>(rows.size()) / head_dim;
 }

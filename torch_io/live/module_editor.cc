@@ -70,8 +70,7 @@ void ModuleEditor::apply(const Plan& plan) {
 
 void ModuleEditor::copy(const std::string& name, const std::string& of, const std::string&, int) {
   throw UnsupportedError("tensor ", in_quotes(of),
-                         ": two layers share it but would keep different parts (",
-                         in_quotes(name),
+                         ": two layers share it but would keep different parts (", in_quotes(name),
                          "); shared parameters of a module cannot be separated: register one "
                          "for each layer");
 }

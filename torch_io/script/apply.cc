@@ -22,7 +22,7 @@ namespace jit = torch::jit;
 
 namespace {
 
-/// A location in a loop is changed for all iterations or not at all.
+/// Whether a location in a loop is changed in all iterations.
 bool is_for_all_rounds(const Origins& origins, const Edits::Spot& spot, const Change& change) {
   const auto rounds = std::count(origins.calls.begin(), origins.calls.end(), std::get<0>(spot));
   return std::ssize(change.calls) == rounds;
@@ -42,7 +42,7 @@ bool is_all_known(const Edits& edits, jit::Node* node, int input) {
          known->second.rbegin()->first + 1 == static_cast<int>(known->second.size());
 }
 
-/// The elements of the list that `node` reads, in a list of its own: others may read the old one.
+/// Copies the elements of the list that `node` reads into a new list: others may read the old one.
 std::vector<jit::Value*> elements_of(const Origins& origins, jit::Node* node, int input,
                                      const Edits& edits, const Change& why) {
   jit::Graph& graph = *origins.graph;
@@ -121,7 +121,7 @@ void name_sizes(jit::Graph& graph, jit::Node* node, const std::vector<int64_t>& 
   node->destroy();
 }
 
-/// An attribute of the module itself, for names may hold dots.
+/// Returns an attribute of the module itself; names may contain dots.
 std::string attribute_name(const jit::Module& module, std::string name) {
   std::replace_if(
       name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
@@ -131,7 +131,7 @@ std::string attribute_name(const jit::Module& module, std::string name) {
 
 using Nodes = std::unordered_set<jit::Node*>;
 
-/// The calls that compute the value.
+/// Collects the calls that compute the value.
 void collect_calls(jit::Value* computed, Nodes& calls) {
   jit::Node* node = computed->node();
   if (!node->kind().is_aten() && node->kind() != c10::prim::ListConstruct) return;
@@ -139,7 +139,7 @@ void collect_calls(jit::Value* computed, Nodes& calls) {
   for (jit::Value* input : node->inputs()) collect_calls(input, calls);
 }
 
-/// Those whose results nothing reads, not even another of them.
+/// Removes calls whose results are unread, even by others of them.
 void drop_unread(Nodes calls) {
   const auto is_read = [](jit::Node* node) {
     const auto outputs = node->outputs();
@@ -150,17 +150,17 @@ void drop_unread(Nodes calls) {
     it = is_read(node) ? std::next(it) : calls.erase(it);
     if (calls.contains(node)) continue;
     node->destroy();
-    it = calls.begin();  // what only it has read
+    it = calls.begin();  // those that only it has read
   }
 }
 
-/// The module holds what the program has computed.
+/// Stores the value that the program has computed as an attribute.
 void hold(jit::Graph& graph, jit::Value* computed, const std::string& attribute) {
   const jit::WithInsertPoint before(computed->node());
   computed->replaceAllUsesWith(graph.insertGetAttr(graph.inputs()[0], attribute));
 }
 
-/// @returns calls that may have become useless
+/// @returns calls that may be unused now
 Nodes add_duplicates(Edits& edits, const Origins& origins) {
   Nodes calls;
   jit::Graph& graph = *origins.graph;
@@ -203,10 +203,10 @@ struct Replacement {
   std::string name;
   at::Tensor held;
   at::Tensor fresh;
-  at::Tensor standing;  ///< what takes its place in the private copy
+  at::Tensor standing;  ///< placeholder in the private copy
 };
 
-/// Of attributes.
+/// Returns replacements of attributes.
 std::vector<Replacement> replacements(const Edits& edits, const Origins& origins) {
   std::vector<Replacement> found;
   for (const auto& [name, tensor] : edits.tensors) {
@@ -239,8 +239,8 @@ void place_constants(const Edits& edits, const Origins& origins) {
 /// Removes the calls with everything that is then unused, including constants: y = x + f(x) becomes
 /// y = x.
 ///
-///     %y = aten::add(%f, %x, %1)      uses of %y read %x; the call goes, then what only %f needed
-///     %y = aten::add_(%f, %x, %1)     and so do uses of %f after the call, for %f is the sum there
+///     %y = aten::add(%f, %x, %1)      uses of %y read %x; removes the call, then %f's own calls
+///     %y = aten::add_(%f, %x, %1)     likewise, and later uses of %f, which is the sum there
 void bypass(Edits& edits, const Origins& origins) {
   if (edits.bypasses.empty()) return;
   for (const auto& [node, input] : edits.bypasses) {
@@ -280,7 +280,7 @@ void apply(Edits& edits, const Origins& origins) {
   change_numbers(origins, edits);
   Nodes useless = add_duplicates(edits, origins);
   for (const auto& [node, sizes] : edits.splits) {
-    useless.erase(node);  // another takes its place
+    useless.erase(node);  // a replacement follows
     name_sizes(graph, node, sizes);
   }
   drop_unread(std::move(useless));  // no node may take its address

@@ -35,10 +35,11 @@ std::string not_torchscript_because(std::string_view bytes) {
   if (entries.empty()) return "the archive is truncated";
   if (ends_in(entries, "/constants.pkl")) return "";
   if (ends_in(entries, "/data.pkl")) {
-    return "it holds tensors without a program (torch.save of a state dict or a model); export " +
+    return "it contains tensors without a program (torch.save of a state dict or a model); "
+           "export " +
            std::string("with torch.jit.trace or torch.jit.script and torch.jit.save");
   }
-  return "the zip archive holds no program";
+  return "the zip archive contains no program";
 }
 
 std::vector<std::string> extra_files(std::string_view zip) {

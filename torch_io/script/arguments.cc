@@ -21,7 +21,7 @@ bool is_number(const c10::TypePtr& type) {
          type->kind() == c10::TypeKind::FloatType;
 }
 
-/// The keys by which the program reads a dictionary, each once.
+/// Returns the keys by which the program reads a dictionary, each once.
 std::vector<std::string> keys_read(const jit::Module& module, size_t argument) {
   const std::shared_ptr<jit::Graph> graph = module.get_method("forward").graph()->copy();
   jit::Inline(*graph);
@@ -57,7 +57,7 @@ class Arguments {
       }
     }
     if (next_ < inputs_) {
-      throw ConfigError(inputs_, " inputs were given, but \"forward\" takes ", next_);
+      throw ConfigError(inputs_, " inputs were passed, but \"forward\" takes ", next_);
     }
     return result;
   }
@@ -70,9 +70,9 @@ class Arguments {
     Argument argument{.name = name, .type = type};
     if (type->kind() == c10::TypeKind::TensorType || is_number(type)) {
       if (next_ >= inputs_) {
-        throw ConfigError("TorchScript does not say what shape its inputs have: \"forward\" takes ",
+        throw ConfigError("TorchScript files do not specify input shapes: \"forward\" takes ",
                           in_quotes(name), " as input ", next_ + 1, ", but ", inputs_,
-                          " were given; expected for example 1x3x32x32");
+                          " were passed; expected for example 1x3x32x32");
       }
       argument.kind = is_number(type) ? ArgumentKind::kNumber : ArgumentKind::kTensor;
       argument.input = next_++;
@@ -101,7 +101,7 @@ class Arguments {
     to.items.push_back(made(to.name + "." + std::to_string(to.items.size()), type));
   }
 
-  /// How many inputs the arguments behind this one need at least.
+  /// Returns the minimum number of inputs for the arguments after this one.
   size_t arguments_after() const {
     size_t requested = 0;
     for (size_t i = position_ + 1; i < schema_.size(); ++i) {
@@ -122,7 +122,7 @@ class Arguments {
   static UnsupportedError refused(const Argument& argument) {
     return UnsupportedError("input ", in_quotes(argument.name), " of \"forward\" is of type ",
                             argument.type->str(),
-                            "; only tensors and numbers can be given to it, and tuples, lists and "
+                            "; only tensors and numbers are supported, and tuples, lists and "
                             "dictionaries of them");
   }
 

@@ -1,5 +1,5 @@
-// Control flow that data decide: If and Loop, with the blocks as their bodies. What changes lists,
-// attributes or tensors that stand outside of a block is not expressed so.
+// Data-dependent control flow: If and Loop, with the blocks as their bodies. Blocks that change
+// lists, attributes or tensors outside of them cannot be expressed.
 #include <algorithm>
 #include <utility>
 
@@ -29,7 +29,7 @@ bool changes_outside(const jit::Block& block, const jit::Block& around) {
   });
 }
 
-/// The tensors and numbers of a value in order. False if there is anything else.
+/// Lists the tensors and numbers of a value in order. Returns false if there is anything else.
 bool take_apart(const Builder& builder, const Binding& binding, std::vector<Binding>& leaves) {
   if (binding.is(BindingKind::kTensor) || binding.is_number()) {
     leaves.push_back(binding);
@@ -40,7 +40,7 @@ bool take_apart(const Builder& builder, const Binding& binding, std::vector<Bind
       *binding.items, [&](const Binding& item) { return take_apart(builder, item, leaves); });
 }
 
-/// A value like this one, of other tensors and numbers.
+/// Returns a value of the same structure with other tensors and numbers.
 Binding put_together(const Binding& like, std::vector<ValueId>::const_iterator& leaf) {
   if (like.is(BindingKind::kTensor)) return Binding::tensor(*leaf++);
   if (like.is_number()) return Binding::run_time(*leaf++);
@@ -60,7 +60,7 @@ bool have_one_form(const Binding& a, const Binding& b) {
 
 }  // namespace
 
-/// The values of the leaves, which are pinned as far as they are sizes.
+/// Returns the values of the leaves; pins them if they are sizes.
 std::vector<ValueId> Interpreter::values_of(const std::string& op,
                                             const std::vector<Binding>& all) {
   std::vector<ValueId> values;
@@ -71,11 +71,11 @@ std::vector<ValueId> Interpreter::values_of(const std::string& op,
   return values;
 }
 
-/// What the block makes, and how it is put together. Empty if a body cannot hand it on.
+/// Returns the results of the block with their structure. Empty if a body cannot return them.
 std::optional<std::vector<Binding>> Interpreter::follow_body(jit::Block& block, BodyId body) {
   const BodyId around = builder_.enter(body);
   const ValueId before = std::exchange(first_inside_, graph_.values.next_id());
-  const int loops = std::exchange(loops_, 0);  // what a turn makes is its own
+  const int loops = std::exchange(loops_, 0);  // results belong to one iteration
   bool fits = true;
   try {
     follow(block);
@@ -94,7 +94,7 @@ std::optional<std::vector<Binding>> Interpreter::follow_body(jit::Block& block, 
     std::vector<ValueId> made;
     for (const ValueId v : values_of("return", leaves)) {
       made.push_back(builder_.emit("Identity", {{v}}));
-      builder_.alias(made.back(), v);  // a block may hand on what stands outside
+      builder_.alias(made.back(), v);  // a block may return an outer value
     }
     graph_.bodies[body].outputs = std::move(made);
   }
@@ -124,7 +124,7 @@ bool Interpreter::branch_with_bodies(jit::Node* node, const Binding& condition) 
   return true;
 }
 
-/// In TorchScript the body has the number of the turn and the states, in ONNX the condition
+/// In TorchScript the body takes the iteration number and the states, in ONNX also the condition in
 /// between.
 bool Interpreter::loop_with_body(jit::Node* node) {
   jit::Block& block = *node->blocks()[0];

@@ -15,12 +15,13 @@ namespace {
 
 constexpr int kOpset = 21;
 
-// A layer is displayed by the name of the module that owns its weight.
+// Layers are displayed by the name of the module that owns their weight.
 constexpr auto kLayers = std::to_array<std::string_view>(
     {"BatchNormalization", "Conv", "ConvTranspose", "Gather", "Gemm", "GroupNormalization", "Gru",
      "InstanceNormalization", "LayerNormalization", "Lstm", "MatMul", "PRelu", "Rnn"});
 
-/// "layer1.0.conv1" for "layer1.0.conv1.weight", "rnn.l0" for "rnn.weight_ih_l0"; empty for others.
+/// Returns "layer1.0.conv1" for "layer1.0.conv1.weight", "rnn.l0" for "rnn.weight_ih_l0"; else
+/// empty.
 std::string module_of(std::string_view weight) {
   const size_t dot = weight.rfind('.');
   const std::string_view path = dot == std::string_view::npos ? "" : weight.substr(0, dot);
@@ -36,7 +37,7 @@ bool is_layer(const std::string& op) {
   return std::find(kLayers.begin(), kLayers.end(), op) != kLayers.end();
 }
 
-/// An input's type may not be known; what a layer makes of it is of the type of its weights.
+/// An input's type may be unknown; a layer's result then has the type of its weights.
 DType type_of(const Graph& graph, const Node& node, size_t output) {
   if (!node.domain.empty() && node.has_subgraph) return DType::kUnknown;
   const DType type = result_type(graph, node, output);
@@ -172,7 +173,7 @@ std::vector<ValueId> Builder::emit_opaque(const std::string& op, const std::vect
   // Nodes are identified by their output.
   std::vector<ValueId> results = emit_many(op, operands, std::max<size_t>(1, outputs), {}, "torch");
   graph_.nodes.back().has_subgraph = has_subgraph;
-  // It stays even if nothing reads its results.
+  // The node stays even if its results are unread.
   for (const ValueId value : results) graph_.value(value).captured = true;
   results.resize(outputs);
   return results;
@@ -190,7 +191,7 @@ BodyId Builder::body(const std::string& attribute) {
 ValueId Builder::body_input(ValueId like, std::optional<Shape> shape) {
   const ValueId id = value(unused_name(), graph_.value(like).dtype);
   graph_.value(id).declared = std::move(shape);
-  alias(id, like);  // in the first turn
+  alias(id, like);  // in the first iteration
   return id;
 }
 
@@ -208,14 +209,14 @@ std::vector<ValueId> Builder::emit_control(const std::string& op,
     graph_.bodies[b].owner = graph_.nodes.id_of(graph_.nodes.back());
     for (const ValueId v : graph_.bodies[b].outputs) graph_.value(v).captured = true;
   }
-  forget_facts(body_starts_[bodies[0]]);  // they depend on what the bodies' owner hands in
+  forget_facts(body_starts_[bodies[0]]);  // they depend on the owner's operands
   for (size_t i = 0; i < results.size(); ++i) {
     graph_.value(results[i]).dtype = graph_.value(made[i + conditions]).dtype;
     ValueId oldest = root(made[i + conditions]);
     for (const BodyId b : bodies) {
       oldest = std::min(oldest, root(graph_.bodies[b].outputs[i + conditions]));
     }
-    alias(results[i], oldest);  // what a block hands on may stand outside
+    alias(results[i], oldest);  // a block may return an outer value
   }
   return results;
 }
@@ -386,7 +387,7 @@ void renumber_values(Graph& graph, const IdVector<ValueId, ValueId>& ids) {
   for (Body& body : graph.bodies) {
     rename(body.inputs);
     rename(body.outputs);
-    std::erase(body.inputs, ValueId());  // of an operator that was dropped
+    std::erase(body.inputs, ValueId());  // of a dropped operator
     std::erase(body.outputs, ValueId());
   }
 }

@@ -21,7 +21,7 @@ Operand Call::tensor_or_number(size_t i) {
   if (from.is(BindingKind::kTensor) || from.is(BindingKind::kNumber))
     return {from.value, location(i)};
   require(from.fixed_number());
-  // A number takes the type of the tensor beside it.
+  // A number takes the type of the other operand's tensor.
   const bool with_integers = std::any_of(args.begin(), args.end(), [&](const Binding& other) {
     return other.value != kNone && out.graph().value(other.value).dtype == DType::kInt64;
   });

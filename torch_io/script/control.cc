@@ -23,7 +23,7 @@ bool raises(const jit::Block& block) {
 
 }  // namespace
 
-/// Empty if only the program's run tells.
+/// Returns empty if the condition is only known at run time.
 std::optional<bool> Interpreter::decided(const Binding& condition) {
   if (condition.fixed_number()) return condition.as_double() != 0;
   if (!condition.is(BindingKind::kNumber)) return std::nullopt;
@@ -60,7 +60,7 @@ void Interpreter::branch(jit::Node* node) {
   bind(node, std::move(results));
 }
 
-/// Of a number that is fixed, or computed from sizes; empty for what only the program's run tells.
+/// Returns a number that is fixed or computed from sizes; empty if only known at run time.
 std::optional<int64_t> Interpreter::count(const Binding& number) {
   if (number.is(BindingKind::kInt)) return number.integer;
   if (!number.is(BindingKind::kNumber)) return std::nullopt;
@@ -69,8 +69,8 @@ std::optional<int64_t> Interpreter::count(const Binding& number) {
   return known->ints[0];
 }
 
-/// Loop(most, go_on, carried…) with block(i, carried…) -> (go_on, carried…). A loop that sizes end
-/// is followed as often as it runs with these; then the sizes must not change.
+/// Loop(most, go_on, carried…) with block(i, carried…) -> (go_on, carried…). A loop whose end
+/// depends on sizes is unrolled for these; the sizes must not change then.
 void Interpreter::loop(jit::Node* node) {
   jit::Block& body = *node->blocks()[0];
   const Binding most = of_input(node, 0);
@@ -98,14 +98,14 @@ void Interpreter::loop(jit::Node* node) {
   }
   --loops_;
   if (goes_on) return bind(node, std::move(carried));
-  // What only the program's run tells: all that the rounds so far have read is pinned.
+  // Only known at run time: everything that earlier iterations read is pinned.
   bindings_ = std::move(outside);
   if (!loop_with_body(node)) opaque(node);
 }
 
 namespace {
 
-/// Does the call change what it was given, or what blocks of it were given?
+/// Whether the call, also within its blocks, modifies its operands.
 bool writes(const jit::Node& node) {
   if (node.kind() == c10::prim::SetAttr || is_in_place(node.kind().toUnqualString())) return true;
   for (const jit::Block* block : node.blocks()) {
@@ -118,7 +118,7 @@ bool writes(const jit::Node& node) {
 
 }  // namespace
 
-/// Tensors from outside that the block reads, in attributes too.
+/// Collects outer tensors that the block reads, also by attributes.
 void Interpreter::collect_captures(jit::Block& block, std::vector<ValueId>& values) {
   for (jit::Node* node : block.nodes()) {
     if (node->kind() == c10::prim::GetAttr && of_input(node, 0).is(BindingKind::kObject)) {
@@ -155,7 +155,7 @@ void Interpreter::opaque(jit::Node* node) {
   }
 }
 
-/// Nothing that the value was made of can shrink, so its sizes are those of a run.
+/// Sizes that cannot shrink are recorded from a run.
 void Interpreter::record_shape(jit::Value* of, ValueId value) {
   const auto found = measured_.find(of);
   if (found != measured_.end()) {
@@ -226,22 +226,21 @@ bool is_made_of_mode(const jit::Value& condition) {
   return is_made_of_mode(condition, seen);
 }
 
-/// A branch taken only in training, such as that of an auxiliary classifier. If it has its own
-/// layers, which are not pruned, their operands are pinned. Other branches need no pinning: they
-/// drop elements, or count batches.
+/// Handles a branch taken only in training, such as that of an auxiliary classifier. If it has its
+/// own layers, which are not pruned, their operands are pinned. Other branches need no pinning:
+/// they drop elements, or count batches.
 void Interpreter::keep_for_training(jit::Block& block) {
   std::vector<ValueId> values;
   if (!collect_for_training(block, values)) return;
   std::sort(values.begin(), values.end());
   values.erase(std::unique(values.begin(), values.end()), values.end());
   for (const ValueId value : values) {
-    graph_.pinned_values.emplace_back(value,
-                                      "a branch for training has layers of its own that read it");
+    graph_.pinned_values.emplace_back(value, "a training-only branch has layers that read it");
   }
 }
 
-/// Tensors from outside that the block reads. Are there matrices or kernels that nothing else has
-/// read so far?
+/// Collects outer tensors that the block reads. Returns whether it has matrices or kernels that
+/// were not read before.
 bool Interpreter::collect_for_training(jit::Block& block, std::vector<ValueId>& values) {
   bool own_layers = false;
   for (jit::Node* node : block.nodes()) {
@@ -293,8 +292,8 @@ void Interpreter::pin_aliases(const std::string& op, ValueId value) {
   builder_.pin(op, values);
 }
 
-/// What the written value becomes, then what holds it, up to what owns the memory; fewer where one
-/// of them is a view of another kind.
+/// Returns the new values of the written value, then of those that contain it, up to the owner of
+/// the memory; fewer if one of them is a view of another kind.
 std::vector<std::pair<ValueId, ValueId>> Interpreter::written_through(ValueId value,
                                                                       ValueId result) {
   std::vector<std::pair<ValueId, ValueId>> written{{value, result}};
@@ -307,7 +306,7 @@ std::vector<std::pair<ValueId, ValueId>> Interpreter::written_through(ValueId va
   return written;
 }
 
-/// Whether something but those written is a view of the same memory and still in use.
+/// Whether another view of the same memory, not among those written, is still in use.
 bool Interpreter::is_viewed_after(const jit::Node* node, ValueId root,
                                   const std::vector<std::pair<ValueId, ValueId>>& written) const {
   std::vector<ValueId> held;
@@ -326,7 +325,7 @@ bool Interpreter::is_viewed_after(const jit::Node* node, ValueId root,
 void Interpreter::write_to(jit::Node* node, ValueId result) {
   const ValueId value = of_input(node, 0).value;
   const ValueId root = builder_.root(value);
-  if (builder_.root(result) == root) {  // squeeze_, transpose_: only how the tensor is seen
+  if (builder_.root(result) == root) {  // squeeze_, transpose_: only the view changes
     for (auto& [name, binding] : bindings_) rename(binding, value, result);
     return;
   }

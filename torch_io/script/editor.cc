@@ -45,26 +45,26 @@ ModelError no_such_input(std::string_view node, int input, int inputs) {
 UnsupportedError no_scale(std::string_view node) {
   return UnsupportedError("node ", in_quotes(node),
                           ": this version's attention derives its scale from a width that would "
-                          "change, and takes no other");
+                          "change, and cannot take another");
 }
 
 }  // namespace
 
 struct ScriptEditor::Impl {
-  Graph graph;  // its weights are views: only those of constants are looked at
+  Graph graph;  // its weights are views: only constants' values are read
   std::shared_ptr<Origins> origins;
   Edits edits;
   std::unordered_map<std::string, NodeId> nodes;
-  std::unordered_map<std::string, Shape> synthetic;  // as they are now
-  std::optional<GraphEditor> shallow;                // without the blocks that are gone
+  std::unordered_map<std::string, Shape> synthetic;  // current
+  std::optional<GraphEditor> shallow;                // without removed blocks
   Original original = Original::kStays;
   std::unordered_set<const c10::StorageImpl*> shared;
   bool applied = false;
-  std::optional<jit::Module> small;  // with the tensors as they are now
+  std::optional<jit::Module> small;  // with the current tensors
   EditedScript program;
 
   void check_open() const {
-    if (applied) throw cannot_edit("it was finished, and only values may change");
+    if (applied) throw cannot_edit("after finish() only values may change");
   }
 
   NodeId node(const std::string& key) const {
@@ -84,7 +84,7 @@ struct ScriptEditor::Impl {
     return found->second;
   }
 
-  /// To be changed.
+  /// Returns a tensor that will be changed.
   at::Tensor& tensor(const std::string& name) {
     small.reset();
     const auto duplicate = edits.duplicates.find(name);
@@ -109,7 +109,7 @@ struct ScriptEditor::Impl {
     if (!same) throw errors::shared_place(node_key, what);
   }
 
-  /// Integers are looked at again, by those who change some of them.
+  /// Whether its memory may be reused. Integers are read again by later changes.
   bool may_use_up(const at::Tensor& tensor) const {
     return original == Original::kGivenUp && at::isFloatingType(tensor.scalar_type()) &&
            !shared.contains(tensor.storage().unsafeGetStorageImpl());
@@ -166,7 +166,7 @@ void ScriptEditor::bypass(const std::string& key, int input) {
   impl_->empty_unread();
 }
 
-/// Attributes cannot go: modules of one type share them.
+/// Empties unread attributes. They cannot be removed: modules of one type share them.
 void ScriptEditor::Impl::empty_unread() {
   IdVector<WeightId, bool> shown(graph.weights.size(), false);
   for (const Value& value : shallow->graph().values) {
@@ -181,7 +181,7 @@ void ScriptEditor::Impl::empty_unread() {
       continue;
     }
     const bool of_program = found->second.constant != nullptr || found->second.computed != nullptr;
-    if (of_program) continue;  // goes with its node
+    if (of_program) continue;  // removed with its node
     edits.tensors[name] = at::empty({0}, found->second.tensor.options());
   }
 }
@@ -281,7 +281,7 @@ void ScriptEditor::Impl::set_split(const std::string& key, NodeId id, const Host
   if (!fresh && it->second != to.ints) throw errors::shared_place(key, "the sizes of the parts");
 }
 
-/// narrow(x, dim, start, length): the end is where the length has brought it.
+/// narrow(x, dim, start, length): the end follows from the length.
 void ScriptEditor::Impl::set_length(const std::string& key, const ConstantOrigin& written,
                                     const HostTensor& to) {
   const SourceLocation start = origins->constants.at(written.start_of).elements.at(0);
@@ -293,7 +293,7 @@ void ScriptEditor::Impl::set_length(const std::string& key, const ConstantOrigin
   change(written.elements.at(0), to.ints.at(0) - begin, key, "the length");
 }
 
-/// Of a list that is put together from numbers, such as the bounds of a slice.
+/// Sets elements of a list that is built from numbers, such as the bounds of a slice.
 bool ScriptEditor::Impl::set_pieces(NodeId id, int input, const HostTensor& to) {
   const NodeId list = graph.value(graph.node(id).inputs[input]).producer;
   if (list == kNone || graph.node(list).op != "Concat" || to.floating()) return false;
@@ -338,7 +338,7 @@ void ScriptEditor::set_input(const std::string& key, int input, const HostTensor
   const auto found = impl_->origins->constants.find(value);
   if (found == impl_->origins->constants.end()) return impl_->set_tensor(key, id, input, constant);
   const ConstantOrigin& written = found->second;
-  if (impl_->graph.value(value).weight == kNone) {  // put together when the program runs
+  if (impl_->graph.value(value).weight == kNone) {  // built at run time
     return impl_->set_split(key, id, constant, written.equal_parts);
   }
   const HostTensor from = to_host(impl_->graph.weight(impl_->graph.value(value).weight));
@@ -362,7 +362,7 @@ void ScriptEditor::update_shapes(const ChangeOf& change) {
     impl_->program.known.insert(tensor);
     auto sizes = changed(value);
     if (!sizes) continue;
-    if (impl_->origins->complex.contains(tensor)) {  // as the program sees them
+    if (impl_->origins->complex.contains(tensor)) {  // in the program's form
       sizes->before.pop_back();
       sizes->after.pop_back();
     }
@@ -390,7 +390,7 @@ void ScriptEditor::update_shapes(const ChangeOf& change) {
     if (call->inputs().size() <= static_cast<size_t>(frozen.location.input)) {
       throw no_scale(name);
     }
-    // A plan may have let it follow.
+    // A plan may have derived it.
     const Edits::Spot spot(call, frozen.location.input, frozen.location.item);
     if (impl_->edits.changes.contains(spot)) continue;
     const c10::IValue number = frozen.whole ? c10::IValue(static_cast<int64_t>(frozen.number))
@@ -420,7 +420,7 @@ bool ScriptEditor::can_write(const std::string& node) const {
 
 namespace {
 
-/// Of values whose calls the edits have removed nothing is known any more.
+/// Forgets what is known of values whose calls the edits have removed.
 void forget_removed(EditedScript& program) {
   std::unordered_set<const jit::Value*> left;
   const auto add = [&](const jit::Value* value) { left.insert(value); };
@@ -443,7 +443,7 @@ torch::jit::Module ScriptEditor::finish() {
     if (!impl_->applied) script::apply(impl_->edits, origins);
     if (!std::exchange(impl_->applied, true)) forget_removed(impl_->program);
     const std::vector<Outside> outside = script::place_tensors(impl_->edits, origins);
-    // A graph keeps what was compiled from it before; what is read again has nothing to keep.
+    // A graph caches compiled code; reading it again avoids that.
     std::stringstream stream;
     origins.module.save(stream);
     jit::Module small = jit::load(stream, at::Device(at::kCPU));

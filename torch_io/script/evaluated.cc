@@ -1,6 +1,6 @@
-// What a program computes from literals alone, such as exp(arange(16) * -0.5): it is evaluated, and
-// a weight of the Graph, so that channels of it can be removed. An edit makes it a buffer. And what
-// runs of the program tell: the sizes of what no lowering covers.
+// Tensors that a program computes from literals only, such as exp(arange(16) * -0.5), are evaluated
+// and become weights of the Graph, so that their channels can be removed. An edit makes them
+// buffers. Also measures, by running the program, sizes that no lowering covers.
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/jit/ir/constants.h>
@@ -20,7 +20,7 @@ namespace jit = torch::jit;
 
 namespace {
 
-// A tensor of one number, such as zeros, is what its shape says: its sizes are edited instead.
+// A tensor of one number, such as zeros, is defined by its shape: its sizes are edited instead.
 constexpr auto kSources = std::to_array<std::string_view>(
     {"arange", "bartlett_window", "blackman_window", "eye", "hamming_window", "hann_window",
      "kaiser_window", "linspace", "logspace", "tensor"});
@@ -32,7 +32,7 @@ bool is_source(std::string_view op) {
   return std::find(kSources.begin(), kSources.end(), op) != kSources.end();
 }
 
-/// A bound of the elements that a call may make of its arguments.
+/// Returns a bound of the elements that a call may produce from its arguments.
 double work_of(const c10::IValue& argument) {
   if (argument.isTensor()) {
     return static_cast<double>(std::max<int64_t>(1, argument.toTensor().numel()));
@@ -65,8 +65,8 @@ bool is_little(std::string_view op, const std::vector<c10::IValue>& arguments) {
   return work <= kMostWork;
 }
 
-/// A constant without dimensions as libtorch's interpreter takes it beside a tensor: as a number,
-/// whose type does not count.
+/// Converts a constant without dimensions to a number, as libtorch's interpreter does next to a
+/// tensor, so that its type does not count.
 c10::IValue as_number(std::string_view op, const c10::IValue& other) {
   constexpr auto kArithmetic = std::to_array<std::string_view>({"add", "div", "mul", "sub"});
   const bool arithmetic =
@@ -85,7 +85,7 @@ bool is_pure(const jit::Node& node) {
          !node.isNondeterministic();
 }
 
-/// Different numbers, all of them finite: a mask of infinities stays computed.
+/// Whether its elements differ and are all finite: a mask of infinities stays computed.
 bool has_channels(const at::Tensor& tensor) {
   if (!at::isFloatingType(tensor.scalar_type())) return false;
   if (tensor.numel() < 2 || tensor.numel() > kMostElements) return false;
@@ -144,8 +144,8 @@ std::optional<c10::IValue> Interpreter::literal_of(const jit::Value& value) cons
   return literal_of(of(&value), *value.type());
 }
 
-/// The result of a call whose arguments are literals, or computed from such; empty for others, and
-/// where memory that it shares is written to.
+/// Returns the result of a call whose arguments are literals, or computed from such; empty for
+/// others, and if memory that it shares is written to.
 std::optional<c10::IValue> Interpreter::evaluated(jit::Node* node) {
   const std::string_view op = node->kind().toUnqualString();
   if (!holds_computed_ || loops_ != 0 || node->outputs().size() != 1 || !is_pure(*node)) return {};
@@ -165,12 +165,12 @@ std::optional<c10::IValue> Interpreter::evaluated(jit::Node* node) {
     const at::NoGradGuard no_grad;
     node->getOperation()(arguments);
   } catch (const std::exception&) {
-    return {};  // on a device that is not there, for example
+    return {};  // on a missing device, for example
   }
   return arguments.size() == 1 ? std::optional(arguments[0]) : std::nullopt;
 }
 
-/// The result as a weight: where the call is unknown, or the numbers differ.
+/// Makes the result a weight if the call is unknown or its elements differ.
 bool Interpreter::hold(jit::Node* node, const std::optional<c10::IValue>& result, bool unknown) {
   if (!result || !result->isTensor()) return false;
   const at::Tensor& tensor = result->toTensor();
@@ -196,14 +196,14 @@ void Interpreter::remember(const Binding& binding, const c10::IValue& result) {
 
 namespace {
 
-/// Zeros are the safe integers: they are an index into everything.
+/// Zeros are safe integers: they are valid indices.
 at::Tensor tensor_of(const InputSpec& spec) {
   const at::ScalarType type = scalar_type_of(spec.dtype);
   if (spec.value) return at::full(spec.dims, *spec.value, type);
   return at::isFloatingType(type) ? at::rand(spec.dims).to(type) : at::zeros(spec.dims, type);
 }
 
-/// What the values are in one run; not defined where they are no tensors.
+/// Returns the values in one run; undefined if they are not tensors.
 std::vector<at::Tensor> observed(const jit::Module& module,
                                  const std::shared_ptr<jit::Graph>& graph, size_t count,
                                  const std::vector<InputSpec>& inputs) {
@@ -233,7 +233,7 @@ Measurements measure(const jit::Module& module, const std::shared_ptr<jit::Graph
       if (!a[i].defined() || !b[i].defined() || a[i].sizes() != b[i].sizes()) continue;
       found[values[i]] = {a[i].sizes().vec(), dtype_of(a[i].scalar_type())};
     }
-  } catch (const std::exception&) {  // what does not run is not measured
+  } catch (const std::exception&) {  // not measured if it does not run
     return {};
   }
   return found;

@@ -32,9 +32,9 @@ namespace jit = torch::jit;
 
 namespace {
 
-// What libtorch itself computes by other operators: pairwise_distance by sub, add and norm.
+// Operators that libtorch itself computes by others: pairwise_distance by sub, add and norm.
 
-/// A call that an operator makes.
+/// A call made by an operator.
 struct InnerCall {
   std::string op;  ///< "sub"; "add_"
   std::vector<c10::IValue> arguments;
@@ -46,7 +46,7 @@ struct InnerCalls {
   std::vector<c10::IValue> results;
 };
 
-// Calls go there first while it is switched on, in this thread only; libtorch has nothing there.
+// Calls are dispatched there first while enabled, in this thread only; libtorch does not use it.
 constexpr c10::DispatchKey kRecords = c10::DispatchKey::TESTING_ONLY_GenericMode;
 
 constexpr size_t kMostCalls = 256;
@@ -84,7 +84,7 @@ class Recorder final : public c10::OperatorKernel {
     if (body && (outermost || !recording_.is_known(name))) {
       return op.callBoxedForDispatchKey(*body, *stack);
     }
-    // Written to is what nothing else shares.
+    // Only writes to unshared tensors are allowed.
     const bool writes = op.schema().is_mutable();
     const bool own = writes && name.ends_with('_') && first(op, *stack).isTensor() &&
                      first(op, *stack).toTensor().storage().use_count() == 1;
@@ -110,8 +110,8 @@ class Recorder final : public c10::OperatorKernel {
   Recording& recording_;
 };
 
-/// Runs the operator on these arguments and records what it calls. Operators for which `is_known`
-/// holds are not looked into. Empty if it is not made of others, or asks for a number of a tensor.
+/// Runs the operator on these arguments and records its calls. Operators for which `is_known` is
+/// true are not expanded. Empty if it is not composed of others, or reads a number from a tensor.
 std::optional<InnerCalls> inner_calls(const c10::OperatorName& op, torch::jit::Stack arguments,
                                       const std::function<bool(const std::string&)>& is_known) {
   static std::mutex one_at_a_time;  // one kernel for the key and the process
@@ -135,9 +135,9 @@ std::optional<InnerCalls> inner_calls(const c10::OperatorName& op, torch::jit::S
   return std::move(recording.made);
 }
 
-constexpr int64_t kMostTried = 1 << 24;  // that an operator is tried on
+constexpr int64_t kMostTried = 1 << 24;  // elements for a trial run
 
-/// What the calls of one operator have made, by its tensors.
+/// Results of one operator's calls, by tensor.
 class Made {
  public:
   void add(const c10::IValue& value, const Binding& binding) {
@@ -149,7 +149,7 @@ class Made {
     }
   }
 
-  /// Unknown for what none of the calls has made.
+  /// Returns an unknown binding for values that no call has made.
   Binding of(const c10::IValue& value) const {
     if (value.isNone()) return Binding::none();
     if (value.isBool()) return Binding::of_bool(value.toBool());
@@ -169,7 +169,7 @@ class Made {
     const auto found = bindings_.find(tensor.unsafeGetTensorImpl());
     if (found != bindings_.end()) return found->second;
     if (!tensor.unsafeGetTensorImpl()->is_wrapped_number()) return {};
-    const at::Scalar number = tensor.item();  // a number that was written beside a tensor
+    const at::Scalar number = tensor.item();  // a number next to a tensor
     return number.isIntegral(/*includeBool=*/true) ? Binding::of_int(number.toLong())
                                                    : Binding::of_float(number.toDouble());
   }
@@ -177,14 +177,14 @@ class Made {
   std::unordered_map<const c10::TensorImpl*, Binding> bindings_;
 };
 
-/// Then integers are places, which an edit changes or refuses.
+/// Whether its integers are positions, which an edit changes or refuses.
 bool moves(const std::string& op) {
   const Rule* rule = find_complex_rule(functional_name(op));
   return rule != nullptr && rule->moves;
 }
 
-/// The arguments of an operator. A number that it makes of their sizes, as for a mean, would change
-/// with these, which the calls do not say.
+/// The arguments of an operator. Numbers computed from their sizes, as for a mean, would change
+/// with these, but calls do not show that.
 class Given {
  public:
   explicit Given(const torch::jit::Stack& arguments) {
@@ -218,7 +218,7 @@ class Given {
     for (const c10::IValue& item : argument.toListRef()) add(item);
   }
 
-  /// And one less, as for an unbiased variance.
+  /// Adds the size and one less, as for an unbiased variance.
   void add_size(int64_t size) {
     for (const int64_t known : {size, size - 1}) {
       if (known > 1) sizes_.insert(static_cast<double>(known));
@@ -231,7 +231,7 @@ class Given {
 
 }  // namespace
 
-/// A tensor of the shape and type that the value has.
+/// Returns a tensor with the value's shape and type.
 std::optional<at::Tensor> Interpreter::like(ValueId value) {
   const Shape* shape = builder_.shape(value);
   const DType type = graph_.value(value).dtype;
@@ -262,7 +262,7 @@ std::optional<c10::IValue> Interpreter::argument_like(const Binding& binding, co
   return c10::IValue(std::move(items));
 }
 
-/// The call as those that libtorch makes in its place.
+/// Replaces the call by those that libtorch makes for it.
 bool Interpreter::inline_call(jit::Node* node, std::vector<Binding>& results) {
   const auto* schema = node->kind().is_aten() ? node->maybeSchema() : nullptr;
   if (schema == nullptr || schema->is_mutable()) return false;
@@ -297,7 +297,7 @@ bool Interpreter::inline_call(jit::Node* node, std::vector<Binding>& results) {
         made.add(call.results[i], lowered.results[i]);
       }
     }
-    // What is to stay as it was written has no place within an operator.
+    // Values to be kept as written cannot be represented within an operator.
     const auto now = builder_.mark();
     if (now.frozen != mark.frozen || now.size_literals != mark.size_literals) throw NotLowered();
   } catch (const NotLowered&) {

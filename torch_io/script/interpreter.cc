@@ -15,7 +15,7 @@ namespace jit = torch::jit;
 
 namespace {
 
-/// "x" for "x.1": jit numbers the values of one name.
+/// Returns "x" for "x.1": jit numbers the values of one name.
 std::string plain_name(const std::string& debug_name) {
   const size_t dot = debug_name.rfind('.');
   if (dot == std::string::npos || dot == 0) return debug_name;
@@ -31,7 +31,7 @@ DType declared_type(const jit::Value& value) {
   return dtype_of(*type->scalarType());
 }
 
-/// `with torch.no_grad():` changes no number of a run.
+/// Whether it is `with torch.no_grad():`, which does not affect results.
 bool only_leaves_gradients_out(const jit::Node& node) {
   const bool begins = node.kind() == c10::prim::CreateObject;
   if (!begins && node.inputs().empty()) return false;
@@ -89,7 +89,7 @@ void Interpreter::run(const std::vector<InputSpec>& inputs) {
   }
 }
 
-/// Tensors and numbers become inputs of the Graph. What has a default may be left out.
+/// Tensors and numbers become inputs of the Graph. Arguments with defaults may be omitted.
 void Interpreter::define_inputs(const std::vector<InputSpec>& inputs) {
   const auto values = origins_.graph->inputs();
   if (values.empty()) throw errors::no_forward();
@@ -110,7 +110,7 @@ void Interpreter::define_inputs(const std::vector<InputSpec>& inputs) {
   }
 }
 
-/// An argument whose inputs are given; `name` is what the program calls it.
+/// Binds an argument with inputs; `name` is its name in the program.
 Binding Interpreter::given(const Argument& argument, const std::string& name,
                            const jit::Value& value, const std::vector<InputSpec>& inputs) {
   if (argument.kind == ArgumentKind::kTensor || argument.kind == ArgumentKind::kNumber) {
@@ -148,7 +148,7 @@ void Interpreter::define_outputs() {
     if (binding.is(BindingKind::kUnknown)) {
       throw ModelError("the result ", in_quotes(output->debugName()),
                        " of \"forward\" is not a tensor, nor a tuple, list or dictionary of "
-                       "tensors that can be followed");
+                       "tensors that can be analysed");
     }
     collect_values(binding, BindingKind::kTensor, tensors);
     collect_values(binding, BindingKind::kNumber, numbers);
@@ -175,7 +175,7 @@ void Interpreter::collect_values(const Binding& binding, BindingKind kind,
   for (const Binding& item : *binding.items) collect_values(item, kind, values);
 }
 
-/// Numbers that are computed at run time among them.
+/// Includes numbers that are computed at run time.
 void Interpreter::collect_tensors(const Binding& binding, std::vector<ValueId>& values) const {
   collect_values(binding, BindingKind::kTensor, values);
   collect_values(binding, BindingKind::kNumber, values);
@@ -196,7 +196,7 @@ void Interpreter::visit(jit::Node* node) {
   call(node);
 }
 
-/// What puts values together and takes them apart, and control flow.
+/// Handles packing and unpacking of values, and control flow.
 bool Interpreter::visit_structure(jit::Node* node) {
   const std::string kind = node->kind().toQualString();
   if (kind == "prim::Constant") {
@@ -298,7 +298,7 @@ void Interpreter::call(jit::Node* node) {
     if (!inline_call(node, results)) return opaque(node);
   }
   if (literal) remember(results[0], *literal);
-  // What dropout_ writes in evaluation mode is there already.
+  // In evaluation mode the output of dropout_ is already in place.
   const bool writes = is_in_place(written) && results[0].is(BindingKind::kTensor) &&
                       results[0].value != of_input(node, 0).value;
   if (writes) write_to(node, results[0].value);
@@ -307,7 +307,7 @@ void Interpreter::call(jit::Node* node) {
 
 namespace {
 
-/// "net.py:12: y = torch.foo(x)"; empty for what no file says.
+/// Returns "net.py:12: y = torch.foo(x)"; empty if the source is unknown.
 std::string line_of(const jit::Node& node) {
   jit::SourceRange range = node.sourceRange();
   if (const auto python = range.findSourceRangeThatGenerated()) range = *python;
@@ -319,7 +319,7 @@ std::string line_of(const jit::Node& node) {
   return file + ":" + std::to_string(line) + ": " + text;
 }
 
-/// Names of a tuple's fields; empty where they have none.
+/// Returns the names of a tuple's fields; empty if they have none.
 std::vector<std::string> fields_of(const c10::TypePtr& type) {
   const auto tuple = type->cast<c10::TupleType>();
   std::vector<std::string> names;
@@ -349,8 +349,8 @@ void collect(const Binding& binding, const std::vector<std::string>& fields,
 
 }  // namespace
 
-/// Says of the node that was emitted last what call it stands for. `effect`: the call changes what
-/// others see, which the Graph does not say.
+/// Records which call the last emitted node stands for. `effect`: the call has side effects that
+/// the Graph does not show.
 void Interpreter::describe(const jit::Node* node, bool effect) {
   auto& attributes = graph_.nodes.back().attributes;
   attributes.emplace_back("call", std::string(node->kind().toQualString()));

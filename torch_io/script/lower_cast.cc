@@ -1,4 +1,4 @@
-// What leaves the numbers as they are, changes their type, or makes them from nothing.
+// Casts, copies, and tensors made from scratch.
 #include <c10/core/ScalarType.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ constexpr auto kTorchLong = static_cast<int64_t>(at::kLong);
 constexpr auto kTorchFloat = static_cast<int64_t>(at::kFloat);
 constexpr auto kTorchComplex = static_cast<int64_t>(at::kComplexFloat);
 
-constexpr int64_t kMostNumbers = 1 << 20;  // of a constant that is made here
+constexpr int64_t kMostNumbers = 1 << 20;  // of a constant created here
 
 /// @throws NotLowered for complex and quantised types
 DType type_of(int64_t torch) {
@@ -33,18 +33,18 @@ void cast(Call& call, const Operand& x, DType type) {
   call.set_view(call.out.cast(x, type), x.value);
 }
 
-/// An input's type may not be known; such inputs count as float32.
+/// Returns the type; unknown ones of inputs count as float32.
 DType known_type(const Call& call, ValueId value) {
   const DType known = call.out.graph().value(value).dtype;
   return known == DType::kUnknown ? DType::kFloat32 : known;
 }
 
-/// From a size, for example.
+/// Whether the number is computed, from a size for example.
 bool is_computed(const Binding& number) {
   return number.is(BindingKind::kTensor) || number.is(BindingKind::kNumber);
 }
 
-/// A tensor of one number, of the shape in operand `sizes`.
+/// Fills a tensor with one number; its shape is operand `sizes`.
 void filled(Call& call, ValueId sizes, const Binding& number, DType dtype) {
   if (is_computed(number)) {
     call.require(known_type(call, number.value) == dtype);
@@ -54,18 +54,18 @@ void filled(Call& call, ValueId sizes, const Binding& number, DType dtype) {
   call.set_result(filled_with(call, sizes, number.as_double(), dtype));
 }
 
-/// The type that an argument names, else `other`.
+/// Returns the type that an argument names, else `other`.
 DType type_or(const Binding& type, DType other) {
   return type.is(BindingKind::kInt) ? type_of(type.integer) : other;
 }
 
-/// "new_zeros" and "zeros_like" end or begin with what they are filled with.
+/// Returns the fill value by the operator's name: "new_zeros", "zeros_like".
 Binding filling(const Call& call) {
   if (call.op.find("ones") != std::string::npos) return Binding::of_float(1);
   return Binding::of_float(0);
 }
 
-/// Real and imaginary part of sizes at argument `at`.
+/// Emits real and imaginary part of sizes at argument `at`.
 void complex_zeros(Call& call, size_t at) {
   call.require(call.op.ends_with("zeros"));
   std::vector<Element> sizes = call.elements(at);
@@ -74,7 +74,7 @@ void complex_zeros(Call& call, size_t at) {
   call.set_complex(call.results[0].value);
 }
 
-/// No tensor of the module's, whose numbers may change.
+/// Whether it is not a tensor of the module, whose numbers may change.
 bool is_of_program(const Call& call, ValueId value) {
   const WeightId weight = call.out.graph().value(value).weight;
   if (weight == kNone) return false;
@@ -101,10 +101,10 @@ ValueId filled_with(Call& call, ValueId sizes, double number, DType dtype) {
 /// dropout in evaluation mode, detach: the tensor itself
 void lower_same(Call& call) { call.set_result(call.tensor(0).value); }
 
-/// clone: the same numbers in other memory
+/// clone: a copy in separate memory
 void lower_copy(Call& call) { call.set_node("Identity", {call.tensor(0)}); }
 
-/// contiguous: the tensor itself or a copy, as the case may be
+/// contiguous: the tensor itself or a copy, depending on its layout
 void lower_maybe_copy(Call& call) {
   const Operand x = call.tensor(0);
   call.set_view(call.out.emit("Identity", {x}), x.value);
@@ -126,14 +126,14 @@ void lower_cast(Call& call) {
 void lower_to(Call& call) {
   if (call.arg(1).is(BindingKind::kInt))
     return cast(call, call.tensor(0), type_of(call.integer(1)));
-  // A device, and after it a type. A flag is no type.
+  // A device, then possibly a type. A flag is not a type.
   if (call.arg(2).is(BindingKind::kInt))
     return cast(call, call.tensor(0), type_of(call.integer(2)));
   if (call.arg(1).is(BindingKind::kTensor)) return lower_type_as(call);
   call.set_result(call.tensor(0).value);
 }
 
-/// The type of another tensor: mostly the one that it has.
+/// type_as(x, other): mostly x's own type
 void lower_type_as(Call& call) {
   const ValueId x = call.tensor(0).value;
   const DType from = known_type(call, x);
@@ -181,8 +181,8 @@ void lower_scalar_tensor(Call& call) {
                                          : call.out.number(call.number(0)));
 }
 
-/// fill(x, number), zero(x): x gives its shape and its type. Zeros are a product, for which what is
-/// absent stays zero.
+/// fill(x, number), zero(x): with the shape and type of x. Zeros are a product, so absent elements
+/// stay zero.
 void lower_fill(Call& call) {
   const Operand x = call.tensor(0);
   const Binding number = Binding::of_float(call.op == "zero" ? 0 : call.single(1));
@@ -194,7 +194,7 @@ void lower_fill(Call& call) {
   filled(call, sizes_of(call.out, x.value), number, dtype);
 }
 
-/// copy(x, from): from, stretched to the shape of x, in its type
+/// copy(x, from): `from`, expanded to the shape of x, in its type
 void lower_copy_into(Call& call) {
   const Operand x = call.tensor(0);
   const Operand from = call.tensor(1);
@@ -212,14 +212,14 @@ void lower_copy_into(Call& call) {
 
 namespace {
 
-/// Numbers that the program computes, and that no edit can change there.
+/// Sets numbers that the program computes and that no edit can change.
 void set_fixed(Call& call, const HostTensor& numbers) {
   const ValueId value = call.out.constant(numbers);
   call.out.graph().pinned_values.emplace_back(value, "the program computes it");
   call.set_result(value);
 }
 
-/// arange of which some number is real: they are all fixed.
+/// Evaluates arange with real numbers: all of them are fixed.
 void real_range(Call& call, size_t numbers) {
   const double start = numbers > 1 ? call.number(0) : 0;
   const double end = call.number(numbers > 1 ? 1 : 0);
@@ -238,7 +238,7 @@ void real_range(Call& call, size_t numbers) {
 }  // namespace
 
 /// arange(end, dtype, …), arange(start, end, dtype, …), arange(start, end, step, dtype, …); always
-/// dtype, layout, device and pin_memory at the end.
+/// with dtype, layout, device and pin_memory at the end.
 void lower_arange(Call& call) {
   call.require(call.size() >= 5 && call.size() <= 7);
   const size_t numbers = call.size() - 4;
@@ -260,7 +260,7 @@ void lower_arange(Call& call) {
   call.set_result(real ? call.out.real(result) : result);
 }
 
-/// linspace(start, end, steps, dtype, …): from either end, as libtorch counts
+/// linspace(start, end, steps, dtype, …): computed from both ends, like libtorch
 void lower_linspace(Call& call) {
   const auto start = static_cast<float>(call.number(0));
   const auto end = static_cast<float>(call.number(1));

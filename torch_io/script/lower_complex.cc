@@ -1,6 +1,6 @@
-// Complex numbers: real and imaginary part stand along one more axis at the end, which lowering
-// functions do not see (`Call::shape`). What only moves or adds elements is lowered as for real
-// tensors; products and Fourier transforms are here.
+// Complex numbers: real and imaginary part are along an additional last axis, which lowering
+// functions do not see (`Call::shape`). Operators that only move or add elements are lowered as for
+// real tensors; products and Fourier transforms are here.
 #include <functional>
 
 #include "parsimony/base/ranges.h"
@@ -11,7 +11,7 @@ namespace {
 
 struct Parts {
   ValueId real = kNone;
-  ValueId imaginary = kNone;  ///< kNone of a real tensor
+  ValueId imaginary = kNone;  ///< kNone for a real tensor
 };
 
 ValueId combined(Call& call, const char* op, ValueId a, ValueId b) {
@@ -39,7 +39,7 @@ void set_pair(Call& call, const Parts& parts) {
 
 using Product = std::function<ValueId(ValueId, ValueId)>;
 
-/// (a + bi)(c + di) = ac - bd + (ad + bc)i, of which one may be real
+/// (a + bi)(c + di) = ac - bd + (ad + bc)i, where one may be real
 void set_product(Call& call, ValueId x, ValueId y, const Product& product) {
   const Parts a = parts_of(call, x);
   const Parts b = parts_of(call, y);
@@ -54,7 +54,7 @@ void set_product(Call& call, ValueId x, ValueId y, const Product& product) {
             combined(call, "Add", product(a.real, b.imaginary), product(a.imaginary, b.real))});
 }
 
-/// What is neither complex nor known to be real may be either.
+/// Rejects values that may be complex or real.
 void require_known(Call& call, ValueId x) {
   call.require(call.out.is_complex(x) || is_floating(call.out.graph().value(x).dtype));
 }
@@ -84,7 +84,7 @@ void lower_complex_div(Call& call) {
   set_product(call, x.value, y.value, ratio);
 }
 
-/// add(x, y, alpha), sub(x, y, alpha) of two that are complex
+/// add(x, y, alpha), sub(x, y, alpha) of two complex tensors
 void lower_complex_add(Call& call) {
   call.require(call.out.is_complex(call.tensor(0).value));
   call.require(call.out.is_complex(call.tensor(1).value));
@@ -130,7 +130,7 @@ void lower_part_of_complex(Call& call) {
   call.set_view(part_at(call, x, call.op == "imag" ? 1 : 0), x);
 }
 
-/// view_as_real(x): the pairs as they are
+/// view_as_real(x): the pairs unchanged
 void lower_view_as_real(Call& call) {
   const Operand x = call.tensor(0);
   call.set_view(call.out.emit("Identity", {x}), x.value);
@@ -159,17 +159,17 @@ void lower_polar(Call& call) {
 
 namespace {
 
-enum class Scale { kNone, kRoot, kWhole };  // of the number of elements along an axis
+enum class Scale { kNone, kRoot, kWhole };  // by the number of elements along an axis
 
-/// A transform along several axes, as DFT of one after the other. Of the last, `half` the
-/// frequencies stand for all if the elements are real.
+/// A transform along several axes, by one DFT after the other. If the elements are real, the last
+/// one has only `half` of the frequencies.
 struct Transform {
   std::vector<int64_t> axes = {};
-  std::vector<Element> lengths = {};  ///< none: as long as the axes
+  std::vector<Element> lengths = {};  ///< empty: the sizes of the axes
   bool inverse = false;
   bool half = false;
   Scale divide = Scale::kNone;
-  Scale multiply = Scale::kNone;  ///< what an inverse divides by in any case
+  Scale multiply = Scale::kNone;  ///< divisor that an inverse always has
 };
 
 ValueId real_number(Call& call, const Element& whole) {
@@ -184,7 +184,7 @@ ValueId scaled_by(Call& call, ValueId y, const char* op, Scale scale, const Elem
   return combined(call, op, y, number);
 }
 
-/// The length of what is transformed: as it is given, or as it is.
+/// Returns the length of the transform: explicit, or that of the axis.
 Element length_of(Call& call, const Transform& of, size_t i, ValueId x, bool half) {
   if (!of.lengths.empty()) return of.lengths[i];
   const ValueId size = call.out.size_of_dim(x, of.axes[i]);
@@ -193,7 +193,7 @@ Element length_of(Call& call, const Transform& of, size_t i, ValueId x, bool hal
   return {0, combined(call, "Mul", combined(call, "Sub", size, one), call.out.integer(2)), {}};
 }
 
-/// Of real numbers […, 1] or complex ones […, 2].
+/// Transforms real numbers […, 1] or complex ones […, 2].
 ValueId along_axis(Call& call, const Transform& of, size_t i, ValueId x) {
   const bool half = of.half && i + 1 == of.axes.size();
   const Element length = length_of(call, of, i, x, half);
@@ -214,7 +214,7 @@ void transform(Call& call, const Transform& of) {
   call.require(!of.axes.empty() && (of.lengths.empty() || of.lengths.size() == of.axes.size()));
   if (!call.out.is_complex(x)) x = with_last_axis(call, x);
   const auto last = static_cast<int64_t>(of.axes.size()) - 1;
-  // Forwards the numbers are real before the last axis is transformed, backwards afterwards.
+  // Forward, numbers are real before the last axis is transformed; backward, afterwards.
   for (int64_t i = 0; i <= last; ++i) {
     x = along_axis(call, of, of.half && !of.inverse ? last - i : i, x);
   }

@@ -1,19 +1,18 @@
-// Convolutions and windows: conv2d(x, w, b, …) -> Conv(x, w, b). Windows as tensors, samples
-// between places, and places in order.
+// Convolutions and windows: conv2d(x, w, b, …) -> Conv(x, w, b). Unfolding, sampling, sorting.
 #include "parsimony/base/ranges.h"
 #include "parsimony/torch_io/script/call_impl.h"
 
 namespace parsimony::torch_io::script {
 namespace {
 
-/// Torch pads both ends alike.
+/// Returns the padding of both ends; torch pads them alike.
 std::vector<int64_t> both_ends(const std::vector<int64_t>& padding) {
   std::vector<int64_t> pads = padding;
   pads.insert(pads.end(), padding.begin(), padding.end());
   return pads;
 }
 
-/// The spatial dimensions of a batch; an input without a batch is not lowered.
+/// Returns the spatial dimensions of a batch; an input without a batch is not lowered.
 size_t spatial(Call& call) {
   const size_t rank = call.rank(call.tensor(1).value);
   call.require(rank >= 3);
@@ -48,7 +47,7 @@ void convolution(Call& call, const Window& at, bool transposed) {
   call.set_node(transposed ? "ConvTranspose" : "Conv", inputs, std::move(attributes));
 }
 
-/// "max_pool2d" has windows of 2 dimensions.
+/// Returns 2 for "max_pool2d".
 size_t dims_in_name(const std::string& op) {
   const size_t d = op.find('d', op.find_first_of("123"));
   return d == std::string::npos || d == 0 ? 2 : static_cast<size_t>(op[d - 1] - '0');
@@ -98,7 +97,7 @@ void lower_avg_pool(Call& call) {
 }
 
 /// adaptive_avg_pool2d(x, output_size), adaptive_max_pool2d(x, output_size): the second result, the
-/// places of the maxima, is left unknown.
+/// indices of the maxima, is unknown.
 void lower_adaptive_pool(Call& call) {
   const size_t n = dims_in_name(call.op);
   require_batch(call, n);
@@ -156,7 +155,7 @@ void lower_pixel_shuffle(Call& call) {
 
 namespace {
 
-constexpr int64_t kMostPlaces = 1 << 20;  // that windows have together
+constexpr int64_t kMostPlaces = 1 << 20;  // of all windows together
 
 /// Windows over one dimension.
 struct Windows {
@@ -176,8 +175,8 @@ Windows windows_over(Call& call, int64_t size, int64_t length, int64_t stride,
   return {count, length, stride, dilation};
 }
 
-/// Dimension `axis` becomes two, windows and positions within one, or vice versa. It is pinned,
-/// since the positions are not written anywhere.
+/// Splits dimension `axis` into windows and positions within one, or vice versa. It is pinned,
+/// since the positions are not literals.
 ValueId windows_of(Call& call, ValueId x, int64_t axis, const Windows& of, bool windows_first) {
   const int64_t rows = windows_first ? of.count : of.length;
   const int64_t columns = windows_first ? of.length : of.count;
@@ -192,7 +191,7 @@ ValueId windows_of(Call& call, ValueId x, int64_t axis, const Windows& of, bool 
   return call.out.emit("Gather", {{x}, {matrix}}, {{"axis", axis}});
 }
 
-/// The k first of an order, and where they stood.
+/// Sets the first k elements of an order and their indices.
 void ordered(Call& call, int64_t k, int64_t axis, bool largest) {
   const auto found = call.out.emit_many("TopK", {call.tensor(0), {call.out.integers({k})}}, 2,
                                         {{"axis", axis}, {"largest", int64_t{largest ? 1 : 0}}});
@@ -203,7 +202,7 @@ void ordered(Call& call, int64_t k, int64_t axis, bool largest) {
 
 }  // namespace
 
-/// unfold(x, dim, size, step): windows where the dimension was, their elements last
+/// unfold(x, dim, size, step): windows along the dimension, their elements last
 void lower_unfold(Call& call) {
   const ValueId x = call.tensor(0).value;
   const Shape shape = call.shape(x);

@@ -1,5 +1,5 @@
-// Elementwise arithmetic: the table names the operator, what remains are scaled and rounded forms.
-// Activations that take parameters, or that are several operators in ONNX.
+// Elementwise operators: scaled and rounded arithmetic, beyond the table's one-to-one rows.
+// Activations with parameters, or composed of several ONNX operators.
 #include <cmath>
 #include <limits>
 
@@ -14,7 +14,7 @@ bool is_whole(const Call& call, const Operand& operand) {
   return call.out.graph().value(operand.value).dtype == DType::kInt64;
 }
 
-/// Whole numbers beside real ones become real, as in size**-0.5.
+/// Converts integers next to real numbers, as in size**-0.5.
 std::vector<Operand> alike(Call& call, Operand a, Operand b) {
   const auto is_real = [&](const Operand& operand) {
     return is_floating(call.out.graph().value(operand.value).dtype);
@@ -24,7 +24,7 @@ std::vector<Operand> alike(Call& call, Operand a, Operand b) {
   return {a, b};
 }
 
-/// The first argument, made real if it is whole.
+/// Returns the first argument, converted to real if it is an integer.
 Operand real(Call& call) {
   Operand x = call.tensor(0);
   if (is_whole(call, x)) x.value = call.out.real(x.value);
@@ -35,7 +35,7 @@ std::vector<Operand> both(Call& call) {
   return alike(call, call.tensor_or_number(0), call.tensor_or_number(1));
 }
 
-/// `i` times the factor in argument `by`, which may be left out.
+/// Returns `i` times the factor in argument `by`, which may be omitted.
 Operand scaled(Call& call, size_t i, size_t by) {
   const Operand x = call.tensor_or_number(i);
   if (call.none(by)) return x;
@@ -43,8 +43,8 @@ Operand scaled(Call& call, size_t i, size_t by) {
   return {call.out.emit("Mul", {x, call.tensor_or_number(by)})};
 }
 
-/// The quotient, rounded as `how` says. Sizes are not negative: both ways are one for them, and
-/// ONNX rounds integers anyhow.
+/// Returns the quotient, rounded according to `how`. Sizes are not negative, so both ways agree,
+/// and ONNX rounds integers anyway.
 void quotient(Call& call, const std::string& how) {
   Operand a = call.tensor_or_number(0);
   Operand b = call.tensor_or_number(1);
@@ -62,7 +62,7 @@ void quotient(Call& call, const std::string& how) {
 
 void lower_unary(Call& call) { call.set_node(call.onnx, {call.tensor(0)}); }
 
-/// What is real also of integers, as sqrt(size).
+/// Functions that are real also for integers, as sqrt(size).
 void lower_real(Call& call) { call.set_node(call.onnx, {real(call)}); }
 
 void lower_binary(Call& call) {
@@ -99,7 +99,7 @@ void lower_ne(Call& call) {
   call.set_node("Not", {{same}});
 }
 
-/// log2(x), log10(x): log(x) by the log of the base
+/// log2(x), log10(x): log(x) divided by the log of the base
 void lower_log_of_base(Call& call) {
   const double base = call.op == "log2" ? 2 : 10;
   const ValueId natural = call.out.emit("Log", {real(call)});
@@ -119,7 +119,7 @@ void lower_erfc(Call& call) {
   call.set_node("Sub", {{call.out.number(1)}, {call.out.emit("Erf", {real(call)})}});
 }
 
-/// trunc(x): towards zero; frac(x): what trunc leaves
+/// trunc(x): rounds toward zero; frac(x): the remainder
 void lower_trunc(Call& call) {
   const Operand x = call.tensor(0);
   const ValueId floor = call.out.emit("Floor", {{call.out.emit("Abs", {x})}});
@@ -160,7 +160,7 @@ void lower_nan_to_num(Call& call) {
   call.set_result(x);
 }
 
-/// logit(x, eps) = log(x / (1 - x)), where x is first held within [eps, 1 - eps]
+/// logit(x, eps) = log(x / (1 - x)), where x is clamped to [eps, 1 - eps]
 void lower_logit(Call& call) {
   Operand x = real(call);
   if (!call.none(1)) {
@@ -179,7 +179,7 @@ void lower_hypot(Call& call) {
   call.set_node("Sqrt", {{call.out.emit("Add", {{square(0)}, {square(1)}})}});
 }
 
-/// atan2(y, x): the angle of y / x, half a turn further where x is negative
+/// atan2(y, x): the angle of y / x, plus or minus π if x is negative
 void lower_atan2(Call& call) {
   const auto where = [&](const char* op, const Operand& a, const Operand& yes, const Operand& no) {
     return call.out.emit("Where", {{call.out.emit(op, {a, {call.out.number(0)}})}, yes, no});
@@ -280,8 +280,7 @@ void lower_hard_sigmoid(Call& call) {
   call.set_node("HardSigmoid", {call.tensor(0)}, {{"alpha", 1.0 / 6}, {"beta", 0.5}});
 }
 
-/// softplus(x, beta, threshold): the threshold only spares the exponential where it makes no
-/// difference.
+/// softplus(x, beta, threshold): the threshold only saves the exponential where it has no effect.
 void lower_softplus(Call& call) {
   call.require(call.number(1, 1) == 1);
   call.set_node("Softplus", {call.tensor(0)});
@@ -291,7 +290,7 @@ void lower_log_sigmoid(Call& call) {
   call.set_node("Log", {{call.out.emit("Sigmoid", {call.tensor(0)})}});
 }
 
-/// prelu(x, w[c]): the slopes stand along dimension 1.
+/// prelu(x, w[c]): the slopes are along dimension 1.
 void lower_prelu(Call& call) {
   const Operand x = call.tensor(0);
   const Operand w = call.tensor(1);
@@ -316,14 +315,14 @@ void lower_glu(Call& call) {
   call.set_result(gated(call, {halves[0]}, halves[1]));
 }
 
-/// softshrink(x, lambda): towards zero by lambda; hardshrink(x, lambda): zero up to lambda
+/// softshrink(x, lambda): shrinks by lambda; hardshrink(x, lambda): zero up to lambda
 void lower_shrink(Call& call) {
   const double lambda = call.number(1, 0.5);
   call.set_node("Shrink", {call.tensor(0)},
                 {{"lambd", lambda}, {"bias", call.op == "softshrink" ? lambda : 0.0}});
 }
 
-/// threshold(x, most, number): x where it is more than that, else the number
+/// threshold(x, most, number): x if it is greater, else the number
 void lower_threshold(Call& call) {
   const Operand x = call.tensor(0);
   const ValueId more = call.out.emit("Greater", {x, number(call, call.number(1))});

@@ -1,4 +1,4 @@
-// Elements that are read, or written, where indices say; tensors put together and taken apart.
+// Gathers and scatters; splitting and joining of tensors.
 #include <algorithm>
 #include <limits>
 
@@ -14,7 +14,7 @@ constexpr int64_t kToEnd = std::numeric_limits<int64_t>::max();
 
 int64_t axis_of(Call& call) { return call.axis(call.integer(1), call.rank(call.tensor(0).value)); }
 
-/// x[a, b, …], where all have one shape
+/// x[a, b, …], where all indices have one shape
 void index_first(Call& call, const std::vector<Binding>& items, const std::vector<int64_t>& axes) {
   std::vector<Operand> columns;
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -73,7 +73,7 @@ void lower_scatter(Call& call) {
 
 namespace {
 
-/// The dimension first, or back in its place.
+/// Moves the dimension to the front, or back.
 ValueId moved(Call& call, ValueId x, int64_t axis, bool back) {
   if (axis == 0) return x;
   std::vector<int64_t> perm = successive(0, call.rank(x));
@@ -83,7 +83,7 @@ ValueId moved(Call& call, ValueId x, int64_t axis, bool back) {
   return permuted(call, x, perm);
 }
 
-/// x with these rows at the indices of one dimension; `rows` have that dimension first.
+/// Writes rows at the indices of one dimension; `rows` have that dimension first.
 void write_rows(Call& call, int64_t axis, ValueId rows, const std::string& reduction) {
   const ValueId x = moved(call, call.tensor(0).value, axis, /*back=*/false);
   call.require(call.rank(call.tensor(2).value) == 1);
@@ -95,8 +95,8 @@ void write_rows(Call& call, int64_t axis, ValueId rows, const std::string& reduc
 
 }  // namespace
 
-/// index_add(x, dim, indices, rows, alpha): adds rows to those that the indices name;
-/// index_copy(x, dim, indices, rows): puts them there
+/// index_add(x, dim, indices, rows, alpha): adds rows at the indices; index_copy(x, dim, indices,
+/// rows): replaces them
 void lower_index_add(Call& call) {
   call.require(call.number(4, 1) == 1);
   const int64_t axis = axis_of(call);
@@ -156,7 +156,7 @@ int64_t axis_of(Call& call, size_t i, int64_t fallback = 0) {
   return call.axis(call.integer(i, fallback), call.rank(call.tensor(0).value));
 }
 
-/// Returns the parts as one list.
+/// Sets the result to a list of the parts.
 void set_list(Call& call, const std::vector<ValueId>& slices) {
   std::vector<Binding> items;
   const bool views = !call.op.starts_with("unsafe_");
@@ -174,7 +174,7 @@ void split(Call& call, int64_t axis, const std::vector<Element>& sizes, bool equ
                                     {{"axis", axis}}));
 }
 
-/// What lies beyond an end comes from the other end.
+/// Pads circularly: elements beyond an end come from the other end.
 void pad_round(Call& call, ValueId x, const std::vector<int64_t>& pairs) {
   const auto rank = static_cast<int64_t>(call.rank(x));
   for (size_t i = 0; i < pairs.size() / 2; ++i) {
@@ -192,7 +192,7 @@ void pad_round(Call& call, ValueId x, const std::vector<int64_t>& pairs) {
   call.set_result(x);
 }
 
-/// Equal parts, as long as a size or a part of one.
+/// Splits into equal parts, whose size may be a run-time number.
 void split_by(Call& call, int64_t axis, const Element& size) {
   const HostTensor* known = call.out.known(size.run_time);
   call.require(known != nullptr && known->count() == 1 && !known->floating());
@@ -202,7 +202,7 @@ void split_by(Call& call, int64_t axis, const Element& size) {
   split(call, axis, std::vector<Element>(total / each, size), true);
 }
 
-/// Parts of `size`, of which the last may be smaller.
+/// Returns parts of `size`, of which the last may be smaller.
 std::vector<Element> sizes_of(int64_t total, int64_t size) {
   std::vector<Element> sizes;
   for (int64_t begin = 0; begin < total; begin += size) {
@@ -211,7 +211,7 @@ std::vector<Element> sizes_of(int64_t total, int64_t size) {
   return sizes;
 }
 
-/// A list of one element, as Slice wants it.
+/// Returns a list of one element, as Slice expects.
 ValueId one(Call& call, const Element& element) { return call.out.list_of({element}); }
 
 void cut(Call& call, int64_t axis, ValueId starts, ValueId ends, int64_t step) {
@@ -227,13 +227,12 @@ ValueId at_index(Call& call, int64_t axis, const Element& index) {
   return result;
 }
 
-/// Of the shape [0]. Such a tensor has no place beside tensors of another rank, but for torch's
-/// cat.
+/// Whether it has shape [0]. Only torch's cat accepts it with tensors of another rank.
 bool is_void(Call& call, const Operand& tensor) {
   return call.out.shape(tensor.value) != nullptr && call.shape(tensor.value) == Shape{0};
 }
 
-/// torch skips void tensors, whatever the rank of the others; the result's type counts them.
+/// Concatenates. Like torch, skips void tensors of any rank, but uses them for the result's type.
 void join(Call& call, std::vector<Operand> tensors, int64_t axis) {
   const auto floating = [&](const Operand& tensor) {
     return is_floating(call.out.graph().value(tensor.value).dtype);
@@ -265,7 +264,7 @@ void lower_stack_along(Call& call) {
   join(call, tensors, static_cast<int64_t>(axis));
 }
 
-/// meshgrid(vectors, indexing): each along a dimension of its own
+/// meshgrid(vectors, indexing): each along a separate dimension
 void lower_meshgrid(Call& call) {
   const std::vector<Operand> vectors = call.tensors(0);
   std::vector<int64_t> dims = successive(0, vectors.size());
@@ -319,7 +318,7 @@ void lower_split(Call& call) {
   split(call, axis, sizes_of(total, size), false);
 }
 
-/// tensor_split(x, parts, dim), tensor_split(x, [where each but the first begins], dim)
+/// tensor_split(x, parts, dim), tensor_split(x, [starts of all but the first], dim)
 void lower_tensor_split(Call& call) {
   const int64_t axis = axis_of(call, 2);
   const int64_t total = call.shape(call.tensor(0).value)[axis];
@@ -389,7 +388,7 @@ void lower_part(Call& call) {
   call.set_result(replaced(call.out, part, call.tensor(1).value));
 }
 
-/// roll(x, shifts, dims): along each dimension the end comes before the beginning
+/// roll(x, shifts, dims): along each dimension the end is moved before the beginning
 void lower_roll(Call& call) {
   ValueId x = call.tensor(0).value;
   const std::vector<int64_t> shifts = call.integers(1);
@@ -408,7 +407,7 @@ void lower_roll(Call& call) {
   call.set_result(x);
 }
 
-/// flip(x, dims): from the end to the beginning
+/// flip(x, dims): reverses the order
 void lower_flip(Call& call) {
   constexpr int64_t kBeginning = std::numeric_limits<int64_t>::min();
   const Operand x = call.tensor(0);

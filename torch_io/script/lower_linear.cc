@@ -1,5 +1,5 @@
-// Products of matrices: linear, addmm, matmul, einsum, attention, and the embedding, which is one
-// by one-hot vectors.
+// Matrix products: linear, addmm, matmul, einsum, attention, and embedding, a product with one-hot
+// vectors.
 #include <cmath>
 #include <utility>
 
@@ -97,7 +97,7 @@ void lower_embedding(Call& call) {
 
 namespace {
 
-/// Minus infinity above the diagonal of [rows, columns].
+/// Returns minus infinity above the diagonal of [rows, columns].
 ValueId causal_mask(Call& call, ValueId q, ValueId k) {
   const auto rank = static_cast<int64_t>(call.rank(q));
   const ValueId sizes = call.out.list_of(std::vector<Element>{
@@ -108,12 +108,12 @@ ValueId causal_mask(Call& call, ValueId q, ValueId k) {
   return call.out.emit("Trilu", {{full}, {call.out.integer(1)}}, {{"upper", int64_t{1}}});
 }
 
-/// Where the arguments behind q, k and v are.
+/// Positions of the arguments after q, k and v.
 struct Positions {
   size_t mask, causal, scale;
 };
 
-/// What is added to the scores: a mask of booleans says where a key is seen.
+/// Returns the addend of the scores: a boolean mask marks visible keys.
 Operand addend_of(Call& call, const Operand& mask) {
   if (call.out.graph().value(mask.value).dtype != DType::kBool) return mask;
   return {call.out.emit("Where", {mask, {call.out.number(0)}, {call.out.number(-HUGE_VAL)}})};
@@ -124,7 +124,7 @@ void attend(Call& call, const Positions& at) {
   const Operand k = call.tensor(1);
   const size_t rank = call.rank(q.value);
   call.require(rank >= 2 && call.rank(k.value) == rank);
-  // The operator would take the square root of what is left: the scale is to stay.
+  // The operator would use the square root of the pruned width: the scale must not change.
   const double width = static_cast<double>(call.shape(q.value).back());
   const double scale = call.none(at.scale) ? 1 / std::sqrt(width) : call.number(at.scale);
   if (call.none(at.scale)) {
@@ -152,12 +152,12 @@ void lower_attention(Call& call) {
   attend(call, {.mask = 3, .causal = 5, .scale = 6});
 }
 
-/// (q, k, v, dropout, causal, mask, scale) -> (y, logsumexp), of which the second is left unknown
+/// (q, k, v, dropout, causal, mask, scale) -> (y, logsumexp); the second is unknown
 void lower_flash_attention(Call& call) { attend(call, {.mask = 5, .causal = 4, .scale = 6}); }
 
 namespace {
 
-/// The argument with the weight; the bias is the next.
+/// Multiplies by the weight in that argument; the bias is the next one.
 ValueId linear(Call& call, ValueId x, size_t weight) {
   const ValueId product =
       call.out.emit("MatMul", {{x}, {transposed(call, call.tensor(weight).value)}});
@@ -169,8 +169,9 @@ struct Widths {
   int64_t heads;
 };
 
-/// Of x with itself; the projections of q, k and v are one, at argument `in`, the one behind the
-/// heads is at `in + 2`. The operator derives all sizes from the width: none of them may change.
+/// Self-attention of x; the projections of q, k and v are one, at argument `in`, the output
+/// projection is at `in + 2`. The operator derives all sizes from the width: none of them may
+/// change.
 ValueId attend_to_itself(Call& call, ValueId x, const Widths& widths, size_t in) {
   const auto [width, heads] = widths;
   call.require(call.rank(x) == 3 && heads > 0 && width % heads == 0);
@@ -196,8 +197,8 @@ ValueId attend_to_itself(Call& call, ValueId x, const Widths& widths, size_t in)
 }  // namespace
 
 /// _native_multi_head_attention(q, k, v, width, heads, w[3 d, d], b, w_out, b_out, mask,
-/// need_weights, average, mask_type) -> (y, weights): what nn.MultiheadAttention takes in
-/// evaluation mode
+/// need_weights, average, mask_type) -> (y, weights): called by nn.MultiheadAttention in evaluation
+/// mode
 void lower_native_attention(Call& call) {
   const ValueId x = call.tensor(0).value;
   const bool of_itself = call.tensor(1).value == x && call.tensor(2).value == x;
@@ -206,8 +207,8 @@ void lower_native_attention(Call& call) {
 }
 
 /// _transformer_encoder_layer_fwd(x, width, heads, w[3 d, d], b, w_out, b_out, gelu, norm_first,
-/// eps, gain 1, shift 1, gain 2, shift 2, w 1, b 1, w 2, b 2, mask, mask_type): what
-/// nn.TransformerEncoderLayer takes in evaluation mode
+/// eps, gain 1, shift 1, gain 2, shift 2, w 1, b 1, w 2, b 2, mask, mask_type): called by
+/// nn.TransformerEncoderLayer in evaluation mode
 void lower_encoder_layer(Call& call) {
   const auto normalised = [&](ValueId x, size_t gain) {
     return call.out.emit("LayerNormalization", {{x}, call.tensor(gain), call.tensor(gain + 1)},

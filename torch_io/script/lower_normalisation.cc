@@ -1,5 +1,5 @@
-// Normalisations, where an affine operand that is left out becomes ones or zeros that no module
-// owns. Sums, means and extremes over some dimensions.
+// Normalisations, where an omitted affine operand becomes ones or zeros that no module owns. Sums,
+// means and extrema over some dimensions.
 #include <limits>
 
 #include "parsimony/base/ranges.h"
@@ -38,7 +38,7 @@ void lower_batch_norm_of_statistics(Call& call) { batch_norm(call, call.number(6
 
 namespace {
 
-/// The sizes in argument 1, which repeat the last ones of x.
+/// Returns the sizes in argument 1, which repeat the last ones of x.
 Shape repeated_sizes(Call& call) {
   const Operand x = call.tensor(0);
   const std::vector<Element> sizes = call.elements(1);
@@ -64,7 +64,7 @@ void lower_layer_norm(Call& call) {
                 {{"axis", -static_cast<int64_t>(sizes.size())}, {"epsilon", call.number(4)}});
 }
 
-/// rms_norm(x, normalized_shape, w, eps): x by the root of its mean square
+/// rms_norm(x, normalized_shape, w, eps): x divided by its root mean square
 void lower_rms_norm(Call& call) {
   const Shape sizes = repeated_sizes(call);
   const Operand x = call.tensor(0);
@@ -102,7 +102,7 @@ void lower_native_group_norm(Call& call) {
                 std::move(attributes));
 }
 
-/// _weight_norm(v, g, dim): v by its norm over all other dimensions, times g
+/// _weight_norm(v, g, dim): v divided by its norm over all other dimensions, times g
 void lower_weight_norm(Call& call) {
   const Operand v = call.tensor(0);
   const size_t rank = call.rank(v.value);
@@ -139,7 +139,7 @@ std::vector<int64_t> axes_in(Call& call, size_t i) {
   return call.none(i) ? std::vector<int64_t>{} : call.integers(i);
 }
 
-/// n / (n - correction) of the n elements that are reduced to one.
+/// Returns n / (n - correction), where n elements are reduced to one.
 ValueId corrected(Call& call, ValueId x, std::vector<int64_t> axes, int64_t correction) {
   if (axes.empty()) axes = successive(0, call.rank(x));
   ValueId n = call.out.integer(1);
@@ -212,7 +212,7 @@ void lower_linalg_norm(Call& call) {
 }
 
 /// var(x, unbiased), var(x, dims, unbiased or correction, keepdim): the mean of squared deviations,
-/// by n / (n - correction); std, and var_mean and std_mean with the mean behind it
+/// times n / (n - correction); std; var_mean and std_mean, followed by the mean
 void lower_var(Call& call) {
   const bool whole = call.size() == 2;
   call.require(whole || call.size() == 4);

@@ -3,7 +3,7 @@
 //   Lstm(x[t n i], w_ih[(4 h) i], w_hh[(4 h) h], b_ih?, b_hh?, h0[1 n h], c0[1 n h])
 //     -> y[t n h], hn[1 n h], cn[1 n h]
 //
-// An Lstm that projects has w_hr[p h] as its last operand; then h0, y and hn have p numbers.
+// An Lstm with projection has w_hr[p h] as its last operand; then h0, y and hn have size p.
 #include <algorithm>
 
 #include "parsimony/torch_io/script/call_impl.h"
@@ -19,7 +19,7 @@ struct Stack {
   std::string nonlinearity = {};  // of "Rnn"
   std::vector<Operand> parameters = {};
   std::vector<ValueId> states = {};  // h0 and, of an LSTM, c0: [layers directions, n, h]
-  std::vector<ValueId> zeros = {};   // the same, where they are zero
+  std::vector<ValueId> zeros = {};   // states that are zero
   size_t state_count = 0;
   bool biases = true;
   bool projects = false;
@@ -28,7 +28,7 @@ struct Stack {
   bool batch_first = false;
 };
 
-/// Parameters of one layer in one direction.
+/// Returns the number of parameters of one layer in one direction.
 int64_t parameters_of(const Stack& stack) {
   return (stack.biases ? 4 : 2) + (stack.projects ? 1 : 0);
 }
@@ -45,7 +45,7 @@ bool is_zeros(const Call& call, const Operand& state) {
   return filling != nullptr && *filling == std::vector<double>{0};
 }
 
-/// States that begin as zeros are no operands: a channel that is removed is zero in them anyhow.
+/// Reads the states. Initial zeros are not operands: removed channels are zero in them anyway.
 void take_states(Call& call, Stack& stack, const std::vector<Operand>& states) {
   stack.state_count = states.size();
   const bool zeros = std::all_of(states.begin(), states.end(),
@@ -62,7 +62,7 @@ ValueId joined(Call& call, const std::vector<ValueId>& parts, int64_t axis) {
   return call.out.emit("Concat", operands, {{"axis", axis}});
 }
 
-/// State number `i` of all: [1, n, h]
+/// Returns state number `i` of all: [1, n, h].
 ValueId state_at(Call& call, ValueId states, int64_t i, int64_t count) {
   if (count == 1) return states;
   const ValueId start = call.out.integers({i});
@@ -70,14 +70,13 @@ ValueId state_at(Call& call, ValueId states, int64_t i, int64_t count) {
   return call.out.slice({states}, 0, start, end);
 }
 
-/// All layers have the same width, and so have their first states, even where nobody reads the
-/// last.
+/// Ties the widths of all layers and of their initial states, even if the last ones are unread.
 void tie_widths(Call& call, ValueId states, std::vector<ValueId> zeros) {
   zeros.insert(zeros.begin(), states);
   call.out.keep(joined(call, zeros, 0));
 }
 
-/// The same of an LSTM that projects, whose two states have a width each.
+/// Ties widths for an LSTM with projection, whose two states have separate widths.
 void tie_projected(Call& call, const std::vector<ValueId>& states,
                    const std::vector<ValueId>& zeros) {
   for (size_t s = 0; s < states.size(); ++s) {
@@ -85,7 +84,7 @@ void tie_projected(Call& call, const std::vector<ValueId>& states,
   }
 }
 
-/// One layer in one direction; `first` is its first parameter.
+/// Emits one layer in one direction; `first` is its first parameter.
 Step step(Call& call, const Stack& stack, ValueId x, int64_t i, bool reverse) {
   const size_t plain = stack.biases ? 4 : 2;
   const size_t each = parameters_of(stack);
@@ -137,7 +136,7 @@ void stacked(Call& call, const Stack& stack, ValueId x) {
   }
 }
 
-/// What the name of the operator and its states, operand 1, say.
+/// Reads the operator's name and its states, operand 1.
 Stack begun(Call& call) {
   Stack stack{.op = call.onnx, .nonlinearity = call.op.starts_with("rnn_relu") ? "relu" : "tanh"};
   const bool lstm = stack.op == "Lstm";

@@ -1,5 +1,5 @@
-// Other shapes for the same elements. Sizes that are written as numbers become constants that a
-// plan can change; sizes that come from a tensor follow it.
+// Reshaping operators. Literal sizes become constants that a plan can change; sizes taken from a
+// tensor follow it.
 #include "parsimony/base/ranges.h"
 #include "parsimony/torch_io/script/builder_impl.h"
 #include "parsimony/torch_io/script/call_impl.h"
@@ -7,7 +7,7 @@
 namespace parsimony::torch_io::script {
 namespace {
 
-constexpr int64_t kSameSize = 0;  // what Reshape takes from the input's own dimension
+constexpr int64_t kSameSize = 0;  // Reshape's code for the input's own size
 
 ValueId with_sizes(Call& call, const Operand& x, std::vector<Element> sizes) {
   if (call.out.is_complex(x.value)) sizes.push_back({2});
@@ -18,7 +18,7 @@ Element size_of(Call& call, ValueId value, int64_t dim) {
   return {0, call.out.size_of_dim(value, dim), {}};
 }
 
-/// The sizes of x, but for those of dimensions `begin` to before `end`, which become `middle`.
+/// Returns the sizes of x, with those of dimensions [begin, end) replaced by `middle`.
 std::vector<Element> sizes_around(Call& call, ValueId x, int64_t begin, int64_t end,
                                   const std::vector<Element>& middle) {
   std::vector<Element> sizes(begin, Element{kSameSize});
@@ -93,7 +93,7 @@ void lower_transpose(Call& call) {
   set_permuted(call, perm);
 }
 
-/// movedim(x, from, to): the others keep their order
+/// movedim(x, from, to): the other dimensions keep their order
 void lower_movedim(Call& call) {
   const size_t rank = call.rank(call.tensor(0).value);
   const std::vector<int64_t> from = call.integers(1);
@@ -115,7 +115,7 @@ void lower_movedim(Call& call) {
   set_permuted(call, perm);
 }
 
-/// t(x): the transpose of a matrix, and a vector as it is
+/// t(x): the transpose of a matrix; vectors are unchanged
 void lower_t(Call& call) {
   const ValueId x = call.tensor(0).value;
   if (call.rank(x) < 2) return call.set_result(x);
@@ -123,7 +123,7 @@ void lower_t(Call& call) {
   call.set_result(transposed(call, x));
 }
 
-/// squeeze(x), squeeze(x, dim): a dimension that is not 1 stays
+/// squeeze(x), squeeze(x, dim): a dimension other than 1 is kept
 void lower_squeeze(Call& call) {
   const Operand x = call.tensor(0);
   const Shape shape = call.shape(x.value);
@@ -135,7 +135,7 @@ void lower_squeeze(Call& call) {
     if (shape[axis] == 1) {
       axes.push_back(axis);
     } else if (named) {
-      call.out.pin_axis(x.value, axis);  // were it cut down to 1, it would go
+      call.out.pin_axis(x.value, axis);  // if pruned to 1, it would be squeezed
     }
   }
   if (axes.empty()) return call.set_result(x.value);
@@ -151,7 +151,7 @@ void lower_unsqueeze(Call& call) {
   call.set_view(call.out.emit("Unsqueeze", {x, {call.out.integers(axes)}}), x.value);
 }
 
-/// expand(x, sizes, implicit): -1 keeps a size, as 1 does for Expand
+/// expand(x, sizes, implicit): -1 keeps a size, like 1 of Expand
 void lower_expand(Call& call) {
   const Operand x = call.tensor(0);
   std::vector<Element> sizes = call.elements(1);

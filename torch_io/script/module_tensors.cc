@@ -68,13 +68,13 @@ namespace {
 
 constexpr int64_t kMostExpanded = int64_t{64} << 20;
 
-/// False where a number does not fit.
+/// Adds a product. Returns false on overflow.
 bool add_product(int64_t a, int64_t b, int64_t& sum) {
   int64_t product = 0;
   return !__builtin_mul_overflow(a, b, &product) && !__builtin_add_overflow(sum, product, &sum);
 }
 
-/// `bytes` is what is stored.
+/// Whether it fits into the stored `bytes`.
 bool fits(const at::Tensor& tensor, int64_t bytes) {
   const auto width = static_cast<int64_t>(tensor.element_size());
   int64_t last = tensor.storage_offset();
@@ -93,7 +93,7 @@ bool fits(const at::Tensor& tensor, int64_t bytes) {
   return last < bytes / width && all <= bytes + kMostExpanded;
 }
 
-/// What is wrong with it, in words.
+/// Describes the error.
 std::optional<std::string> beyond(const at::Tensor& tensor) {
   if (!tensor.defined() || tensor.layout() != at::kStrided || !tensor.has_storage()) {
     return std::nullopt;
@@ -125,7 +125,7 @@ bool same_memory(const at::Tensor& a, const at::Tensor& b) {
 
 namespace {
 
-// Not of at::Tensor: newer libtorch makes a value, None, of an optional one that is empty.
+// Takes c10::IValue: newer libtorch turns an empty optional tensor into the value None.
 std::optional<c10::IValue> new_tensor(const at::Tensor& old, const TensorPairs& pairs) {
   for (const auto& [source, fresh] : pairs) {
     if (!same_memory(source, old)) continue;
@@ -135,7 +135,7 @@ std::optional<c10::IValue> new_tensor(const at::Tensor& old, const TensorPairs& 
   return std::nullopt;
 }
 
-/// In lists and tuples too; empty if there is nothing to replace.
+/// Replaces tensors, also in lists and tuples; empty if there is nothing to replace.
 std::optional<c10::IValue> new_value(const c10::IValue& old, const TensorPairs& pairs) {
   if (old.isTensor()) return new_tensor(old.toTensor(), pairs);
   if (!old.isList() && !old.isTuple()) return std::nullopt;

@@ -1,4 +1,4 @@
-// Numbers: queries of tensors, arithmetic on them, and the sizes behind a result.
+// Numbers: queries of tensors, arithmetic on them, and the sizes that a result depends on.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -78,7 +78,7 @@ bool Interpreter::tensor_question(jit::Node* node, const std::string& op) {
   return true;
 }
 
-/// The integer that a constant tensor holds.
+/// Returns the integer in a constant tensor.
 std::optional<int64_t> Interpreter::literal(const Binding& binding) const {
   if (!binding.is(BindingKind::kTensor) || graph_.value(binding.value).weight == kNone) {
     return std::nullopt;
@@ -91,7 +91,7 @@ std::optional<int64_t> Interpreter::literal(const Binding& binding) const {
   return to_host(weight).ints.front();
 }
 
-/// Between tensors of one number, numbers at run time and numbers that are known.
+/// Converts between tensors of one number, run-time numbers and known numbers.
 bool Interpreter::conversion(jit::Node* node, const std::string& op) {
   if (node->inputs().size() != 1 || node->outputs().size() != 1) return false;
   const Binding x = of_input(node, 0);
@@ -134,15 +134,15 @@ bool Interpreter::conversion(jit::Node* node, const std::string& op) {
   } else if (const auto constant = literal(x)) {
     result = op.starts_with("Bool") ? Binding::of_bool(*constant != 0) : Binding::of_int(*constant);
   } else if (x.is(BindingKind::kNumber) || x.is(BindingKind::kTensor)) {
-    // What a tensor holds is known only if it was computed from sizes. A real number that stays one
-    // is no size: it need not be known.
+    // Elements of a tensor are known only if computed from sizes. Real numbers are not sizes and
+    // need not be known.
     const bool real = is_floating(graph_.value(x.value).dtype);
     const bool rounds = op.starts_with("Int") && real;
     const Shape* shape = builder_.shape(x.value);
     const bool stays = real && !rounds && !op.starts_with("Bool") && shape && shape->empty();
     if (op.starts_with("Bool") && builder_.known(x.value) == nullptr) {
       result = Binding::run_time(
-          builder_.cast(x.value, DType::kBool));  // no size, whatever it was made of
+          builder_.cast(x.value, DType::kBool));  // not a size, whatever its operands
     } else if (stays || x.is(BindingKind::kNumber) || builder_.known(x.value) != nullptr) {
       result = Binding::run_time(rounds ? builder_.cast(x.value, DType::kInt64) : x.value);
     }
@@ -235,7 +235,7 @@ Binding fixed_arithmetic(const std::string& op, const Binding& a, const Binding&
 
 }  // namespace
 
-/// The number as a value of the Graph.
+/// Returns the number as a value of the Graph.
 Binding Interpreter::run_time(const Binding& number) {
   if (number.is(BindingKind::kNumber)) return number;
   return Binding::run_time(number.is(BindingKind::kFloat) ? builder_.number(number.number)
@@ -262,8 +262,7 @@ Binding Interpreter::range_number(const std::string& op, const Binding& start,
   return Binding::of_int(span <= 0 ? 0 : (span - 1) / stride + 1);
 }
 
-/// Two numbers, of which both are known, or some come from sizes; the bounds of a range, which are
-/// three.
+/// Computes with two numbers, both known or some from sizes; or with the three bounds of a range.
 bool Interpreter::arithmetic(jit::Node* node, const std::string& op) {
   if (node->inputs().size() == 3 && (op == "__range_length" || op == "__derive_index")) {
     bindings_[node->output()] =
@@ -284,7 +283,7 @@ bool Interpreter::arithmetic(jit::Node* node, const std::string& op) {
   const ValueId y = run_time(b).value;
   if (const auto* operation = find(kOperations, op)) {
     result = Binding::run_time(builder_.emit(std::string(operation->onnx), {{x}, {y}}));
-  } else if (op == "div" || op == "pow") {  // of integers too it is a fraction
+  } else if (op == "div" || op == "pow") {  // a fraction also for integers
     const std::string name = op == "div" ? "Div" : "Pow";
     result = Binding::run_time(builder_.emit(name, {{builder_.real(x)}, {builder_.real(y)}}));
   } else if (const auto* comparison = find(kComparisons, op)) {
@@ -321,8 +320,8 @@ std::vector<Size> Interpreter::source_sizes(ValueId number) const {
   return sizes;
 }
 
-/// A number that the Graph holds fixed. One that comes from a single size becomes a literal of the
-/// program if that size changes; of others the sizes stay.
+/// Records a number that the Graph stores as a constant. One that comes from a single size becomes
+/// a literal of the program if that size changes; otherwise its sizes are pinned.
 void Interpreter::settle(const std::string& op, const SettledNumber& number) {
   const std::vector<Size> sizes = source_sizes(number.number);
   if (sizes.size() != 1 || sizes[0].dim == kNone) return pin_source_sizes(op, number.number);
@@ -330,8 +329,8 @@ void Interpreter::settle(const std::string& op, const SettledNumber& number) {
   origins_.frozen.push_back({number.location, sizes[0].value, sizes[0].dim, value, /*whole=*/true});
 }
 
-/// Pins the sizes behind a number that leaves the graph or controls it. A dimension that is indexed
-/// at one position is pinned.
+/// Pins the sizes that a number depends on if it leaves the graph or controls it. A dimension that
+/// is indexed at one position is pinned.
 void Interpreter::pin_source_sizes(const std::string& op, ValueId number) {
   if (graph_.value(number).weight != kNone || builder_.known(number) == nullptr) return;
   for (const Size& size : source_sizes(number)) {

@@ -137,7 +137,7 @@ struct Origins {
   std::vector<torch::jit::Node*> calls;
   std::unordered_map<ValueId, ConstantOrigin> constants;
   std::unordered_map<const torch::jit::Value*, ValueId> tensors;  ///< after all in-place changes
-  std::unordered_set<const torch::jit::Value*> complex;           ///< those of them that are complex
+  std::unordered_set<const torch::jit::Value*> complex;  ///< those of them that are complex
   /// Lengths of concatenated lists; 0 if iterations of a loop make them longer.
   std::unordered_map<const torch::jit::Value*, size_t> lengths;
   std::unordered_map<NodeId, std::vector<SourceLocation>> operands;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max();
 
-/// The one integer in an operand, as far as it is known.
+/// Returns the single integer in an operand, if known.
 std::optional<int64_t> only(Builder& builder, ValueId value) {
   const HostTensor* tensor = builder.known(value);
   return tensor != nullptr && tensor->ints.size() == 1 ? std::optional(tensor->ints[0])

@@ -26,13 +26,13 @@ std::vector<std::string> notes_of(const jit::Module& module) {
   std::vector<std::string> notes;
   for (const std::string& method : script::uncalled_methods(module)) {
     notes.push_back("method \"" + method +
-                    "\" is not followed, for forward does not call it: it may not run with what "
-                    "is smaller");
+                    "\" is not analysed, since forward does not call it: it may not run after "
+                    "pruning");
   }
   return notes;
 }
 
-/// The inputs with the types that following the program has found.
+/// Returns the inputs with the types found by analysis.
 std::vector<InputSpec> typed(std::vector<InputSpec> inputs, const Graph& graph) {
   for (size_t i = 0; i < inputs.size() && i < graph.inputs.size(); ++i) {
     inputs[i].dtype = graph.value(graph.inputs[i]).dtype;
@@ -40,7 +40,7 @@ std::vector<InputSpec> typed(std::vector<InputSpec> inputs, const Graph& graph) 
   return inputs;
 }
 
-/// Into an empty result, whose origins have module and graph. @returns what was not measured
+/// Reads into an empty result, whose origins have module and graph. @returns unmeasured values
 std::vector<jit::Value*> follow(ScriptGraph& result, const std::vector<InputSpec>& inputs,
                                 script::Measurements measured, Computed computed) {
   script::Interpreter interpreter(result.graph, *result.origins, std::move(measured),
@@ -51,7 +51,7 @@ std::vector<jit::Value*> follow(ScriptGraph& result, const std::vector<InputSpec
   return interpreter.unmeasured();
 }
 
-/// Tries the changes, in their order, on an editor that is thrown away.
+/// Tries the changes in order on a temporary editor.
 std::vector<NodeId> unwritable(const ScriptGraph& script, const std::vector<Patch>& patches) {
   std::vector<NodeId> nodes;
   ScriptEditor trial(script);
@@ -76,8 +76,9 @@ std::vector<NodeId> unwritable(const ScriptGraph& script, const std::vector<Patc
   return nodes;
 }
 
-/// A copy of types, graphs and structure, which shares the tensors. libtorch copies methods before
-/// some of the modules that they take as arguments: the types of these are still the original's.
+/// Returns a copy of types, graphs and structure, which shares the tensors. libtorch copies methods
+/// before some of the modules that they take as arguments: the types of these are still the
+/// original's.
 jit::Module cloned(const jit::Module& module) {
   jit::Module copy = module.clone(/*inplace=*/true);
   std::unordered_map<c10::TypePtr, c10::TypePtr> types;
@@ -124,7 +125,7 @@ ScriptGraph read(const jit::Module& module, const std::vector<InputSpec>& inputs
   return result;
 }
 
-/// The program as a source, whose numbers cannot all be edited, and whose parameters are known.
+/// The program as a source of the Graph: some numbers cannot be edited; parameters are known.
 class ScriptSource final : public ParameterSource {
  public:
   explicit ScriptSource(std::shared_ptr<script::Origins> origins) : origins_(std::move(origins)) {}

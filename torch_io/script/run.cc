@@ -39,7 +39,7 @@ std::vector<c10::IValue> arguments(const jit::Module& module,
   return script::values_of(script::arguments_of(module, inputs.size()), inputs);
 }
 
-/// Evaluation mode for the lifetime of an object.
+/// Sets evaluation mode during its lifetime.
 class EvaluatingScript {
  public:
   explicit EvaluatingScript(const jit::Module& module) {
@@ -59,8 +59,8 @@ class EvaluatingScript {
   std::vector<jit::Module> training_;
 };
 
-/// A module whose float16 tensors hold the same numbers as float32 for a while: libtorch convolves
-/// and multiplies no float16 on CPUs.
+/// Converts a module's float16 tensors to float32 during its lifetime: libtorch has no convolutions
+/// and products of float16 on CPUs.
 class WidenedScript {
  public:
   explicit WidenedScript(const jit::Module& module) {
@@ -73,7 +73,7 @@ class WidenedScript {
   WidenedScript(const WidenedScript&) = delete;
   WidenedScript& operator=(const WidenedScript&) = delete;
 
-  /// Inputs for it.
+  /// Converts inputs for it.
   std::vector<at::Tensor> inputs(std::vector<at::Tensor> tensors) const {
     for (at::Tensor& tensor : tensors) {
       if (!halves_.empty() && tensor.scalar_type() == at::kHalf) tensor = tensor.to(at::kFloat);
@@ -91,8 +91,8 @@ class WidenedScript {
   std::vector<std::pair<at::Tensor, at::Tensor>> halves_;
 };
 
-/// The process fuses no kernels for a while: libtorch 2.6 compiles some for longer than ten
-/// minutes.
+/// Disables kernel fusion in the process during its lifetime: libtorch 2.6 compiles some kernels
+/// for longer than ten minutes.
 class Unfused {
  public:
   Unfused() { jit::setTensorExprFuserEnabled(false); }
@@ -104,7 +104,7 @@ class Unfused {
   bool fuses_ = jit::tensorExprFuserEnabled();
 };
 
-/// What every run of a program happens in.
+/// The state in which every program runs.
 class Circumstances {
  public:
   explicit Circumstances(const jit::Module& module)

@@ -51,11 +51,11 @@ ModelError not_torchscript(std::string_view path, std::string_view why) {
   return ModelError(path, ": not a TorchScript model: ", why);
 }
 
-// In the file of a trace whose plan will be replayed on the module itself, as the Python package
+// Marks the file of a trace whose plan will be replayed on the module itself, as the Python package
 // does.
 constexpr const char* kLiveModule = "live_module";
 
-/// Bytes that were read once need not stay in memory.
+/// Releases bytes from memory after they were read once.
 class ReadOnce final : public caffe2::serialize::ReadAdapterInterface {
  public:
   /// Keeps a reference to `file`.
@@ -87,8 +87,8 @@ std::string fingerprint(const MappedFile& file) {
   return sha.hex();
 }
 
-/// Tensors that show one element in several places, as `expand` makes them, cannot be written to:
-/// they get memory of their own.
+/// Gives tensors with overlapping elements, such as results of `expand`, separate memory: they
+/// cannot be written to.
 void unfold_expanded(jit::Module& module) {
   std::unordered_map<const c10::TensorImpl*, at::Tensor> unfolded;
   for (jit::Module part : module.modules()) {
@@ -120,10 +120,10 @@ void ScriptFile::Impl::load() {
   try {
     module = jit::load(std::make_shared<ReadOnce>(file), at::Device(at::kCPU), extra);
     beyond = script::tensor_out_of_bounds(module);
-  } catch (const std::exception& error) {  // libtorch throws of its own and of the library's
+  } catch (const std::exception& error) {  // libtorch throws several kinds
     throw not_torchscript(path, first_line(error));
   }
-  if (beyond) throw not_torchscript(path, "it holds " + *beyond);
+  if (beyond) throw not_torchscript(path, "it contains " + *beyond);
   unfold_expanded(module);
 }
 
@@ -163,7 +163,7 @@ bool ScriptFile::in_memory() const { return impl_->path.empty(); }
 ScriptGraph& ScriptFile::read(const std::vector<InputSpec>& inputs) {
   const bool used_up = edited();
   impl_->editor.reset();
-  // It may have run AsWritten since.
+  // It may have run AsWritten in between.
   if (in_memory() && impl_->script) return *impl_->script;
   if (used_up && !in_memory()) impl_->load();
   const bool as_exported = inputs.empty() && is_exported();
@@ -175,7 +175,7 @@ ScriptGraph& ScriptFile::read(const std::vector<InputSpec>& inputs) {
 }
 
 ModelEditor& ScriptFile::editor() {
-  if (!impl_->script) throw ModelError(impl_->path, ": nothing was read that could be edited");
+  if (!impl_->script) throw ModelError(impl_->path, ": nothing to edit: call read first");
   if (!impl_->editor) {
     impl_->editor = std::make_unique<ScriptEditor>(
         *impl_->script, in_memory() ? Original::kStays : Original::kGivenUp);
@@ -197,7 +197,7 @@ void ScriptFile::write(const std::string& path) {
                                   path);
   }
   NewFile file(path);
-  // libtorch ends the archive in a destructor, from where no error can go on.
+  // libtorch closes the archive in a destructor, which cannot throw.
   std::exception_ptr failed;
   const auto append = [&](const void* bytes, size_t size) {
     try {
@@ -216,7 +216,7 @@ namespace {
 
 void require_graphs(const Engine& engine, const std::string& path) {
   if (!engine.executes_graphs()) {
-    throw UnsupportedError(engine.name(), " runs ONNX files only, and ", path, " is none");
+    throw UnsupportedError(engine.name(), " runs ONNX files only, and ", path, " is not one");
   }
 }
 
@@ -236,7 +236,7 @@ std::unique_ptr<Network> ScriptModel::opened(TorchNetwork network) const {
 std::unique_ptr<Network> ScriptModel::open(Engine& engine) {
   require_graphs(engine, path());
   if (!file_.is_exported() || !file_.edited()) return opened(script_run(file_.small()));
-  // What is written is made from the program's JSON: it is read back, shapes included.
+  // The written file is made from the program's JSON: it is read back, shapes included.
   const std::string copy = (scratch_.emplace().path() / "small.pt2").string();
   file_.write(copy);
   try {

@@ -1,5 +1,5 @@
-// Every aten operator that is lowered, by the function that does it; in-place forms go by the name
-// without "_".
+// All lowered aten operators, by the function that lowers them; in-place forms are found by the
+// name without "_".
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -9,7 +9,7 @@
 namespace parsimony::torch_io::script {
 namespace {
 
-/// An operator, and its name in ONNX where the function lowers several.
+/// An operator, with its ONNX name if the function lowers several.
 struct Name {
   // NOLINTNEXTLINE(google-explicit-constructor): any name is one
   Name(const char* own, const char* other = "") : aten(own), onnx(other) {}
@@ -272,7 +272,7 @@ const Rule* find_rule(std::string_view op) {
 
 namespace {
 
-/// What only moves elements is lowered as for real tensors.
+/// Operators that only move elements are lowered as for real tensors.
 std::unordered_map<std::string_view, Rule> complex_rules() {
   const std::vector<Family> movers = {
       {lower_same, {"alias", "detach", "dropout", "lift_fresh", "resolve_conj"}},

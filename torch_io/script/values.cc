@@ -17,7 +17,7 @@ namespace jit = torch::jit;
 
 namespace {
 
-/// Numbers that lie in memory one after the other, or can be copied so.
+/// Whether its elements are contiguous or can be copied to be.
 bool is_plain(const at::Tensor& tensor) {
   return tensor.defined() && tensor.layout() == at::kStrided && !tensor.is_quantized() &&
          !tensor.is_meta() &&
@@ -41,7 +41,7 @@ std::string Tensors::key_of(const at::Tensor& tensor, const std::string& path) c
 }
 
 Binding Tensors::define(const at::Tensor& tensor, const std::string& name, jit::Node* constant) {
-  if (!is_plain(tensor)) {  // quantised, sparse: nobody knows its numbers
+  if (!is_plain(tensor)) {  // quantised, sparse: elements unknown
     builder_.begin(name);
     return Binding::tensor(builder_.emit_opaque("tensor", {}, 1, false).front());
   }
@@ -92,7 +92,7 @@ void collect_written(const jit::Block& block, std::unordered_set<std::string>& n
 
 }  // namespace
 
-/// Attributes written by some method are state: what they hold now says little.
+/// Finds attributes that some method writes: they are state, so current values are not constants.
 void Interpreter::find_written_attributes() {
   collect_written(*origins_.graph->block(), written_names_);
   for (const jit::Method& method : origins_.module.get_methods()) {
@@ -161,7 +161,7 @@ constexpr auto kChanging =
     std::to_array<std::string_view>({"Delete", "_set_item", "add_", "append", "clear", "extend",
                                      "insert", "pop", "remove", "reverse", "sort"});
 
-/// Empty if the index is not known or lies outside.
+/// Returns empty if the index is unknown or out of range.
 std::optional<size_t> position(const Binding& index, size_t size) {
   if (!index.is(BindingKind::kInt)) return std::nullopt;
   const int64_t at = index.integer < 0 ? index.integer + static_cast<int64_t>(size) : index.integer;
@@ -221,7 +221,7 @@ Binding Interpreter::equal_lists(const std::vector<Binding>& a, const std::vecto
   return all ? Binding::run_time(*all) : Binding::of_bool(true);
 }
 
-/// The list may be held elsewhere, and changes there too.
+/// Changes the list, which may be shared and then changes there too.
 bool Interpreter::change_list(jit::Node* node, const std::string& op, const Binding& list) {
   std::vector<Binding>& items = *list.items;
   const Binding other = node->inputs().size() > 1 ? of_input(node, 1) : Binding{};
@@ -254,7 +254,7 @@ bool Interpreter::change_list(jit::Node* node, const std::string& op, const Bind
   return true;
 }
 
-/// Is it None, is it in the list, are they equal?
+/// Handles tests for None, membership and equality.
 bool Interpreter::compare(jit::Node* node, const std::string& op) {
   if (node->inputs().size() != 2 || node->outputs().size() != 1) return false;
   const Binding a = of_input(node, 0);
@@ -359,7 +359,7 @@ bool changes_list(const jit::Node& node) {
   return !node.inputs().empty() && !node.input(0)->type()->isSubtypeOf(*c10::TensorType::get());
 }
 
-/// What a block or an operator that is not followed may do to lists and attributes.
+/// Forgets lists and attributes that an unanalysed block or operator may change.
 void Interpreter::forget_changes(const jit::Node* node) {
   if (changes_list(*node) && of_input(node, 0).is(BindingKind::kList)) {
     const auto items = of_input(node, 0).items;

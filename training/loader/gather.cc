@@ -9,10 +9,10 @@
 namespace parsimony::training {
 namespace {
 
-/// Keeps augmentation apart from the order, which has the same seed.
+/// Separates augmentation from the order, which has the same seed.
 constexpr uint64_t kAugmentation = 0x617567;
 
-/// What is drawn for one sample in one epoch.
+/// The random numbers of one sample in one epoch.
 struct Draw {
   bool flip = false;
   int64_t down = 0;   ///< row y of the result is row y + down
@@ -24,7 +24,7 @@ struct Draw {
        int64_t epoch, int64_t index) {
     Random random(options.seed + kAugmentation, static_cast<uint64_t>(epoch),
                   static_cast<uint64_t>(index));
-    // All are drawn always: switching one on does not change the others.
+    // All are drawn always, so that enabling one does not change the others.
     flip = random.below(2) == 1 && requested.flip;
     const auto reach = static_cast<int32_t>(requested.crop);
     down = random.between(-reach, reach);
@@ -34,7 +34,7 @@ struct Draw {
   }
 };
 
-/// One row that was moved and perhaps turned round. `from` is null where there is none.
+/// Copies a row, shifted and possibly mirrored. `from` is null outside of the image.
 template <typename Pixel>
 void move_row(const Pixel* from, int64_t width, int64_t right, bool flip, Pixel* to) {
   if (from == nullptr) {
@@ -90,7 +90,7 @@ Gatherer::Gatherer(const Samples& samples, const LoaderOptions& options)
   }
 }
 
-/// The sample itself where nothing happens to it, otherwise `scratch`.
+/// Returns the sample itself if it is unchanged, otherwise `scratch`.
 template <typename Pixel>
 const Pixel* Gatherer::augmented(int64_t epoch, int64_t index, Pixel* scratch) const {
   const Augmentation& requested = options_.augmentation;

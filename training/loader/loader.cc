@@ -29,7 +29,7 @@ void require(bool holds, std::string_view option, const std::string& found,
 
 void check_scale(const Samples& samples, const LoaderOptions& options) {
   require(std::isfinite(options.scale) && options.scale != 0, "scale",
-          std::to_string(options.scale), "a number but 0");
+          std::to_string(options.scale), "a nonzero number");
   const size_t means = options.mean.size();
   const size_t deviations = options.deviation.size();
   const size_t channels = samples.dims.front();
@@ -38,7 +38,7 @@ void check_scale(const Samples& samples, const LoaderOptions& options) {
           std::to_string(means) + " and " + std::to_string(deviations),
           std::to_string(channels) + " of each, or none");
   for (const double deviation : options.deviation) {
-    require(deviation > 0, "deviation", std::to_string(deviation), "more than 0");
+    require(deviation > 0, "deviation", std::to_string(deviation), "a positive number");
   }
 }
 
@@ -63,7 +63,7 @@ LoaderOptions checked(const Samples& samples, LoaderOptions options) {
           "type of inputs", c10::toString(options.dtype), "float32, bfloat16, float16 or int64");
   require(!options.channels_last || samples.dims.size() == 3, "memory format",
           "channels-last for samples of " + to_string(samples.dims), "images [c, h, w]");
-  require(samples.count() > 0, "number of samples", "0", "some");
+  require(samples.count() > 0, "number of samples", "0", "at least 1");
   const int64_t bytes = samples.count() * samples.stride();
   require(static_cast<int64_t>(samples.values.size()) == bytes, "size of the samples",
           std::to_string(samples.values.size()), std::to_string(bytes) + " bytes");
@@ -171,7 +171,7 @@ class Loader::Worker {
     }
   }
 
-  /// Of a batch, which samples.
+  /// The indices of a batch.
   struct Share {
     std::span<const int64_t> indices;  ///< of this rank
     int64_t of_all = 0;
@@ -184,7 +184,7 @@ class Loader::Worker {
     return {std::span(order_).subspan(begin, count), of_all};
   }
 
-  /// Resident batches are made many at a time: a device is quicker than the launches.
+  /// Makes many resident batches at a time: a device is faster than its launches.
   Batch from_chunk(int64_t index) {
     const Share own = share_of(index);
     if (!chunk_.inputs.defined() || index >= chunk_end_) {
@@ -259,14 +259,14 @@ class Loader::Worker {
   const Samples& samples_;
   const LoaderOptions options_;
   const Gatherer gatherer_;
-  std::optional<DeviceScaling> scaling_;  ///< where inputs are not converted as they are gathered
+  std::optional<DeviceScaling> scaling_;  ///< set unless inputs are converted while gathered
   std::optional<ResidentSamples> resident_;
   ResidentSamples::Chunk chunk_;  ///< of batches up to `chunk_end_`
   int64_t chunk_end_ = 0;
   int64_t chunk_used_ = 0;  ///< samples
   std::vector<int64_t> order_;
   int64_t epoch_ = 0;
-  int64_t next_ = 0;  ///< the thread's, while there is one
+  int64_t next_ = 0;  ///< used by the thread if there is one
   std::unique_ptr<BoundedQueue<Batch>> queue_;
   std::jthread thread_;
   std::chrono::duration<double> waited_{0};

@@ -16,12 +16,12 @@ at::Tensor numbers(std::span<const int64_t> values, c10::Device device) {
   return uploaded(values.data(), {}, std::ssize(values), at::kLong, device);
 }
 
-/// Whether `positions` lie in [from, from + count), each row from its own place.
+/// Whether `positions` are in [from, from + count), per row.
 at::Tensor within(const at::Tensor& positions, const at::Tensor& from, int64_t count) {
   return positions.ge(from).logical_and(positions.lt(from + count));
 }
 
-/// [n, h] and [n, w]: whether row and column hold, [n, 1, h, w].
+/// Combines conditions on rows [n, h] and columns [n, w] to [n, 1, h, w].
 at::Tensor both(const at::Tensor& rows, const at::Tensor& columns) {
   return rows.unsqueeze(2).logical_and(columns.unsqueeze(1)).unsqueeze(1);
 }

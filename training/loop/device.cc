@@ -21,7 +21,7 @@ c10::Device parse_device(const std::string& text) {
     const c10::Device device(text);
     if (device.is_cuda() && !at::hasCUDA()) {
       throw UnsupportedError("device ", in_quotes(text),
-                             " is not there: libtorch finds no CUDA here");
+                             " is not available: libtorch finds no CUDA device");
     }
     if (!device.is_cuda() && !device.is_cpu()) throw bad_device(text);
     return device;
@@ -44,7 +44,8 @@ void place(TrainedModule& module, c10::Device device, bool channels_last) {
 
 void check_ranks(c10::Device device) {
   if (device.is_cpu()) return;
-  throw UnsupportedError("several processes train on the CPU, over Gloo: --device cpu");
+  throw UnsupportedError(
+      "training with several processes requires the CPU (Gloo): pass --device cpu");
 }
 
 NoKernelTrials::NoKernelTrials() : before_(at::globalContext().benchmarkCuDNN()) {

@@ -20,7 +20,7 @@ namespace {
 
 namespace optim = torch::optim;
 
-/// One group of parameters: a recipe's optimizer has no more.
+/// A single group of parameters, as of a recipe's optimizers.
 struct Lists {
   std::vector<at::Tensor> parameters;
   std::vector<at::Tensor> gradients;
@@ -36,7 +36,7 @@ Lists with_gradients(optim::OptimizerParamGroup& group) {
   return lists;
 }
 
-/// A state that the optimizer holds, or makes now.
+/// Returns a parameter's state in the optimizer, created if necessary.
 template <typename State>
 State& state_of(optim::Optimizer& optimizer, const at::Tensor& parameter) {
   auto& state = optimizer.state()[torch_io::compat::state_key(parameter.unsafeGetTensorImpl())];
@@ -79,8 +79,8 @@ class FusedSgd final : public Fused {
       if (options.momentum() == 0) break;
       at::Tensor& momentum =
           state_of<optim::SGDParamState>(optimizer_, parameter).momentum_buffer();
-      // A first step from zeros is that of libtorch, which begins with the gradient: there is no
-      // dampening.
+      // A first step from zeros equals libtorch's, which begins with the gradient, since there is
+      // no dampening.
       if (!momentum.defined()) momentum = at::zeros_like(parameter);
       momenta.push_back(momentum);
     }
@@ -146,7 +146,7 @@ class FusedAdam final : public Fused {
   static constexpr Kernel fused_adam = at::_fused_adam_;
   static constexpr Kernel fused_adamw = at::_fused_adamw_;
 
-  /// Taken so far with each parameter; a count in float32 is exact up to 2^24.
+  /// Steps taken with each parameter; a count in float32 is exact up to 2^24.
   std::unordered_map<c10::TensorImpl*, at::Tensor> steps_;
 };
 

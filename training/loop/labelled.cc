@@ -26,14 +26,14 @@ at::Tensor distillation(const at::Tensor& logits, const at::Tensor& teacher, dou
          (temperature * temperature / n);
 }
 
-/// Of one batch, a row for each label.
+/// Returns the outputs of a batch, one row per label.
 at::Tensor rows_of(const std::vector<at::Tensor>& outputs, const at::Tensor& labels,
                    const TrainContext& context) {
   const auto classes = static_cast<int64_t>(context.data.classes.size());
   return class_rows(outputs.front(), labels, classes);
 }
 
-/// Cross-entropy and, where there is a teacher, distillation.
+/// Returns cross-entropy, mixed with distillation if there is a teacher.
 at::Tensor taught_loss(const std::vector<at::Tensor>& outputs, const StepPart& part,
                        const TrainContext& context, const TrainSettings& settings) {
   const at::Tensor logits = rows_of(outputs, part.labels, context);

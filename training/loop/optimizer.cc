@@ -33,7 +33,7 @@ at::Tensor relative_step(const at::Tensor& parameter, const at::Tensor& directio
   return (turned * (length / turned.norm().clamp_min(kSmallestNorm))).view_as(parameter);
 }
 
-/// From `from` at 0 to `to` at 1, along half a cosine.
+/// Interpolates from `from` at 0 to `to` at 1, along half a cosine.
 double eased(double from, double to, double at) {
   return to + (from - to) * 0.5 * (1 + std::cos(std::numbers::pi * at));
 }
@@ -89,7 +89,7 @@ RelativeSteps relative_adam(const std::vector<at::Tensor>& parameters) {
 }
 
 at::Tensor orthogonalised(const at::Tensor& matrix) {
-  // Newton-Schulz iterations x <- a x + b (x xᵀ) x + c (x xᵀ)² x, the factors as published.
+  // Newton-Schulz iterations x <- a x + b (x xᵀ) x + c (x xᵀ)² x, with the published factors.
   constexpr double kA = 3.4445;
   constexpr double kB = -4.7750;
   constexpr double kC = 2.0315;

@@ -14,20 +14,20 @@
 namespace parsimony::training {
 namespace {
 
-// Where probabilities underflow, their logarithms end here.
+// Lower bound of probabilities in logarithms.
 constexpr double kSmallest = 1e-7;
 
-// Probabilities that are all the same have a divergence from their mean below this.
+// Equal probabilities have a divergence from their mean below this.
 constexpr double kNoSpread = 1e-8;
 
 at::Tensor log_of(const at::Tensor& p) { return p.clamp_min(kSmallest).log(); }
 
-/// a log(a / b), where 0 log 0 is 0.
+/// Returns a log(a / b), where 0 log 0 is 0.
 at::Tensor divergence(const at::Tensor& a, const at::Tensor& b) {
   return a * (log_of(a) - log_of(b));
 }
 
-/// Of events with these probabilities.
+/// Returns the divergence of events with these probabilities.
 at::Tensor of_events(const at::Tensor& a, const at::Tensor& b) {
   return divergence(a, b) + divergence(1 - a, 1 - b);
 }
@@ -36,9 +36,9 @@ at::Tensor weighted(const at::Tensor& distances, const at::Tensor& weight) {
   return weight.defined() ? distances * weight : distances;
 }
 
-/// The axis along which values at the same places differ in number; -1 if they do not lie so.
+/// Returns the axis along which values at the same places differ in number; else -1.
 int axis_between(const at::Tensor& a, const at::Tensor& b) {
-  if (a.dim() != b.dim() || a.dim() < 3) return -1;  // two axes: samples have no places
+  if (a.dim() != b.dim() || a.dim() < 3) return -1;  // two axes: no places within samples
   int axis = -1;
   for (int i = 0; i < a.dim(); ++i) {
     if (a.size(i) == b.size(i)) continue;
@@ -48,12 +48,12 @@ int axis_between(const at::Tensor& a, const at::Tensor& b) {
   return axis;
 }
 
-/// Replaces values by those that they are arranged from or chosen among.
+/// Replaces values by those that they are rearranged or selected from.
 class Sources {
  public:
   explicit Sources(const Graph& graph) : graph_(graph), producer_(producers_of(graph)) {}
 
-  /// The values that weights compute.
+  /// Returns values computed with weights.
   std::vector<ValueId> of(ValueId output) const {
     std::vector<ValueId> open = {output};
     std::vector<ValueId> found;
@@ -116,7 +116,7 @@ OutputLoss::OutputLoss(const Graph& dense, const SmallNetwork& small,
     if (!there) {
       throw ConfigError(
           "--match ", in_quotes(term.value),
-          ": the pruned network computes no value of that name; prune --html draws them");
+          ": the pruned network computes no value of that name; prune --html shows them");
     }
     if (!contains(graph.outputs, value)) compare(value, in_dense(value), term.weight);
   }
@@ -240,8 +240,8 @@ at::Tensor OutputLoss::squared_scale(const Term& term, const at::Tensor& a,
 
 at::Tensor OutputLoss::expected(Term& term, const at::Tensor& dense, const at::Tensor& small) {
   if (!small.is_floating_point()) {
-    // Other values than outputs are sizes.
-    if (term.is_output) term.note = "whole numbers have no gradients";
+    // Values other than outputs are sizes.
+    if (term.is_output) term.note = "integers have no gradients";
     return {};
   }
   at::Tensor expected = dense;
@@ -285,7 +285,7 @@ at::Tensor OutputLoss::drawn(const std::vector<at::Tensor>& values,
 std::vector<std::string> OutputLoss::notes() const {
   std::vector<std::string> notes;
   for (size_t i = 0; i < terms_.size(); ++i) {
-    if (!terms_[i].note.empty()) notes.push_back(names_[i] + " is left out: " + terms_[i].note);
+    if (!terms_[i].note.empty()) notes.push_back(names_[i] + " is not compared: " + terms_[i].note);
   }
   return notes;
 }

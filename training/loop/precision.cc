@@ -64,7 +64,7 @@ at::Tensor GradientScaler::unscale(const std::vector<at::Tensor>& parameters) {
       overflow = at::maximum(overflow, at::isfinite(gradient).all().logical_not().to(at::kFloat));
     }
   }
-  // In place: a recorded step finds them where they were.
+  // In place: a recorded step expects them in the same memory.
   const at::Tensor skipped = overflow.ne(0);
   good_steps_.add_(1).masked_fill_(skipped, 0);
   const at::Tensor grows =

@@ -52,7 +52,7 @@ struct StepGraph::State {
 bool StepGraph::can_record(c10::Device device) { return device.is_cuda(); }
 
 StepGraph::StepGraph(const std::function<void()>& work) : state_(std::make_unique<State>()) {
-  // Threads of the loader may allocate memory meanwhile.
+  // Threads of the loader may allocate memory in the meantime.
   state_->graph.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
   std::exception_ptr failure;
   try {
@@ -63,7 +63,7 @@ StepGraph::StepGraph(const std::function<void()>& work) : state_(std::make_uniqu
   try {
     state_->graph.capture_end();
   } catch (const c10::Error&) {
-    // Of a recording that was broken off, the first reason counts.
+    // If a recording failed, the first error counts.
     if (!failure) throw;
   }
   if (!failure) return;

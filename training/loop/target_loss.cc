@@ -41,14 +41,14 @@ at::Tensor cross_entropy(const at::Tensor& rows, const at::Tensor& labels, doubl
 namespace {
 
 ConfigError no_targets(std::string_view output) {
-  return ConfigError("loss: the data have no targets for the output ", in_quotes(output),
-                     "; give an array of that name, with as many samples as the inputs have");
+  return ConfigError("loss: the data has no targets for the output ", in_quotes(output),
+                     "; add an array of that name with as many samples as the inputs");
 }
 
-// Where probabilities underflow, their logarithms end here.
+// Lower bound of probabilities in logarithms.
 constexpr double kSmallestProbability = 1e-7;
 
-/// What an output's numbers are.
+/// The meaning of an output's numbers.
 enum class Numbers : uint8_t { kAny, kProbabilities, kLikelihoods };
 
 Numbers numbers_of(const Graph& graph, ValueId value) {
@@ -107,7 +107,7 @@ at::Tensor class_loss_of(const OutputTerm& term, const at::Tensor& output,
   return -each.where(counts, at::zeros_like(each)).sum() / counts.sum().clamp_min(1);
 }
 
-/// Batch and time may come in either order: where both fit, the batch is first.
+/// Batch and time may be in either order: if both fit, the batch is first.
 at::Tensor sequence_loss(const OutputTerm& term, const at::Tensor& output,
                          const at::Tensor& target) {
   if (output.dim() != 3 || target.dim() != 2) fail(term, output, target);
@@ -120,7 +120,7 @@ at::Tensor sequence_loss(const OutputTerm& term, const at::Tensor& output,
   check_range(term, classes.clamp_min(0), 0, most);
   const at::Tensor lengths = classes.ge(0).sum(1);
   const at::Tensor times = at::full({n}, by_time.size(0), lengths.options());
-  // Longer targets than there is time for have no path, and no gradient.
+  // Targets longer than the available time have no path and no gradient.
   return at::ctc_loss(log_probabilities(term, by_time, 2), classes, times, lengths,
                       term.asked.blank, at::Reduction::Mean, /*zero_infinity=*/true);
 }

@@ -130,7 +130,7 @@ std::vector<at::Tensor> Trainer::step(const StepBatch& batch, PhaseWatch& watch)
   return losses;
 }
 
-/// The first steps are done as they come: kernels are chosen in them, and momenta made.
+/// The first steps are not recorded: they choose kernels and create momenta.
 bool Trainer::records() const {
   constexpr int64_t kFirst = 3;
   return launched_ >= kFirst && StepGraph::can_record(training_.device) && fused_ && !replicas_ &&
@@ -152,9 +152,8 @@ void Trainer::record(const StepBatch& batch) {
         std::make_unique<StepGraph>([&] { recorded.losses = compute(recorded.batch, unwatched); });
   } catch (const std::exception& error) {  // libtorch has several kinds
     if (!training_.say) return;
-    training_.say(
-        "a step cannot be recorded as one CUDA graph, and is launched kernel by kernel: " +
-        torch_io::reason_of(error));
+    training_.say("steps cannot be recorded as a CUDA graph and are launched kernel by kernel: " +
+                  torch_io::reason_of(error));
   }
 }
 
@@ -164,7 +163,7 @@ std::vector<at::Tensor> Trainer::compute(const StepBatch& batch, PhaseWatch& wat
       training_.one_core_each ? differentiate_side_by_side(batch) : differentiate(batch, watch);
   if (losses.empty()) return {};
   const at::Tensor overflow = scaler_.unscale(parameters_.front());
-  // Fused steps skip by themselves; the host asks for the others, and for hooks.
+  // Fused steps skip by themselves; otherwise, and for hooks, the host checks.
   const bool asks = overflow.defined() && (!fused_ || training_.after_backward);
   const bool skipped = asks && overflow.item<float>() != 0;
   if (!skipped) {
@@ -186,7 +185,7 @@ at::Tensor Trainer::loss(size_t module, const StepPart& part) {
   return training_.objective(training_.modules[module]->outputs(part), part);
 }
 
-/// One part, whose gradients are exchanged with other ranks while they arrive.
+/// Computes one part, exchanging gradients with other ranks as they become ready.
 std::vector<at::Tensor> Trainer::differentiate(const StepBatch& batch, PhaseWatch& watch) {
   const torch_io::SyncBatchNorm synced(sum_of_norms(batch));
   const StepPart& part = batch.parts.front();
@@ -204,7 +203,7 @@ std::vector<at::Tensor> Trainer::differentiate(const StepBatch& batch, PhaseWatc
   return {of_part};
 }
 
-/// Norms that a file lacks begin with the first batch's statistics, which must be the same for all.
+/// Norms that a file does not have are initialised by the first batch, which must be global.
 torch_io::SyncBatchNorm::Sum Trainer::sum_of_norms(const StepBatch& batch) const {
   const RankGroup* ranks = training_.ranks;
   const bool synced = ranks != nullptr && (step_ == 0 || !ranks->place().settings.local_norms) &&

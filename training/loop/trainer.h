@@ -85,7 +85,7 @@ struct Training {
   Objective objective;  ///< called from several threads if there are replicas
   Schedule schedule;
   std::unique_ptr<torch::optim::Optimizer> optimizer;  ///< of the first module's parameters
-  std::vector<double> scales = {};  ///< factors of the rate, per parameter group
+  std::vector<double> scales = {};                     ///< factors of the rate, per parameter group
 
   c10::Device device{c10::kCPU};
   Precision precision = Precision::kFloat32;

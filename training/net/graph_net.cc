@@ -20,7 +20,7 @@ class GraphNet final : public TrainedModule {
   void train(bool on) override { net_->train(on); }
 
  private:
-  /// Those that the graph has as weights of its own, by its names.
+  /// Returns the tensors that are weights of the graph, by its names.
   std::vector<NamedParameter> named(const torch::OrderedDict<std::string, at::Tensor>& own) const {
     std::vector<NamedParameter> result = by_graph_names(*net_, own);
     std::erase_if(result, [this](const NamedParameter& parameter) {

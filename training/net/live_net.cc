@@ -13,7 +13,7 @@
 namespace parsimony::training {
 namespace {
 
-/// Tensors on the CPU for a while.
+/// Moves tensors to the CPU during its lifetime.
 class OnCpu {
  public:
   explicit OnCpu(TrainableModel& net) {

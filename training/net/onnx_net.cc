@@ -27,7 +27,7 @@ using onnx_io::OnnxEditor;
 using onnx_io::OnnxModel;
 using onnx_io::to_graph;
 
-/// The example's shape, where the file leaves more open than the batch.
+/// Returns the example's shape if the file leaves more than the batch dynamic.
 std::vector<InputSpec> specs_of(const Graph& graph, const at::Tensor& example) {
   const auto& declared = graph.value(graph.inputs.front()).declared;
   bool open = !declared;
@@ -36,7 +36,7 @@ std::vector<InputSpec> specs_of(const Graph& graph, const at::Tensor& example) {
   return {spec_of(example)};
 }
 
-/// Which node takes a batch and makes something else of it: the last one that does.
+/// Finds the last node that does not preserve the batch.
 class BatchWatch {
  public:
   explicit BatchWatch(int64_t batch) : batch_(batch) {}
@@ -54,7 +54,7 @@ class BatchWatch {
  private:
   static std::string describe(const Node& node, const at::Tensor& result) {
     return "node \"" + (node.name.empty() ? node.op : node.name) + "\" (" + node.op +
-           ") makes a tensor of shape " + to_string(result.sizes().vec()) + " of them";
+           ") maps them to shape " + to_string(result.sizes().vec());
   }
 
   int64_t batch_;
@@ -69,13 +69,13 @@ class OnnxNet final : public TrainableModel {
     Graph graph = model_.graph();
     if (graph.inputs.size() != 1) {
       throw UnsupportedError(path, ": the network has ", graph.inputs.size(),
-                             " inputs; what is trained has one");
+                             " inputs; only networks with one input can be trained");
     }
     build(std::move(graph));
     if (options.batch_norm && norms_.empty()) {
       throw ConfigError(path,
-                        ": \"batch_norm\" finds no convolution with a bias and without a "
-                        "BatchNormalization behind it. Leave it out: the network trains as it is");
+                        ": \"batch_norm\" finds no convolution with a bias and no "
+                        "BatchNormalization after it. Remove it: the network trains without it");
     }
     if (parameters().empty()) throw errors::nothing_to_train(path);
   }
@@ -159,7 +159,7 @@ class OnnxNet final : public TrainableModel {
     return watch.lost();
   }
 
-  /// Gives the file the values that training has changed; the others keep their bytes.
+  /// Writes the values that training has changed to the file; the others keep their bytes.
   void write_back(ModelFile& file) const {
     OnnxEditor editor(file);
     const Graph graph = to_graph(file);

@@ -35,7 +35,7 @@ using torch_io::ScriptFile;
 using torch_io::ScriptGraph;
 using torch_io::ScriptModel;
 
-/// Which operand says whether one trains.
+/// The operand that selects training mode, by operator.
 constexpr std::array<std::pair<std::string_view, size_t>, 5> kModal = {
     {{"aten::batch_norm", 5},
      {"aten::dropout", 1},
@@ -70,7 +70,7 @@ bool follow_mode(jit::Graph& graph, jit::Block& block) {
 /// changed modules, which are in evaluation mode.
 std::vector<std::string> follow_mode(const jit::Module& module) {
   std::vector<std::string> names;
-  std::set<const jit::Graph*> changed;  // modules of one class share theirs
+  std::set<const jit::Graph*> changed;  // modules of one class share graphs
   for (const auto& [name, part] : module.named_modules()) {
     if (!part.hasattr("training")) continue;
     bool concerned = false;
@@ -84,7 +84,7 @@ std::vector<std::string> follow_mode(const jit::Module& module) {
   return names;
 }
 
-/// A copy of its own tensors, on the CPU and in the plain memory format.
+/// Returns a copy of its tensors, on the CPU and contiguous.
 jit::Module on_cpu(const jit::Module& module) {
   const at::NoGradGuard no_grad;
   std::stringstream stream;
@@ -108,7 +108,7 @@ std::map<std::string, bool> modes_of(const jit::Module& module) {
 
 template <typename List>
 std::vector<NamedParameter> named(const List& list) {
-  std::unordered_set<const c10::TensorImpl*> known;  // shared ones are listed twice
+  std::unordered_set<const c10::TensorImpl*> known;  // shared tensors are listed twice
   std::vector<NamedParameter> result;
   for (const auto& [name, tensor] : list) {
     if (known.insert(tensor.unsafeGetTensorImpl()).second) result.emplace_back(name, tensor);
@@ -116,7 +116,7 @@ std::vector<NamedParameter> named(const List& list) {
   return result;
 }
 
-/// What the interpreter says, without the program's lines that it puts before it.
+/// Returns the interpreter's message, without the program's lines before it.
 std::string reason(const std::exception& error) {
   std::string text = torch_io::reason_of(error);
   while (text.ends_with('\n')) text.pop_back();
@@ -136,7 +136,7 @@ class ScriptNet final : public TrainableModel {
     const ScriptFile file(path);
     if (file.is_exported()) {
       throw UnsupportedError(path,
-                             ": a program of torch.export is fixed in evaluation mode and is not "
+                             ": torch.export programs are fixed in evaluation mode and cannot be "
                              "trained here; prune it, and train in Python or as TorchScript");
     }
     module_ = file.module();
@@ -201,7 +201,7 @@ class ScriptNet final : public TrainableModel {
 
   std::unique_ptr<TrainableModel> clone_architecture() const override { return script_net(path_); }
 
-  /// Parts are in the mode that they computed in before.
+  /// Saves with parts in their original mode.
   void save(const std::string& path, const at::Tensor& /*example*/) override {
     jit::Module copy = on_cpu(module_);
     for (const auto& [name, part] : copy.named_modules()) {
@@ -217,7 +217,7 @@ class ScriptNet final : public TrainableModel {
   std::string path_;
   jit::Module module_;
   jit::ExtraFilesMap extra_;
-  std::map<std::string, bool> modes_;  ///< of the parts, as the file has them
+  std::map<std::string, bool> modes_;  ///< original modes of the parts
 };
 
 }  // namespace

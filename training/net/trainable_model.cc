@@ -20,7 +20,7 @@ void copy(const std::vector<NamedParameter>& from, const std::vector<NamedParame
   }
   for (size_t i = 0; i < from.size(); ++i) {
     if (from[i].second.sizes() != to[i].second.sizes()) {
-      throw errors::other_values(to[i].first, "the two networks have it in different shapes");
+      throw errors::other_values(to[i].first, "its shapes in the two networks differ");
     }
     at::Tensor(to[i].second).copy_(from[i].second);
   }
@@ -51,7 +51,7 @@ void follow(const Plan& plan, NamedTensors& tensors) {
   }
   for (const TensorCut& cut : cuts_of(plan)) {
     const auto found = tensors.find(std::string(cut.tensor));
-    if (found == tensors.end()) continue;  // a constant of the file, not the network's own
+    if (found == tensors.end()) continue;  // a constant of the file only
     found->second = torch_io::cut(found->first, found->second, cut.axes);
   }
 }

@@ -20,7 +20,7 @@ bool is_norm(const Graph& graph, const Use& use) {
   return use.input == 0 && schema_of(graph.node(use.node)).norm.statistics >= 0;
 }
 
-/// A float32 weight that this operand alone reads.
+/// Whether it is a float32 weight read only by this operand.
 bool is_own_float(const Graph& graph, ValueId value) {
   if (value == kNone) return false;
   const Value& operand = graph.value(value);
@@ -35,7 +35,7 @@ bool wants_norm(const Graph& graph, const Node& node) {
   if (linear.kind != LinearKind::kConvolution || !linear.plain || node.inputs.size() < 3) {
     return false;
   }
-  if (node.body != kNone) return false;  // it may run on no sample, or on few
+  if (node.body != kNone) return false;  // it may run on few samples or none
   if (!is_own_float(graph, node.inputs[1]) || !is_own_float(graph, node.inputs[2])) return false;
   const auto& uses = graph.value(node.outputs[0]).uses;
   return std::none_of(uses.begin(), uses.end(),

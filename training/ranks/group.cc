@@ -32,8 +32,8 @@ bool is_here(const std::string& host) {
   return host.empty() || host == "localhost" || host.starts_with("127.");
 }
 
-/// What tells a start from others that meet at the same place, as launchers say it; the same for
-/// all ranks.
+/// Returns an id of this start, as set by launchers, the same on all ranks, which distinguishes
+/// jobs at the same place.
 std::string start_of_job() {
   std::string text;
   for (const char* name : {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "SLURM_JOB_ID",
@@ -78,7 +78,7 @@ Meeting meeting_of(const RankPlace& place) {
           is_here(host)};
 }
 
-/// GLOO_SOCKET_IFNAME names the interface; otherwise ranks of one machine meet on the loopback.
+/// Uses the interface in GLOO_SOCKET_IFNAME; otherwise ranks of one machine use the loopback.
 std::shared_ptr<::gloo::transport::Device> device_for(bool within_machine) {
   const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
   if (interface != nullptr && *interface != '\0') {
@@ -132,14 +132,14 @@ IoError RankGroup::lost(std::string_view what, const std::string& why) const {
       if (!store_->check({key + std::to_string(other)})) missing.push_back(other);
     }
   } catch (const std::exception&) {
-    if (!place_.store_is_open) missing = {0};  // at which the store is
+    if (!place_.store_is_open) missing = {0};  // where the store is
   }
   char host[256] = "";
   gethostname(host, sizeof host - 1);
   std::string who;
   for (const int other : missing) who += (who.empty() ? "rank " : ", ") + std::to_string(other);
   return IoError("rank ", place_.rank, " of ", place_.size, " on ", host, ", ", what, ": ",
-                 who.empty() ? "another rank" : who, " is lost or did not come in time: ", why);
+                 who.empty() ? "another rank" : who, " is lost or did not arrive in time: ", why);
 }
 
 RankGroup::RankGroup(const RankPlace& place) : place_(place) {
@@ -159,7 +159,7 @@ void RankGroup::meet(const c10::intrusive_ptr<c10d::Store>& store, bool within_m
   store->set("here" + std::to_string(rank()), std::vector<uint8_t>{1});
   std::vector<std::string> all;
   for (int other = 0; other < size(); ++other) all.push_back("here" + std::to_string(other));
-  store->wait(all, time_of(place_.settings.timeout));  // Gloo waits so long for each of its steps
+  store->wait(all, time_of(place_.settings.timeout));  // Gloo's timeout per step
   const auto device = device_for(within_machine);
   transport_ = device->str();
   group_ = gloo_group(store, place_, device);
@@ -239,7 +239,7 @@ void RankGroup::agree(std::string_view what, const std::string& text) const {
   for (int other = 1; other < size(); ++other) {
     if (!all[other].equal(all[0])) {
       throw ConfigError("rank ", other, " and rank 0 differ in ", what,
-                        "; all ranks need the same");
+                        "; all ranks must have the same");
     }
   }
 }

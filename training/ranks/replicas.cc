@@ -20,7 +20,7 @@ std::vector<at::Tensor> trained(std::vector<at::Tensor> parameters) {
   return parameters;
 }
 
-/// "[64, 3, 3, 3] Float", one line a tensor.
+/// Returns "[64, 3, 3, 3] Float", one line per tensor.
 std::string kinds_of(const std::vector<at::Tensor>& tensors) {
   std::string text;
   for (const at::Tensor& tensor : tensors) {
@@ -30,7 +30,7 @@ std::string kinds_of(const std::vector<at::Tensor>& tensors) {
   return text;
 }
 
-/// Sums a bucket as the reducer does by itself, if need be in half precision, and counts.
+/// Sums a bucket as the reducer does by default, optionally in half precision, and counts bytes.
 class Hook final : public c10d::CommHookInterface {
  public:
   Hook(const RankGroup& group, const ReplicasOptions& options, SentGradients& sent)
@@ -62,8 +62,8 @@ class Hook final : public c10d::CommHookInterface {
   SentGradients& sent_;
 };
 
-/// Versions of libtorch differ: later ones take no limits of the buckets, and the latest want more
-/// options behind the others.
+/// Handles versions of libtorch: later ones take no bucket limits, and the latest have more
+/// trailing options.
 template <typename Reducer, typename Buckets, typename Limits, typename... Options>
 std::unique_ptr<Reducer> make_reducer(const std::vector<at::Tensor>& parameters,
                                       const Buckets& buckets, const Limits& limits,
@@ -88,7 +88,7 @@ std::unique_ptr<c10d::Reducer> reducer_of(const RankGroup& group,
                                           const ReplicasOptions& options, SentGradients& sent) {
   auto [buckets, limits] = c10d::compute_bucket_assignment_by_size(
       parameters, {static_cast<size_t>(options.first_bucket), static_cast<size_t>(options.bucket)});
-  // Gradients arrive back to front.
+  // Gradients become ready from back to front.
   std::ranges::reverse(buckets);
   std::ranges::reverse(limits);
   const std::vector<bool> sparse(parameters.size(), false);
@@ -124,7 +124,7 @@ Replicas::Replicas(const RankGroup& group, const torch::nn::Module& module,
 
 Replicas::~Replicas() = default;
 
-/// A loss that gives every parameter a gradient of zeros.
+/// Returns a loss that gives every parameter a gradient of zeros.
 at::Tensor Replicas::nothing() const {
   at::Tensor sum = at::zeros({}, parameters_.front().options());
   for (const at::Tensor& parameter : parameters_) sum = sum + parameter.mul(0).sum();
@@ -146,14 +146,14 @@ void Replicas::backward(const at::Tensor& loss, int64_t samples, int64_t all) {
     const std::string why = torch_io::reason_of(error);
     if (why.find("finished reduction in the prior iteration") != std::string::npos) {
       throw UnsupportedError(
-          "some parameters had no part in the loss of the step before; "
-          "ReplicasOptions::find_unused finds them: ",
+          "some parameters did not contribute to the loss of the previous step; set "
+          "ReplicasOptions::find_unused: ",
           why);
     }
     if (why.find("gloo") == std::string::npos) throw;
     throw group_.lost("exchanging gradients of step " + std::to_string(steps_), why);
   }
-  // Gradients are views of buckets, which saves a copy; optimizers must not see that.
+  // Gradients are views of buckets, which saves a copy; optimizers must not be affected.
   for (at::Tensor& parameter : parameters_) {
     at::Tensor& gradient = parameter.mutable_grad();
     if (gradient.defined()) gradient = gradient.variable_data();

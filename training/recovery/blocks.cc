@@ -7,8 +7,8 @@
 namespace parsimony::training {
 namespace {
 
-/// By value: the last block of a layer that reads it, itself or through what lies between layers.
-/// The network's outputs are read behind all.
+/// The last block of a layer that reads each value, directly or through nodes between layers. The
+/// network's outputs are read after all.
 class Boundaries {
  public:
   Boundaries(const Graph& graph, const std::vector<FitLayer>& layers, size_t size)

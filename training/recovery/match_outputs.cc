@@ -29,28 +29,28 @@
 namespace parsimony::training {
 namespace {
 
-// One batch in so many only judges.
+// One batch in this many is used for validation.
 constexpr int64_t kValidationPeriod = 8;
-// So many batches say how much the values spread.
+// Number of batches from which the spread of values is estimated.
 constexpr int64_t kTeachers = 32;
-// So many bytes of the dense network's answers are kept from epoch to epoch.
+// Maximum bytes of the dense network's outputs that are cached between epochs.
 constexpr size_t kAnswerBytes = size_t{512} << 20;
-// A step's batch has so many parts, which run side by side: as many wherever it runs, since their
+// Number of parts of a step's batch, which run concurrently: the same everywhere, since their
 // gradients are summed.
 constexpr int kParts = 4;
 constexpr const char* kByTime =
-    "the minutes decided how long it trained; another run may give other weights";
-// By so much the share of the epochs may lag behind that of the minutes.
+    "the time limit ended training; another run may give different weights";
+// The share of epochs may lag behind the share of the time limit by this much.
 constexpr double kAfter = 0.1;
-// The share of the training in which the rate rises.
+// The share of the training during which the rate rises.
 constexpr double kStart = 0.05;
-// The whole network has so many times the epochs of a block.
+// The whole network is trained for this many times the epochs of a block.
 constexpr int kBlockShare = 4;
-// The share of the minutes that all blocks have together.
+// The share of the time limit for all blocks together.
 constexpr double kBlocksMinutes = 0.5;
 
-/// Calibration data as a trainer takes them: an eighth of the batches only judges, at least one if
-/// there are several.
+/// Calibration data for a trainer: an eighth of the batches is held out for validation, at least
+/// one if there are several.
 class FitSamples {
  public:
   FitSamples(const MatchData& data, const Graph& graph)
@@ -64,15 +64,16 @@ class FitSamples {
   }
 
   int64_t count() const { return count_; }
-  /// Of a step, run side by side.
+  /// Returns the number of parts of a step, run concurrently.
   int parts() const { return parts_; }
   const RankGroup* ranks() const { return data_.ranks; }
   c10::Device device() const { return device_; }
-  /// Of the stream that the samples are; null: none.
+  /// Returns the states if the samples are a stream; null: none.
   const std::vector<FedBack>* states() const { return states_.get(); }
 
   BatchSource batches() const { return data_.batches(batch_); }
-  /// Those that judge or those that train, in steps. @param skip  is given those in between
+  /// Returns the validation or the training batches, in steps. @param skip  called with those in
+  /// between
   StepSource steps(bool validating, std::function<void(const SampleBatch& batch)> skip = {}) const {
     return [this, validating, skip = std::move(skip), feed = batches(), i = int64_t{0},
             ended = false]() mutable -> std::optional<StepBatch> {
@@ -99,14 +100,14 @@ class FitSamples {
     return first && first->states;
   }
 
-  /// Of a step one part.
+  /// Returns the samples of one part of a step.
   int64_t batch_of(const Graph& graph) const {
     if (fixed_batch(graph) > 0) return data_.batch;
     const int ranks = data_.ranks == nullptr ? 1 : data_.ranks->size();
     return std::max<int64_t>(1, data_.batch / (parts_ * ranks));
   }
 
-  /// With few batches the last one; a single one does both.
+  /// Whether batch `i` is for validation: with few batches the last one; a single one is for both.
   bool validates(int64_t i) const {
     const int64_t period = std::min(kValidationPeriod, count_);
     return i % period == period - 1;
@@ -121,14 +122,14 @@ class FitSamples {
   std::shared_ptr<const std::vector<FedBack>> states_;
 };
 
-/// The dense network's outputs.
+/// The dense network's outputs, cached.
 class DenseOutputs {
  public:
   DenseOutputs(const Graph& dense, const SmallNetwork& small, const MatchSettings& settings)
       : loss_(dense, small, settings.terms),
         dense_(part_for(dense, loss_.dense_values()), GraphModuleOptions{.trainable = false}) {}
 
-  /// What the small network computes for that.
+  /// Returns the corresponding values of the small network.
   const std::vector<ValueId>& values() const { return loss_.values(); }
 
   void learn(const FitSamples& samples) {
@@ -168,18 +169,18 @@ class DenseOutputs {
   }
 
   OutputLoss loss_;
-  std::mutex comparing_;  ///< of the loss
+  std::mutex comparing_;  ///< guards the loss
   GraphModule dense_;
-  std::mutex mutex_;                                        ///< of what follows
-  std::map<int64_t, std::vector<at::Tensor>> predictions_;  ///< of batches
-  size_t bytes_ = 0;                                        ///< of all answers so far
+  std::mutex mutex_;                                        ///< guards the members below
+  std::map<int64_t, std::vector<at::Tensor>> predictions_;  ///< by batch
+  size_t bytes_ = 0;                                        ///< of all cached outputs
 };
 
-/// The small network, which shares its weights with other replicas, but not their gradients.
+/// The small network, sharing its weights, but not gradients, with other replicas.
 class Replica final : public TrainedModule {
  public:
   /// @param part     computes `values` values, then the states
-  /// @param trained  by weights' names; empty: all
+  /// @param trained  names of the weights; empty: all
   /// @param first    null for the first one
   Replica(const SmallNetwork& network, const Graph& part, size_t values, c10::Device device,
           const std::set<std::string>& trained, const Replica* first)
@@ -201,8 +202,8 @@ class Replica final : public TrainedModule {
     }
   }
 
-  /// Where it is judged its states are its own, as they will be. Steps take the dense network's,
-  /// since its own ones, without gradients, lead it astray; unless they do not fit.
+  /// For validation, its states are its own, as in deployment. Training steps use the dense
+  /// network's, since its own, without gradients, would mislead it; unless they do not fit.
   std::vector<at::Tensor> outputs(const SampleBatch& batch) override {
     std::vector<at::Tensor> inputs = small_inputs(network_, batch.inputs);
     if (!batch.states) return net_->forward(inputs);
@@ -218,7 +219,7 @@ class Replica final : public TrainedModule {
 
   std::vector<NamedParameter> parameters() override { return parameters_; }
   std::vector<NamedParameter> buffers() override { return {}; }
-  /// It computes as in evaluation mode; a stream begins anew.
+  /// It always computes in evaluation mode; a stream begins again.
   void train(bool on) override {
     trains_ = on;
     states_.clear();
@@ -237,8 +238,8 @@ class Replica final : public TrainedModule {
   std::vector<at::Tensor> states_;  ///< for the next batch
 };
 
-/// A linear start, on which Adam's moments settle, then a cosine to zero, along the epochs. Where
-/// the minutes will not suffice these decide instead, and the result depends on them.
+/// A linear warm-up, during which Adam's moments settle, then a cosine to zero, along the epochs.
+/// If the time limit is too short for these, it decides instead, and the result depends on it.
 class Progress {
  public:
   Progress(const MatchSettings& settings, const FitSamples& samples)
@@ -265,7 +266,7 @@ class Progress {
   const MatchSettings& settings_;
   const FitSamples& samples_;
   const double begin_ = machine::steady_seconds();
-  double share_ = 0;  ///< of the training that is over
+  double share_ = 0;  ///< finished share of the training
   bool by_time_ = false;
 };
 
@@ -275,7 +276,7 @@ std::vector<at::Tensor> copies_of(const std::vector<NamedParameter>& parameters)
   return copies;
 }
 
-/// For after_backward: what is zero in the tensors `fixed` stays so.
+/// Returns a hook for after_backward that keeps zeros in the tensors `fixed`.
 std::function<void()> keeping_zeros(const std::vector<NamedParameter>& parameters,
                                     const std::vector<std::string>& fixed) {
   std::vector<std::pair<at::Tensor, at::Tensor>> zeros;
@@ -289,10 +290,10 @@ std::function<void()> keeping_zeros(const std::vector<NamedParameter>& parameter
   };
 }
 
-/// The small network, trained for an objective of `values`.
+/// Trains the small network for an objective of `values`.
 class Fitting {
  public:
-  /// @param trained  by weights' names; empty: all
+  /// @param trained  names of the weights; empty: all
   Fitting(const SmallNetwork& small, const FitSamples& samples, const std::vector<ValueId>& values,
           const std::set<std::string>& trained = {})
       : samples_(samples) {
@@ -309,7 +310,7 @@ class Fitting {
     has_values_ = !values.empty();
   }
 
-  /// @param name  of what is trained, for `say`
+  /// @param name  of the trained part, for `say`
   void run(Objective objective, const std::vector<std::string>& fixed,
            const MatchSettings& settings, const std::string& name, const Say& say) {
     const std::vector<NamedParameter> parameters = replicas_.front()->parameters();
@@ -362,12 +363,12 @@ class Fitting {
         .after_backward = std::move(hook)};
   }
 
-  /// The mean loss on the batches that judge.
+  /// Returns the mean loss on the validation batches.
   double validation_loss(Trainer& trainer) {
     const at::NoGradGuard no_grad;
     for (const auto& replica : replicas_) replica->train(false);
     const StepSource feed = samples_.steps(/*validating=*/true, [this](const SampleBatch& batch) {
-      // It leads to the states of the next one.
+      // It computes the next batch's states.
       if (batch.states) replicas_.front()->outputs(batch);
     });
     double sum = 0;
@@ -397,8 +398,8 @@ Matched match_outputs(const Graph& dense, SmallNetwork& small,
   outputs.learn(samples);
   Fitting fitting(small, samples, outputs.values());
   fitting.run(outputs.objective(), fixed, settings, "outputs", data.say);
-  const int changed =
-      assign_trained(small, fitting.weights(), fixed, "training to the dense network's outputs");
+  const int changed = assign_trained(small, fitting.weights(), fixed,
+                                     "training to match the dense network's outputs");
   std::vector<std::string> notes = outputs.notes();
   if (fitting.ended_by_time()) notes.emplace_back(kByTime);
   return {changed, std::move(notes)};
@@ -423,8 +424,8 @@ int match_blocks(const Graph& dense, SmallNetwork& small, const std::vector<std:
     fitting.run(outputs.objective(), fixed, each,
                 "block " + std::to_string(b + 1) + " of " + std::to_string(blocks.size()),
                 data.say);
-    changed +=
-        assign_trained(small, fitting.weights(), fixed, "training to the dense network's blocks");
+    changed += assign_trained(small, fitting.weights(), fixed,
+                              "training to match the dense network's blocks");
   }
   return changed;
 }
@@ -433,7 +434,7 @@ int fit_targets(SmallNetwork& small, const std::vector<std::string>& fixed, cons
                 const Loss& loss, const MatchSettings& settings) {
   const FitSamples samples(data, small.graph());
   Fitting fitting(small, samples, small.graph().outputs);
-  std::mutex mutex;  // losses of the user's need not know threads
+  std::mutex mutex;  // user-defined losses need not be thread-safe
   const auto objective = [&](const std::vector<at::Tensor>& outputs, const StepPart& part) {
     const std::lock_guard lock(mutex);
     return loss(outputs, part);
@@ -452,7 +453,7 @@ int assign_trained(SmallNetwork& small, const std::vector<NamedParameter>& tenso
     const at::Tensor old = torch_io::to_tensor(*weight);
     at::Tensor now = tensor.detach().cpu().to(old.scalar_type()).contiguous();
     if (at::equal(old, now)) continue;
-    // What level pruning has zeroed stays so.
+    // Elements zeroed by level pruning stay zero.
     if (contains(fixed, name)) now = now.masked_fill(old.eq(0), 0);
     const auto* bytes = static_cast<const std::byte*>(now.data_ptr());
     small.assign(*weight, {bytes, bytes + now.nbytes()}, reason);

@@ -27,7 +27,7 @@
 namespace parsimony::training {
 namespace {
 
-// So many values of samples run at once: 64 images of 3 x 32 x 32.
+// Number of sample values that run at once: 64 images of 3 x 32 x 32.
 constexpr int64_t kBatchValues = 64 * 3 * 32 * 32;
 constexpr int64_t kLargestBatch = 64;
 
@@ -37,7 +37,7 @@ GraphModule runnable(const Graph& graph, c10::Device device) {
   return module;
 }
 
-/// Mean loss of a network, whose inputs may have lost channels, over the batches.
+/// Returns the mean loss of a network, whose inputs may have lost channels, over the batches.
 double mean_loss(const SmallNetwork& network, const Batches& batches, int64_t batch,
                  const Loss& loss) {
   const at::NoGradGuard no_grad;
@@ -53,7 +53,8 @@ double mean_loss(const SmallNetwork& network, const Batches& batches, int64_t ba
   return sum / static_cast<double>(std::max<int64_t>(1, count));
 }
 
-/// Accuracy of the first output [n, classes] on the test set, 0..1; empty if it has another shape.
+/// Returns the accuracy of the first output [n, classes] on the test set, 0..1; empty for other
+/// shapes.
 std::optional<double> accuracy(const Graph& graph, const Dataset& data, int64_t batch,
                                c10::Device device) {
   if (data.test.count() == 0) return {};
@@ -75,7 +76,7 @@ std::optional<double> accuracy(const Graph& graph, const Dataset& data, int64_t 
 
 class TorchRecovery final : public RecoverySource {
  public:
-  /// The small network is what a plan makes of `original`.
+  /// The plan turns `original` into the small network.
   TorchRecovery(const Graph& dense, const Graph& original, const Calibration& data,
                 const RecoverySettings& options, const Say& say)
       : engine_(device_of(data.batches)),
@@ -111,7 +112,8 @@ class TorchRecovery final : public RecoverySource {
   }
 
   int64_t batch() const override { return batch_; }
-  /// Of all ranks together what one alone would take, so that the same samples are held out.
+  /// Returns the samples per fit, the same in total for all ranks as for one, so that the same are
+  /// held out.
   int64_t fit_batch() const override {
     if (fixed_batch(dense_) > 0) return batch_;
     const int ranks = data_.ranks == nullptr ? 1 : data_.ranks->size();
@@ -130,7 +132,7 @@ class TorchRecovery final : public RecoverySource {
                : std::nullopt;
   }
 
-  /// On samples that recovery does not see, where there are some.
+  /// Uses samples that recovery does not see, if any.
   std::optional<double> loss_of(const SmallNetwork& network) override {
     if (!data_.loss || !leads()) return {};
     return mean_loss(network, data_.held_out ? data_.held_out : data_.batches, batch_, data_.loss);
@@ -145,14 +147,14 @@ class TorchRecovery final : public RecoverySource {
   }
 
  private:
-  /// As many samples as run at once; what the file fixes wins.
+  /// Returns as many samples as run at once; a batch size fixed by the file takes precedence.
   static int64_t batch_of(const Graph& graph, const Calibration& data, c10::Device device) {
     if (const int64_t fixed = fixed_batch(graph); fixed > 0) return fixed;
     if (device.is_cuda()) return batch_on_device(data.values);
     return std::clamp<int64_t>(kBatchValues / std::max<int64_t>(1, data.values), 1, kLargestBatch);
   }
 
-  /// So many samples of a training step.
+  /// Returns the samples of a training step.
   int64_t step_of() const {
     constexpr int64_t kLargestStep = 16;
     if (const int64_t fixed = fixed_batch(dense_); fixed > 0) return fixed;
@@ -168,7 +170,7 @@ class TorchRecovery final : public RecoverySource {
     MatchSettings whole = options_.outputs;
     const int changed = match_blocks(dense_, small, fixed, match_data(), whole);
     if (whole.minutes > 0) {
-      constexpr double kLeast = 1e-3;  // 0 would be without end
+      constexpr double kLeast = 1e-3;  // 0 would mean unlimited
       const double spent = (machine::steady_seconds() - begin) / 60;
       whole.minutes = std::max(kLeast, whole.minutes - spent);
     }
@@ -220,8 +222,8 @@ class TorchRecovery final : public RecoverySource {
 void check_labels(const Calibration& data, const RecoverySettings& settings) {
   if (!data.labelled && !data.loss && contains(settings.steps, RecoveryMethod::kFinetune)) {
     throw ConfigError(
-        "--recover finetune trains on a data set with classes that fills the network's only input; "
-        "with other labels give --loss, for example --loss cross_entropy");
+        "--recover finetune requires a data set with classes and a network with one input; for "
+        "other labels pass --loss, for example --loss cross_entropy");
   }
 }
 

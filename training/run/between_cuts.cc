@@ -13,10 +13,10 @@
 namespace parsimony::training {
 namespace {
 
-/// `what` keeps tensors of all parameters beyond a cut.
+/// Thrown if `what` keeps tensors of all parameters across cuts.
 ConfigError norms_keep_no_record(std::string_view what) {
-  return ConfigError("\"batch_norm\" does not go with ", what,
-                     ": what is remembered of a parameter would not follow a cut");
+  return ConfigError("\"batch_norm\" cannot be combined with ", what,
+                     ": the values kept per parameter would not be pruned with it");
 }
 
 bool has_scale(const std::vector<ParameterGroup>& groups) {
@@ -35,7 +35,7 @@ void check_norms(const Recipe& recipe) {
   }
 }
 
-/// Under `key`: the names and the tensors.
+/// Writes the names and the tensors under `key`.
 void write_tensors(torch::serialize::OutputArchive& archive, const std::string& key,
                    const NamedTensors& tensors) {
   c10::List<std::string> names;
@@ -99,7 +99,7 @@ std::function<void()> BetweenCuts::begin_stage(const at::Tensor& example, bool b
         net_.groups(example, prune.config.granularity.value_or(Granularity::kChannel));
     if (prune.penalty.slimming > 0 && !has_scale(groups)) {
       throw ConfigError(
-          "penalty: slimming: no BatchNorm scales channels that may go; use \"group\" instead");
+          "penalty: slimming: no BatchNorm scales prunable channels; use \"group\" instead");
     }
     penalty_.emplace(prune.penalty, std::move(groups));
   }
@@ -168,7 +168,7 @@ void add_to_gradient(const at::Tensor& parameter, const at::Tensor& gradient) {
   }
 }
 
-/// 1 where a channel is, 0 elsewhere.
+/// Returns 1 where a channel is present, 0 elsewhere.
 at::Tensor present(const ParameterSlices& slices, int64_t channels) {
   return slices.along(at::ones({channels}, slices.parameter.options().requires_grad(false)));
 }

@@ -19,7 +19,7 @@
 namespace parsimony::training {
 namespace {
 
-/// Of libtorch's generator, which dropout and weight initialisation use.
+/// Returns the state of libtorch's generator, which dropout and weight initialisation use.
 at::Tensor random_state() {
   at::Generator generator = at::detail::getDefaultCPUGenerator();
   const std::lock_guard lock(generator.mutex());
@@ -33,7 +33,7 @@ void set_random_state(const at::Tensor& state) {
 }
 
 ModelError bad_checkpoint(std::string_view path, std::string_view why) {
-  return ModelError(path, ": no checkpoint of this version: ", why);
+  return ModelError(path, ": not a checkpoint of this version: ", why);
 }
 
 constexpr int64_t kFormat = 2;
@@ -62,7 +62,7 @@ c10::IValue value_at(torch::serialize::InputArchive& archive, const std::string&
   return value;
 }
 
-/// A ledger's line has one; here it is not known yet.
+/// Adds a key, which a ledger's line requires; the real one is not known yet.
 LedgerPoint with_key(LedgerPoint point) {
   point.key = "unfinished";
   return point;
@@ -115,12 +115,13 @@ bool TrainingRun::load(const std::string& path, const std::string& key) {
   try {
     archive.load_from(in);
     if (value_at(archive, "parsimony_checkpoint").toInt() != kFormat) {
-      throw bad_checkpoint(path, "its version is another");
+      throw bad_checkpoint(path, "its version differs");
     }
     if (value_at(archive, "identity").toStringRef() != key) {
-      throw ConfigError(path,
-                        ": the checkpoint is of another run: recipe, data or model differ. Remove "
-                        "it, or name another with --checkpoint");
+      throw ConfigError(
+          path,
+          ": the checkpoint is from another run: recipe, data or model differ. Remove "
+          "it, or pass another one with --checkpoint");
     }
     next_ = value_at(archive, "next").toInt();
     shuffle_ = value_at(archive, "shuffle").toInt();

@@ -12,7 +12,7 @@
 namespace parsimony::training {
 namespace {
 
-/// The request of the first entry that prunes.
+/// Returns the request of the first entry that prunes.
 const Request& request_of(const ConfigList& config) {
   return std::ranges::find(config.entries, false, &ConfigEntry::exclude)->request;
 }
@@ -122,7 +122,7 @@ double RatioSearch::step(TrainableModel& net, const LossOf& loss) {
   try {
     pruned(*trial, config(search_.candidate()));
     found = loss(*trial);
-  } catch (const UnsupportedError&) {  // e.g. sizes that a layer does not take
+  } catch (const UnsupportedError&) {  // e.g. sizes that a layer does not support
   }
   if (std::isnan(found)) found = std::numeric_limits<double>::infinity();
   search_.tell(found);

@@ -27,8 +27,8 @@ LedgerPoint::Evidence evidence(const Proof& proof) {
   return result;
 }
 
-/// The axis along which a weight has its layer's outputs, as the plans tell: exporters also write
-/// matrices with the inputs first.
+/// Returns the axis along which a weight has its layer's outputs, by the plans: exporters also
+/// write matrices with the inputs first.
 size_t output_axis(const std::string& tensor, const std::vector<Plan>& plans) {
   size_t axis = 0;
   for (const Plan& plan : plans) {
@@ -108,7 +108,7 @@ double latency_of(TrainableModel& net, const at::Tensor& x) {
   std::vector<double> times;
   for (int i = 0; i < kWarmUp + kRuns; ++i) {
     const double begin = machine::steady_seconds();
-    // The sum waits for the device.
+    // The sum synchronises the device.
     static_cast<void>(net.forward(x).sum().item<double>());
     if (i >= kWarmUp) times.push_back((machine::steady_seconds() - begin) * 1e3);
   }

@@ -21,7 +21,7 @@ namespace {
 
 using enum Step::Kind;
 
-constexpr int64_t kCalibration = 256;  // samples that criteria are shown, where they need data
+constexpr int64_t kCalibration = 256;  // samples for criteria that need data
 
 at::Tensor zeros(const Dataset& data, int64_t batch, c10::Device device) {
   Shape dims = data.train.dims;
@@ -83,7 +83,7 @@ std::string percent(const LedgerPoint::Score& score) {
   return score.perplexity ? text + ", perplexity " + number(*score.perplexity) : text;
 }
 
-/// The phases of an epoch's time.
+/// Formats the phases of an epoch's time.
 std::string taken_apart(const Phases& p) {
   std::string text;
   for (const TrainingPhase& phase : phases_in(p)) {
@@ -200,7 +200,7 @@ void TrainingRun::epoch(const Step& step) {
 void TrainingRun::stop_early(const Step& step, const LedgerPoint::Score& score) {
   const TrainSettings& train = recipe_.train;
   if (!early_stop_.after(score.share(), train.evaluate_every, train.early_stop)) return;
-  say("no better for " + std::to_string(early_stop_.worse) + " epochs: stopped");
+  say("no improvement for " + std::to_string(early_stop_.worse) + " epochs: stopped");
   record_.point.after = score;
   next_ += step.epochs - step.epoch - 1;
 }
@@ -236,7 +236,7 @@ void TrainingRun::begin_search() {
 
 void TrainingRun::search(const Step& step) {
   if (!search_) begin_search();
-  if (search_->done()) return;  // there is nothing to choose from
+  if (search_->done()) return;  // no choice
   const double loss = search_->step(*net_, [this](TrainableModel& trial) {
     place(trial, options_.device, options_.channels_last);
     const double own = loss_on(trial, context_, recipe_.train, recipe_.prune->search_samples);
@@ -278,7 +278,7 @@ void TrainingRun::cut(const Step& step) {
   if (point.latency_ms) point.latency_ms->after = latency();
 }
 
-/// All ranks plan, from the same sums; rank 0 has the last word on values.
+/// All ranks plan, from the same sums; rank 0 decides on values.
 PruneResult TrainingRun::pruned(const ConfigList& config, double& seconds) {
   const auto prune = [&] {
     const double begin = machine::steady_seconds();

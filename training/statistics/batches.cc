@@ -22,7 +22,7 @@ namespace {
 // Labels are noisy: the standard error of an accuracy of 90 % is one point.
 constexpr int64_t kMostTested = 1024;
 
-/// The first samples of a part of the data set.
+/// Returns the first samples of a part of the data set.
 BatchSource feed_of(const Dataset& data, const Samples& part, int64_t samples, int64_t size) {
   LoaderOptions options = for_evaluation(with_scale_of(data, {.batch = size}));
   options.prefetch = 2;
@@ -55,7 +55,7 @@ Batches batches_of(std::shared_ptr<const SampleSource> data, int64_t samples, in
   return [data = std::move(data), samples, begin](int64_t size) -> BatchSource {
     const int64_t end = std::min(begin + samples, data->samples() + data->test_samples());
     const int64_t step = data->batch(size);
-    const bool whole = step != std::min(size, data->samples());  // something fixes the size
+    const bool whole = step != std::min(size, data->samples());  // the size is fixed
     return [data, end, step, whole, first = begin]() mutable -> std::optional<SampleBatch> {
       const int64_t count = std::min(step, end - first);
       if (count <= 0 || (whole && count < step)) return {};
@@ -112,12 +112,12 @@ Batches share_of(Batches batches, int rank, int ranks) {
 
 namespace {
 
-/// By the number of samples in a batch, all batches of a pass.
+/// All batches of a pass, by the number of samples in a batch.
 class Uploaded {
  public:
   using List = std::shared_ptr<const std::vector<SampleBatch>>;
 
-  /// Null before a pass has ended.
+  /// Returns null before a pass has ended.
   List of(int64_t size) {
     const std::lock_guard lock(mutex_);
     return lists_[size];
@@ -132,7 +132,7 @@ class Uploaded {
   std::map<int64_t, List> lists_;
 };
 
-/// @returns how many bytes that takes
+/// @returns the number of bytes
 int64_t upload(SampleBatch& batch, c10::Device device) {
   int64_t bytes = 0;
   const auto move = [&](at::Tensor& x) {
@@ -262,8 +262,8 @@ void for_each_batch(const Graph& graph, const Batches& batches, int64_t size,
 void check_dims(const Graph& graph, const std::vector<at::Tensor>& inputs) {
   if (inputs.size() != graph.inputs.size()) {
     throw UnsupportedError("calibration: the network has ", graph.inputs.size(),
-                           " inputs, and the data feed ", inputs.size(),
-                           "; npz:FILE gives an array for each");
+                           " inputs, but the data has ", inputs.size(),
+                           "; npz:FILE has an array for each");
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     const auto& declared = graph.value(graph.inputs[i]).declared;
@@ -274,8 +274,8 @@ void check_dims(const Graph& graph, const std::vector<at::Tensor>& inputs) {
       fits = (*declared)[d] <= 0 || (*declared)[d] == found[d];
     }
     if (!fits) {
-      throw ModelError("calibration: the samples are of shape ", to_string(found),
-                       ", the network takes ", to_string(*declared));
+      throw ModelError("calibration: the samples have shape ", to_string(found),
+                       ", the network expects ", to_string(*declared));
     }
   }
 }

@@ -10,7 +10,7 @@
 namespace parsimony::training {
 namespace {
 
-// From the indices of a dimension to the channels of a group.
+// Mapping of a dimension's indices to the channels of a group.
 
 /// Sums over all dimensions except one, in double. [size of the dimension]
 at::Tensor sum_but(const at::Tensor& x, int64_t dim) {
@@ -21,8 +21,8 @@ at::Tensor sum_but(const at::Tensor& x, int64_t dim) {
   return others.empty() ? x.to(at::kDouble) : at::sum(x, others, false, at::kDouble);
 }
 
-/// Scatter-adds values [.., indices] to channels [.., size], in double, on the processor;
-/// `channels` is `size` for indices of other groups.
+/// Scatter-adds values [.., indices] to channels [.., size], in double, on the CPU; `channels` is
+/// `size` for indices of other groups.
 at::Tensor by_channel(const at::Tensor& values, const at::Tensor& channels, int64_t size) {
   std::vector<int64_t> dims = values.sizes().vec();
   dims.back() = size + 1;
@@ -76,7 +76,7 @@ Gated with_gates(const Graph& graph, const std::vector<Site>& sites) {
     if (is_new) {
       const auto value = gated.graph.values.next_id();
       place->second = value;
-      // This producer will do for as long as nobody asks more than whether there is one.
+      // This producer suffices while only its existence is checked.
       gated.graph.values.push_back(
           {.name = "gate " + std::to_string(value.number()), .producer = site.reader});
       Node gate;

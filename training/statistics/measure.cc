@@ -34,13 +34,13 @@ at::Tensor class_loss(const at::Tensor& predictions, const at::Tensor& labels) {
   }
   const auto highest = labels.max().item<int64_t>();
   if (highest >= rows.size(1)) {
-    throw ModelError("calibration: the data have label ", highest, ", the network has ",
+    throw ModelError("calibration: the data has label ", highest, ", the network has ",
                      rows.size(1), " classes");
   }
   return cross_entropy(rows, labels);
 }
 
-/// Undefined where the loss does not depend on a tensor.
+/// Returns gradients, undefined for tensors that the loss does not depend on.
 std::vector<at::Tensor> differentiate(const at::Tensor& loss, const std::vector<at::Tensor>& by) {
   if (by.empty()) return {};
   return torch::autograd::grad({loss}, by, {}, {}, false, /*allow_unused=*/true);
@@ -60,13 +60,13 @@ class Measuring::Gradients {
         own(graph) {
     if (by_sample && fixed_batch(graph) > 1) {
       throw UnsupportedError(
-          "calibration: criteria fisher and obd look at one sample at a time, and the network "
-          "takes ",
-          fixed_batch(graph), " at once; use taylor, or export it with an open batch dimension");
+          "calibration: criteria fisher and obd need batches of one sample, and the network's "
+          "batch size is fixed at ",
+          fixed_batch(graph), "; use taylor, or export it with a dynamic batch dimension");
     }
     const std::vector<Site> sites = sites_of(graph, coupling);
     const bool gated = needs.contains(Measure::kFisher);
-    // In this order: the gates move nodes, and producers are no longer what they were.
+    // In this order, because the gates move nodes and change producers.
     Graph answering = loss ? graph : with_logits(graph);
     Gated with = gated ? with_gates(answering, sites) : Gated{std::move(answering), {}};
     if (!loss) {
@@ -117,7 +117,7 @@ class Measuring::Gradients {
     }
   }
 
-  /// Where samples do not meet, one backward pass has the gates' gradients of all.
+  /// If samples do not interact, one backward pass computes the gates' gradients of all.
   bool add_together(const SampleBatch& batch) {
     const bool separable = gates && !by_weight && !loss && batch.labels.defined() &&
                            batch.labels.dim() == 1 && batch.labels.ne(kNoLabel).all().item<bool>();
@@ -129,7 +129,7 @@ class Measuring::Gradients {
     return changes.has_value();
   }
 
-  /// Whether the loss of the first of two samples has no gradient at all in the second one's
+  /// Whether the loss of the first of two samples has no gradient with respect to the second one's
   /// values.
   bool are_apart(SampleBatch two) {
     watches = true;
@@ -169,7 +169,7 @@ class Measuring::Gradients {
     }
   }
 
-  /// @returns the changes at the gates, where there are some, by sample
+  /// @returns the changes at the gates, if any, by sample
   std::optional<GateGradients::Changes> add_part(SampleBatch part) {
     watches = true;
     const at::AutoGradMode gradients(true);
@@ -200,7 +200,7 @@ class Measuring::Gradients {
     const at::Tensor drawn = own.drawn(of_own(predictions), generator);
     if (!drawn.defined() || !drawn.requires_grad()) {
       throw UnsupportedError(
-          "criteria by gradient: the data have no labels, and no floating-point output of the "
+          "criteria by gradient: the data has no labels, and no floating-point output of the "
           "network depends on its weights");
     }
     return drawn;
@@ -208,13 +208,13 @@ class Measuring::Gradients {
 
   const bool by_batch;
   const bool by_sample;
-  const bool by_weight;  ///< by sample, also the weights' gradients
+  const bool by_weight;  ///< weights' gradients are needed by sample, too
   GraphModule net{nullptr};
-  bool placed = false;        ///< the network is where the samples are
-  bool watches = false;       ///< the gates see what is computed
-  std::optional<bool> apart;  ///< samples do not meet
+  bool placed = false;        ///< the network is on the samples' device
+  bool watches = false;       ///< the gates observe computed values
+  std::optional<bool> apart;  ///< samples do not interact
   const Loss loss;
-  OutputLoss own;  ///< without a loss and labels
+  OutputLoss own;  ///< used without a loss and labels
   const at::Generator generator = at::detail::createCPUGenerator(/*seed_val=*/0);
   std::optional<WeightGradients> weights;
   std::optional<GateGradients> gates;
@@ -230,7 +230,7 @@ struct Measuring::State {
   }
 
   const Graph& graph;
-  torch_io::TorchEngine engine;  ///< where the samples are, from the first batch on
+  torch_io::TorchEngine engine;  ///< on the samples' device, from the first batch on
   ForwardStatistics forward;
   std::optional<Gradients> gradients;
 };
@@ -245,7 +245,7 @@ int64_t Measuring::batch(const SampleBatch& sample) const {
   if (const int64_t fixed = fixed_batch(state_->graph); fixed > 0) return fixed;
   const int64_t size = calibration_batch(state_->graph);
   if (!state_->gradients) return state_->forward.batch();
-  // Sums over samples are the same in any batches.
+  // Sums over samples do not depend on batches.
   if (state_->gradients->sums_batches() || sample.inputs.empty()) return size;
   if (!sample.inputs.front().is_cuda()) return size;
   int64_t values = 0;
@@ -295,7 +295,7 @@ std::vector<double> block_influences(const Graph& graph, const std::vector<Resid
 }
 
 Statistics sum_over(const RankGroup& ranks, Statistics own) {
-  // Means become sums, whose weight is the number of samples.
+  // Means are converted to sums, weighted by the number of samples.
   std::vector<double> numbers = {static_cast<double>(own.samples)};
   const auto each = [&](const auto& change) {
     for (auto& [measure, groups] : own.channels) {

@@ -35,7 +35,7 @@ void make_folder(const fs::path& folder) {
   if (error) throw parsimony::errors::cannot_write(folder.string(), error.value());
 }
 
-/// Removes what begins like this, as far as it is there.
+/// Removes entries with this prefix, if any.
 void remove_all(const fs::path& folder, const std::string& beginning) {
   std::error_code error;
   std::vector<fs::path> found;
@@ -50,7 +50,7 @@ class Estimate {
  public:
   explicit Estimate(size_t left) : begin_(Clock::now()), left_(left) {}
 
-  /// "; about 3 min left", or nothing while nothing is known.
+  /// Returns "; about 3 min left", or nothing if unknown.
   std::string text(size_t left) const {
     if (left >= left_) return "";
     const double passed = std::chrono::duration<double>(Clock::now() - begin_).count();
@@ -139,11 +139,11 @@ class Sweep {
     return (fs::path(options_.folder) / folder / name).string();
   }
 
-  /// False if another process is working on it.
+  /// Returns false if another process is working on it.
   bool settle(const Task& task, const std::string& remark) {
     const Claim claim(path("claims", task.key));
     if (!claim.held()) return false;
-    if (ledger_.keys().contains(task.key)) {  // finished between the two looks
+    if (ledger_.keys().contains(task.key)) {  // finished between the two checks
       tell("");
       return true;
     }
@@ -197,13 +197,13 @@ class Sweep {
 
   static std::string name_of(const std::string& key) { return key.substr(0, 12); }
 
-  /// What a finished point needs no more, also that of processes that were killed.
+  /// Removes files that a finished point no longer needs, also those of killed processes.
   void tidy(const std::string& key) const {
     remove_all(fs::path(options_.folder) / "checkpoints", key);
     remove_all(fs::path(options_.folder) / "claims", key);
   }
 
-  /// The warm-up is the same for all points of a seed: the first one does it, the others wait.
+  /// The warm-up is the same for all points of a seed: the first one runs it, the others wait.
   void warm(TrainingRun& run, const Recipe& recipe) {
     // Accumulated from the beginning.
     const bool moves = asks_for(recipe.prune->config, "movement");
@@ -288,7 +288,8 @@ int sweep(const std::function<std::unique_ptr<TrainableModel>()>& make, const Da
 
 namespace {
 
-/// Is this still the file of that name? Its owner may have removed it before we had the lock.
+/// Whether this is still the file of that name: its owner may have removed it before we got the
+/// lock.
 bool is_file(int descriptor, const std::string& path) {
   struct stat own {};
   struct stat named {};
@@ -296,7 +297,7 @@ bool is_file(int descriptor, const std::string& path) {
          own.st_ino == named.st_ino && own.st_dev == named.st_dev;
 }
 
-/// False if another process has the lock and is not to be waited for.
+/// Returns false if another process has the lock and should not be waited for.
 bool lock_file(int descriptor, const std::string& path, Claim::IfTaken if_taken) {
   const bool wait = if_taken == Claim::IfTaken::kWait;
   while (flock(descriptor, wait ? LOCK_EX : LOCK_EX | LOCK_NB) != 0) {
