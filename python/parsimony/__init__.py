@@ -1,4 +1,4 @@
-"""Prunes live PyTorch modules structurally, and proves that the small ones compute what they should.
+"""Prunes live PyTorch modules structurally, and verifies the outputs of the small ones.
 
     plan = parsimony.prune(model, example_inputs, ratio=0.5)
     parsimony.carry_over(optimizer, plan)
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Imported when they are first used: neither `python3 -m parsimony` nor what needs no torch loads it.
+# Imported on first use: neither `python3 -m parsimony` nor functions that need no torch load it.
 _PLACES = {
     "ConfigError": "errors",
     "Error": "errors",

@@ -12,10 +12,10 @@ from .errors import FileError, error_of
 
 
 def find_command() -> str:
-    """The path of the command: `$PARSIMONY_COMMAND`, else that of the wheel, else that in `PATH`.
+    """Returns the path of the command: `$PARSIMONY_COMMAND`, else the wheel's, else from `PATH`.
 
     Raises:
-        FileError: there is none.
+        FileError: it was not found.
     """
     given = os.environ.get("PARSIMONY_COMMAND")
     if given:
@@ -37,10 +37,10 @@ def _command(arguments: Sequence[Any]) -> List[str]:
 
 
 def run_command(arguments: Sequence[Any]) -> str:
-    """Runs `parsimony ARGUMENTS` and returns what it printed.
+    """Runs `parsimony ARGUMENTS` and returns its output.
 
     Raises:
-        Error: it failed; the class follows from the exit code, the text is the command's.
+        Error: it failed; the class depends on the exit code, the text is the command's.
     """
     done = subprocess.run(
         _command(arguments), stdin=subprocess.DEVNULL, capture_output=True, text=True
@@ -51,7 +51,7 @@ def run_command(arguments: Sequence[Any]) -> str:
 
 
 class StartedCommand:
-    """`parsimony ARGUMENTS`, which loads its libraries, and waits for its files until `finish`."""
+    """A run of `parsimony ARGUMENTS` that loads its libraries early and waits for its input files."""
 
     def __init__(self, arguments: Sequence[Any]) -> None:
         self.arguments = list(arguments)
@@ -61,10 +61,10 @@ class StartedCommand:
         )
 
     def finish(self) -> str:
-        """Returns what it printed.
+        """Returns its output.
 
         Raises:
-            Error: as of `run_command`.
+            Error: as for `run_command`.
         """
         out, err = self._process.communicate("")
         if self._process.returncode != 0:
@@ -72,7 +72,7 @@ class StartedCommand:
         return out
 
     def stop(self) -> None:
-        """Ends it, if it still runs."""
+        """Terminates it if it is still running."""
         if self._process.poll() is None:
             self._process.kill()
         self._process.communicate()

@@ -1,4 +1,4 @@
-"""Edits of a live module that can be taken back."""
+"""Edits of a live module that can be undone."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .plan import Cut, Cuts
 
 
 def join(path: str, name: str) -> str:
-    """The name of a part of the module at `path`."""
+    """Returns the name of a part of the module at `path`."""
     return f"{path}.{name}" if path else name
 
 
 def named_tensors(module: nn.Module) -> Dict[str, Tensor]:
-    """All parameters and buffers, those with several names under each of them."""
+    """Returns all parameters and buffers, those with several names under each of them."""
     found: Dict[str, Tensor] = {}
     for path, part in module.named_modules(remove_duplicate=False):
         for tensors in (part._parameters, part._buffers):
@@ -27,7 +27,7 @@ def named_tensors(module: nn.Module) -> Dict[str, Tensor]:
 
 
 def cut_tensor(tensor: Tensor, cuts: Cuts) -> Tensor:
-    """The kept part of `tensor`, in a memory of its own, in the same memory format."""
+    """Returns a copy of the kept part of `tensor`, in the same memory format."""
     result = tensor.detach()
     for axis, cut in sorted(cuts.items(), key=lambda item: len(item[1].keep) / item[1].size):
         index = torch.tensor(cut.keep, dtype=torch.long, device=tensor.device)
@@ -40,7 +40,7 @@ def cut_tensor(tensor: Tensor, cuts: Cuts) -> Tensor:
 
 
 def set_zero(data: Tensor, cuts: Cuts) -> Callable[[], None]:
-    """Sets the slices of `data` to zero that `cuts` removes; returns what puts them back."""
+    """Zeroes the slices of `data` that `cuts` removes; returns a function that restores them."""
     steps = []
     for axis, cut in cuts.items():
         index = torch.tensor(cut.zeroed, dtype=torch.long, device=data.device)
@@ -55,8 +55,8 @@ def set_zero(data: Tensor, cuts: Cuts) -> Callable[[], None]:
 
 
 def put(tensor: Tensor, data: Tensor) -> None:
-    """Gives `tensor` other elements, and another shape. It remains the same object, so that hooks,
-    ties and optimizers go on to refer to it."""
+    """Replaces the elements and shape of `tensor`. It remains the same object, so that hooks, ties and
+    optimizers stay valid."""
     if tensor.shape != data.shape and tensor.is_leaf and tensor.requires_grad:
         # Autograd of an older loss may keep an accumulator that expects gradients of the old shape.
         # A change of the element type makes torch forget it.
@@ -70,20 +70,20 @@ def _kind(tensor: Tensor) -> Any:
 
 
 class Factor(NamedTuple):
-    """What elements of a tensor are multiplied by: those at some places of an axis."""
+    """A factor for the elements of a tensor at some indices of an axis."""
 
     axis: int
     places: List[int]
     number: float
 
     def times(self, data: Tensor) -> Tensor:
-        """The product, a copy."""
+        """Returns the product, a copy."""
         index = torch.tensor(self.places, dtype=torch.long, device=data.device)
         return data.index_copy(self.axis, index, data.index_select(self.axis, index) * self.number)
 
 
 class Journal:
-    """Edits tensors and attributes of a module, and remembers how they were."""
+    """Edits tensors and attributes of a module, and can undo the edits."""
 
     def __init__(self) -> None:
         self._tensors: Dict[int, Tuple[Tensor, Tensor, Any]] = {}
@@ -92,7 +92,7 @@ class Journal:
         self._attributes: List[Tuple[Any, str, Any]] = []
 
     def set_data(self, tensor: Tensor, data: Tensor) -> None:
-        """Replaces the elements of `tensor`; a gradient of another shape, type, device is dropped."""
+        """Replaces the elements of `tensor`; drops a gradient of another shape, type or device."""
         grad = tensor.grad if tensor.is_leaf else None
         self._tensors.setdefault(id(tensor), (tensor, tensor.data, grad))
         if grad is not None and _kind(grad) != _kind(data):
@@ -100,7 +100,7 @@ class Journal:
         put(tensor, data)
 
     def cut(self, tensor: Tensor, cuts: Cuts) -> None:
-        """Removes what `cuts` does not keep from `tensor` and its gradient."""
+        """Slices `tensor` and its gradient to what `cuts` keeps."""
         grad = tensor.grad if tensor.is_leaf else None
         small_grad = None
         if grad is not None and grad.shape == tensor.shape:
@@ -115,42 +115,42 @@ class Journal:
         self.set_data(tensor, factor.times(tensor.data))
 
     def undo_product(self, tensor: Tensor) -> None:
-        """Takes back the last `multiply` of `tensor`."""
+        """Undoes the last `multiply` of `tensor`."""
         self.set_data(tensor, self._products.pop(id(tensor))[1])
 
     def multiplied(self, tensor: Tensor, data: Tensor) -> Tensor:
-        """`data`, which are for `tensor` as it was before `multiply`, for what it is now."""
+        """Applies the factor of `multiply`, if any, to `data`, elements of `tensor` from before it."""
         product = self._products.get(id(tensor))
         return data if product is None else product[0].times(data)
 
     def kept(self, tensor: Tensor, axis: int) -> Cut:
-        """What was kept of an axis of `tensor`: all of it, if it was not cut."""
+        """Returns what was kept of an axis of `tensor`: all of it, if it was not cut."""
         cut = self._cuts.get(id(tensor), {}).get(axis)
         return cut or Cut(tensor.shape[axis], tuple(range(tensor.shape[axis])), ())
 
     def touched(self, tensors: Iterable[Tensor]) -> bool:
-        """Was one of `tensors` edited?"""
+        """Returns whether any of `tensors` was edited."""
         return any(id(tensor) in self._tensors for tensor in tensors)
 
     def set_attribute(self, owner: Any, name: str, value: Any) -> None:
-        """Sets an attribute that exists."""
+        """Sets an existing attribute."""
         before = getattr(owner, name)
         if before != value:
             self._attributes.append((owner, name, before))
             setattr(owner, name, value)
 
     def mark(self) -> int:
-        """For `undo_attributes`, which returns to the attributes that are set now."""
+        """Returns a mark for `undo_attributes`, which restores the current attributes."""
         return len(self._attributes)
 
     def undo_attributes(self, mark: int) -> None:
-        """Takes back the attributes that were set since `mark`, in reverse order."""
+        """Restores the attributes that were set since `mark`, in reverse order."""
         while len(self._attributes) > mark:
             owner, name, value = self._attributes.pop()
             setattr(owner, name, value)
 
     def undo(self) -> None:
-        """Takes all edits back."""
+        """Undoes all edits."""
         self.undo_attributes(0)
         for tensor, data, grad in self._tensors.values():
             if tensor.is_leaf:
@@ -162,7 +162,7 @@ class Journal:
 
 
 def alike(tensors: Dict[str, Tensor]) -> Dict[int, List[Tensor]]:
-    """For each tensor, by its `id`, all that have the same elements in memory, itself included."""
+    """Returns, by `id`, the tensors with the same elements in memory, including itself."""
     by_memory: Dict[Any, Dict[int, Tensor]] = {}
     for tensor in tensors.values():
         key: Any = (tensor.data_ptr(), tuple(tensor.shape), tensor.stride())
@@ -173,8 +173,8 @@ def alike(tensors: Dict[str, Tensor]) -> Dict[int, List[Tensor]]:
 
 
 def shown_elsewhere(tensors: Dict[str, Tensor]) -> Set[int]:
-    """The `id` of each tensor whose elements other views of the memory show too, such as its transpose,
-    or that shows them twice, as `expand` makes it."""
+    """Returns the `id` of each tensor that shares elements with other views, such as its transpose, or
+    that contains elements several times, like a result of `expand`."""
     extents = {}
     found: Set[int] = set()
     for same in alike(tensors).values():
@@ -185,7 +185,7 @@ def shown_elsewhere(tensors: Dict[str, Tensor]) -> Set[int]:
             extents[id(one)] = (one.data_ptr(), end, same)
             if 0 in one.stride() or one.numel() > last + 1:
                 found.update(map(id, same))
-    before: Tuple[int, List[Tensor]] = (0, [])  # the end that lies farthest
+    before: Tuple[int, List[Tensor]] = (0, [])  # the largest end so far
     for begin, end, same in sorted(extents.values(), key=lambda extent: extent[:2]):
         if begin < before[0]:
             found.update(map(id, before[1] + same))
@@ -194,6 +194,6 @@ def shown_elsewhere(tensors: Dict[str, Tensor]) -> Set[int]:
 
 
 def own_tensors(module: nn.Module) -> Iterator[Tensor]:
-    """Parameters and buffers of a module and of its parts."""
+    """Yields parameters and buffers of a module and of its parts."""
     yield from module.parameters()
     yield from module.buffers()

@@ -1,4 +1,4 @@
-"""What can go wrong: one exception per exit code of the command."""
+"""Exceptions, one per exit code of the command."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Dict, Type
 
 
 class Error(RuntimeError):
-    """Base of all exceptions of this package. The module that was to be pruned is unchanged."""
+    """Base of all exceptions of this package. The module to be pruned is unchanged."""
 
     exit_code = 70
 
 
 class VerificationError(Error):
-    """The small network does not compute what it should; the text has the numbers."""
+    """The small network's outputs are wrong; the text has the differences."""
 
     exit_code = 1
 
@@ -47,14 +47,14 @@ _BY_EXIT_CODE: Dict[int, Type[Error]] = {
 
 
 def error_of(exit_code: int, text: str) -> Error:
-    """The exception for a command that ended with `exit_code` and wrote `text`."""
+    """Returns the exception for a command that ended with `exit_code` and wrote `text`."""
     lines = [line[11:] if line.startswith("parsimony: ") else line for line in text.splitlines()]
     message = "\n".join(lines).strip() or f"the command ended with exit code {exit_code}"
     return _BY_EXIT_CODE.get(exit_code, InternalError)(message)
 
 
 def needs_torch(what: str, error: ModuleNotFoundError) -> ImportError:
-    """What to raise if `what` cannot be had because of `error`: names the extra that brings torch."""
+    """Returns the exception if `what` is unavailable due to `error`, naming the extra with torch."""
     if error.name not in ("torch", "numpy"):
         return error
     return ImportError(

@@ -25,17 +25,17 @@ def explain(
     granularity: Optional[str] = None,
     as_text: bool = False,
 ) -> Any:
-    """Which channels are coupled, and what cannot shrink, and why. The module is not changed.
+    """Explains which channels are coupled and what cannot be pruned, and why. Changes nothing.
 
     Args:
         example_inputs: as for `prune`.
-        node: only what concerns this layer or weight.
-        config_list: instead, the setting of every layer in this config list.
+        node: restrict the result to this layer or weight.
+        config_list: return the settings of every layer in this config list instead.
         granularity: as for `prune`.
-        as_text: return the text that the command prints, instead of its JSON object.
+        as_text: return the command's text instead of its JSON object.
 
     Returns:
-        With `groups` (members: tensor, axis, role) and what is kept whole, with the reasons.
+        The `groups` (members: tensor, axis, role) and what cannot be pruned, with reasons.
 
     Raises:
         Error: the command's, if an argument is not valid.
@@ -56,9 +56,9 @@ def explain(
 
 
 class Sensitivity(NamedTuple):
-    """How much the outputs suffer from each group.
+    """How sensitive the outputs are to each group.
 
-    `curves` is the command's JSON object; `config_list` the proposal, if a ratio was asked for.
+    `curves` is the command's JSON object; `config_list` the proposal, if a ratio was passed.
     """
 
     curves: Dict[str, Any]
@@ -77,14 +77,14 @@ def sensitivity(
     samples: int = 16,
     seed: int = 1,
 ) -> Sensitivity:
-    """Measures the relative error of the outputs when each group alone is cut.
+    """Measures the relative error of the outputs when only one group is pruned, for each group.
 
     Args:
         example_inputs: as for `prune`.
         ratio: propose ratios of equal error that remove this share of all channels.
         ratios: the shares of a group to try, 0.1 to 0.9 by default.
-        data: labelled batches, as for `prune`; the curves then are accuracy lost.
-        samples: of the data, or random inputs.
+        data: labelled batches, as for `prune`; the curves then show the loss of accuracy.
+        samples: number of samples of the data, or of random inputs.
 
     Returns:
         The curves, and the proposal as a config list for `prune`.
@@ -117,12 +117,12 @@ def export_onnx(
     dynamic_batch: bool = False,
     options: Sequence[str] = (),
 ) -> None:
-    """Writes a module, in evaluation mode, as ONNX, and proves the file.
+    """Exports a module, in evaluation mode, to ONNX, and verifies the file.
 
     Args:
         example_inputs: as for `prune`.
-        path: where the file goes.
-        dynamic_batch: leave the first dimension of inputs and outputs open.
+        path: the output file.
+        dynamic_batch: make the first dimension of inputs and outputs symbolic.
         options: further options of `parsimony export`.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Settings of the command as keyword arguments: their names, their help, and the words for them."""
+"""Settings of the command as keyword arguments: names, help, and conversion to options."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def takes_settings(*others: str) -> Callable[[Function], Function]:
-    """Shows the settings in a function's signature and help, but those that `others` names."""
+    """Adds the settings, except those in `others`, to a function's signature and help."""
 
     def shown(function: Function) -> Function:
         names = [name for name in SETTINGS if name not in others]
@@ -45,10 +45,10 @@ def _as_keyword(option: "re.Match[str]") -> str:
 
 
 def given(function: Callable[..., Any], settings: Mapping[str, Any]) -> Dict[str, Any]:
-    """The settings that are not None.
+    """Returns the settings that are not None.
 
     Raises:
-        TypeError: one is none of the function's.
+        TypeError: the function does not have such a setting.
     """
     known: Collection[str] = inspect.signature(function).parameters
     for name in settings:
@@ -62,7 +62,7 @@ def given(function: Callable[..., Any], settings: Mapping[str, Any]) -> Dict[str
 
 
 def options_of(settings: Mapping[str, Any]) -> List[str]:
-    """The settings that differ from the defaults as options of the command."""
+    """Returns the settings that differ from the defaults as options of the command."""
     words: List[str] = []
     for name, value in settings.items():
         if value == SETTINGS[name].default:

@@ -1,4 +1,4 @@
-"""How the sizes that torch's layers store follow their tensors."""
+"""Updates the sizes that torch's layers store according to their tensors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .plan import Cut
 
 
 class Refusal(Exception):
-    """A module's `forward` cannot work with what the plan leaves of its tensors."""
+    """A module's `forward` does not support its pruned tensors."""
 
     def __init__(self, module: str, tensors: Sequence[str], why: str) -> None:
         super().__init__(f"module {module!r}: {why}")
@@ -33,14 +33,14 @@ class Layer(NamedTuple):
     rescaled: bool
 
     def set(self, **sizes: Any) -> None:
-        """Sets those of the attributes that the module has."""
+        """Sets the attributes, as far as the module has them."""
         for name, value in sizes.items():
             if hasattr(self.module, name):
                 self.journal.set_attribute(self.module, name, value)
 
     def tensor(self, name: str) -> Tensor:
-        """The tensor of that name, or what it is computed from: the direction of a weight norm, the
-        original of a parametrization or of a mask."""
+        """Returns the tensor of that name, or its source: the direction of a weight norm, the original of
+        a parametrization or of a mask."""
         module = self.module
         if parametrize.is_parametrized(module, name):
             parts = module.parametrizations[name]
@@ -53,16 +53,16 @@ class Layer(NamedTuple):
         raise AttributeError(f"{self.path} has no {name}")
 
     def kept(self, name: str, axis: int) -> Cut:
-        """What was kept of an axis of a tensor."""
+        """Returns what was kept of an axis of a tensor."""
         return self.journal.kept(self.tensor(name), axis)
 
     def refused(self, why: str, *tensors: str) -> Refusal:
-        """The exception that says why the cut of `tensors` is not possible."""
+        """Returns the exception that says why `tensors` cannot be cut."""
         return Refusal(self.path, [join(self.path, name) for name in tensors], why)
 
 
 def remaining_groups(cut: Cut, groups: int) -> Optional[int]:
-    """How many of `groups` equal parts of an axis still have channels; None if those that do have
+    """Returns how many of `groups` equal parts of an axis still have channels; None if these have
     different numbers of them."""
     part = max(cut.size // groups, 1)
     counts: Dict[int, int] = {}
@@ -139,9 +139,9 @@ def _recurrent(layer: Layer) -> None:
             raise layer.refused("all its layers have one hidden_size", *names)
         if gates > 1 and not name.startswith("weight_hr"):
             if remaining_groups(layer.kept(name, 0), gates) != gates:
-                raise layer.refused("all gates must keep equally many units", *names)
+                raise layer.refused("all gates must keep the same number of units", *names)
     if projected and projected == hidden:
-        raise layer.refused("proj_size would be hidden_size, which torch takes for none", *names)
+        raise layer.refused("proj_size would equal hidden_size, which torch treats as none", *names)
     layer.set(input_size=inputs, hidden_size=hidden, proj_size=projected)
 
 
@@ -151,7 +151,7 @@ class _Heads(NamedTuple):
 
 
 def _heads_of(rows: Sequence[int], size: int) -> Optional[_Heads]:
-    """Heads and their size in what is kept of a projection with heads of `size` rows."""
+    """Returns the kept heads and their size in a projection with heads of `size` rows."""
     counts: Dict[int, int] = {}
     for row in rows:
         counts[row // size] = counts.get(row // size, 0) + 1
@@ -181,7 +181,7 @@ def _attention(layer: Layer) -> None:
         raise layer.refused("queries, keys and values must keep equal heads", *inner)
     width = heads.number * heads.size
     if width != inputs:
-        why = f"its forward wants as many inputs as heads x head_dim; found {inputs} and {width}"
+        why = f"its forward requires heads x head_dim inputs; found {inputs} and {width}"
         raise layer.refused(why, *inner, "out_proj.weight")
     if heads.size != head_dim and not layer.rescaled:
         # The forward divides by the root of the new head_dim; the network was trained with the old.
@@ -213,7 +213,7 @@ _KINDS = _kinds()
 
 
 def follows_its_tensors(module: nn.Module) -> bool:
-    """Is it a layer whose sizes are those of its tensors?"""
+    """Returns whether it is a layer whose sizes are those of its tensors."""
     return any(isinstance(module, types) for types, _ in _KINDS) and any(
         True for _ in own_tensors(module)
     )
@@ -223,7 +223,7 @@ def follow_tensors(root: nn.Module, journal: Journal, rescaled: bool) -> None:
     """Sets the sizes of all layers whose tensors were cut.
 
     Raises:
-        Refusal: a layer cannot have such tensors.
+        Refusal: a layer does not support such tensors.
     """
     for path, module in root.named_modules():
         if not journal.touched(own_tensors(module)):
@@ -236,7 +236,7 @@ def follow_tensors(root: nn.Module, journal: Journal, rescaled: bool) -> None:
 
 
 def _refresh(module: nn.Module) -> None:
-    """Computes the tensors again that hooks of the older weight norms and masks set."""
+    """Recomputes the tensors that hooks of the older weight norms and masks set."""
     kinds = (WeightNorm, SpectralNorm, BasePruningMethod)
     with torch.no_grad():
         for hook in module._forward_pre_hooks.values():

@@ -1,4 +1,4 @@
-"""Files that the command prunes; needs no torch."""
+"""Prunes model files with the command, without torch."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def prune_onnx(
     options: Sequence[str] = (),
     **settings: "Unpack[Settings]",
 ) -> Plan:
-    """Prunes an ONNX, TorchScript or .pt2 file, and proves the result.
+    """Prunes an ONNX, TorchScript or .pt2 file, and verifies the result.
 
     Args:
-        source: the file, which is not changed unless `in_place` is given.
-        target: where the smaller one goes.
-        inputs: sizes that the file leaves open, one per input: "1x3x32x32", "2x8:int64".
-        config_list: what to prune, and how much: a list of entries as NNI's, an object, or the path of
+        source: the file, which is not changed unless `in_place` is set.
+        target: the output file.
+        inputs: input sizes that the file leaves dynamic, one per input: "1x3x32x32", "2x8:int64".
+        config_list: what to prune, and how much: a list of entries like NNI's, an object, or the path of
             a JSON file (docs/guide/config.md).
-        in_place: `target` may be `source`.
-        verify: run both networks to prove the result.
+        in_place: allow `target` to be `source`.
+        verify: run both networks to verify the result.
         options: further options of `parsimony prune`.
         {settings}
 

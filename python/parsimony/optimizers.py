@@ -1,4 +1,4 @@
-"""What hangs on parameters that a plan has cut follows them: optimizer states, averages of weights."""
+"""Prunes what belongs to pruned parameters: optimizer states, averages of weights."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from .pruning import apply, bare
 def carry_over(
     target: Union[torch.optim.Optimizer, nn.Module], plan: Plan, model: Optional[nn.Module] = None
 ) -> None:
-    """Cuts the states of an optimizer, or a copy of the module, as `prune` has cut its parameters.
+    """Prunes an optimizer's states, or a copy of the module, like `prune` did the parameters.
 
     Momenta, second moments and their maxima keep the elements of the kept weights: SGD, Adam, AdamW,
     AMSGrad, RMSprop, Adagrad, and every other optimizer whose states have the shape of their parameter,
-    alone or in lists and dictionaries; Adafactor's row and column moments, too. The parameters themselves
-    are the same objects as before, so the optimizer's groups need no change, whatever their order, and
-    parameters that it lacks need none. A state that was carried over is left as it is.
+    also in lists and dictionaries, and Adafactor's row and column moments. The parameters themselves
+    are the same objects as before, so the optimizer's groups need no change, whatever their order; it
+    need not have all parameters. A state that was carried over before is not changed.
 
-    A copy is a module of the same names, or one that has such a module inside: a moving average
-    (`AveragedModel`, timm's `ModelEmaV3`). It keeps the elements that the module keeps.
+    A copy is a module with the same names, or one that contains such a module: a moving average
+    (`AveragedModel`, timm's `ModelEmaV3`). The same elements are kept.
 
     Args:
         target: the optimizer, or the copy.
         model: the pruned module; needed if the plan was loaded from a file, and not for copies.
 
     Raises:
-        ConfigError: the module is not known, has not been cut, or is not that of the plan or of the
+        ConfigError: the module is unknown, was not pruned, or does not belong to the plan or the
             optimizer; or a state fits its parameter neither before nor after.
         UnsupportedError: the optimizer has states that do not belong to one parameter (LBFGS); or the
-            plan gives tensors new elements, which a copy cannot have.
-        In all cases nothing is changed.
+            plan has new elements for tensors, which do not fit a copy.
+        In all cases nothing has changed.
     """
     if isinstance(target, nn.Module):
         return _cut_copy(target, plan)
     if isinstance(target, torch.optim.LBFGS):
-        raise UnsupportedError("the states of LBFGS are of all parameters together: make a new one")
+        raise UnsupportedError("the state of LBFGS spans all parameters: create a new optimizer")
     known = model if model is not None else plan.module
     if known is None:
-        raise ConfigError("the plan does not know its module: give model=")
+        raise ConfigError("the plan has no module: pass model=")
     module = bare(known)
     cuts = _cuts_by_parameter(module, plan)
     parameters = list(_parameters_of(target))
@@ -64,7 +64,7 @@ def carry_over(
 
 
 def _cuts_by_parameter(module: nn.Module, plan: Plan) -> Dict[int, Tuple[str, Cuts]]:
-    """Name and cuts of each tensor that the plan has cut, by its `id`, those tied to it included."""
+    """Returns name and cuts of each tensor that the plan cuts, by its `id`, including tied ones."""
     tensors = named_tensors(module)
     same = alike(tensors)
     found: Dict[int, Tuple[str, Cuts]] = {}
@@ -79,7 +79,7 @@ def _cuts_by_parameter(module: nn.Module, plan: Plan) -> Dict[int, Tuple[str, Cu
 
 
 def _parameters_of(optimizer: torch.optim.Optimizer) -> Iterator[Tensor]:
-    """Those of its groups, and those that it has states of but no group any more."""
+    """Yields the parameters in groups, and those that have states but are in no group any more."""
     grouped: Dict[int, Tensor] = {
         id(parameter): parameter
         for group in optimizer.param_groups
@@ -96,8 +96,8 @@ def _cut_copy(copy: nn.Module, plan: Plan) -> None:
     updated += [entry["tensor"] for entry in plan.data.get("zeros", [])]
     if updated:
         raise UnsupportedError(
-            f"the plan gives {updated[0]!r} elements that follow from those of the pruned module: "
-            "copy the module anew"
+            f"the plan has new elements for {updated[0]!r}, which depend on those of the pruned module: "
+            "copy the module again"
         )
     module = _module_of_plan(bare(copy), plan)
     if module is not None:
@@ -105,7 +105,7 @@ def _cut_copy(copy: nn.Module, plan: Plan) -> None:
 
 
 def _module_of_plan(copy: nn.Module, plan: Plan) -> Optional[nn.Module]:
-    """The first part of `copy` that has all tensors of the plan; None if they are cut already."""
+    """Returns the first part of `copy` with all tensors of the plan; None if it is pruned already."""
     cuts = plan.cuts()
     missing: List[str] = []
     for part in copy.modules():
@@ -125,7 +125,7 @@ def _module_of_plan(copy: nn.Module, plan: Plan) -> Optional[nn.Module]:
 
 
 def _follow(name: str, key: str, state: Any, parameter: Tensor, axes: Cuts) -> Any:
-    """A state of a parameter, or what a list or dictionary of states holds, cut with it."""
+    """Returns a parameter's state, also within lists and dictionaries, cut like the parameter."""
     if isinstance(state, dict):
         items = state.items()
         return {
@@ -154,8 +154,8 @@ def _shape(shape: Any, axis_map: Any) -> Any:
 
 
 def _layouts(rank: int, key: str) -> Any:
-    """The axes of the parameter that the axes of a state are: all, or all but one of the last two
-    (factored moments), which may be left with one element."""
+    """Yields the parameter's axes for the axes of a state: all, or all but one of the last two
+    (factored moments), which may remain with one element."""
     axes = list(range(rank))
     yield axes
     if rank < 2:

@@ -1,4 +1,4 @@
-"""The pruned architecture as data: what is kept of each tensor, and what follows from it."""
+"""The pruned architecture as data: the kept parts of each tensor, and derived sizes."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _FORMAT = 1
 
 @dataclass(frozen=True)
 class Cut:
-    """What stays of one axis of a tensor.
+    """The kept part of one axis of a tensor.
 
-    `keep` are the ascending indices that stay, of `size`. `zeroed` are the removed ones that are
-    zero in the masked original; a divisor is removed, but never set to zero.
+    `keep` are the kept indices, ascending, of `size`. `zeroed` are the removed ones that are zero
+    in the masked original; a divisor is removed, but never set to zero.
     """
 
     size: int
@@ -35,7 +35,7 @@ Cuts = Dict[int, Cut]
 
 @dataclass(frozen=True)
 class AttributeChange:
-    """A size that a module stores beside its tensors, and that its `forward` reads."""
+    """A size that a module stores in an attribute and that its `forward` reads."""
 
     module: str
     attribute: str
@@ -67,17 +67,17 @@ class Proof:
 
 @dataclass
 class Plan:
-    """What `prune` did, and all that is needed to do it again elsewhere.
+    """What `prune` did, with all that is needed to repeat it elsewhere.
 
     Attributes:
         data: the plan of the command (`docs/internals/design.md` describes it), a JSON object.
-        values: new elements of tensors by name, and masks by `NAME:mask`; mostly empty.
+        values: new elements of tensors by name, and masks by `NAME:mask`; usually empty.
         shapes: of every tensor that was cut, before and after.
         attributes: sizes of modules that are not standard layers.
         parameters: of the network, before and after.
         macs: multiply-adds of one run on the example inputs, before and after.
-        notes: what deserves attention.
-        proof: None if the plan was not proven in this process, or was loaded.
+        notes: messages for the user.
+        proof: None if the plan was not verified in this process, or was loaded.
     """
 
     data: Dict[str, Any]
@@ -100,7 +100,7 @@ class Plan:
 
     @property
     def mixes(self) -> bool:
-        """Does a group pass an operator whose result depends on how many channels there are?"""
+        """Whether a group passes through an operator whose result depends on the number of channels."""
         return any(group["mixes"] for group in self.groups)
 
     @property
@@ -109,12 +109,12 @@ class Plan:
         return None if self._module is None else self._module()
 
     def bind(self, module: torch.nn.Module) -> "Plan":
-        """Remembers `module`, weakly, as one that the plan was carried out on."""
+        """Sets `module`, by a weak reference, as the one that the plan was applied to."""
         self._module = weakref.ref(module)
         return self
 
     def cuts(self, groups: Optional[Sequence[Dict[str, Any]]] = None) -> Dict[str, Cuts]:
-        """What stays of each axis of each tensor that is cut, by the tensor's name."""
+        """Returns the cuts of each tensor that is cut, by its name."""
         found: Dict[str, Cuts] = {}
         for group in self.groups if groups is None else groups:
             for part in group["slices"]:
@@ -156,7 +156,7 @@ class Plan:
 
     @staticmethod
     def load(path: Union[str, Path]) -> "Plan":
-        """Reads what `save`, or the command's `--plan`, wrote.
+        """Reads a plan that `save`, or the command's `--plan`, wrote.
 
         Raises:
             FileError: the file cannot be read, or its values are missing.
@@ -185,7 +185,7 @@ class Plan:
 
     @property
     def needs_values(self) -> bool:
-        """Has the plan new elements for tensors, or masks?"""
+        """Whether the plan has new elements for tensors, or masks."""
         return any(
             "sha256" in entry for key in ("updates", "folds", "masks") for entry in self.data.get(key, [])
         )
@@ -258,5 +258,5 @@ def _values(path: Path) -> Dict[str, Tensor]:
 
 
 def values_path(path: Union[str, Path]) -> Path:
-    """Where the values of the plan at `path` are."""
+    """Returns the path of the values of the plan at `path`."""
     return Path(f"{path}.safetensors")

@@ -1,4 +1,4 @@
-"""A progress bar for terminals and notebooks, if tqdm is there."""
+"""A progress bar for terminals and notebooks, if tqdm is installed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 
 class Steps:
-    """Shows which of the given steps is going on."""
+    """Shows the current one of several steps."""
 
     def __init__(self, show: Optional[bool], *steps: str) -> None:
         self._steps = steps
@@ -29,7 +29,7 @@ class Steps:
             self._bar.close()
 
     def __call__(self, step: str) -> None:
-        """`step` begins; steps may be repeated."""
+        """Begins `step`; steps may be repeated."""
         if self._bar is not None:
             self._bar.n = self._steps.index(step)
             self._bar.set_description_str(step)

@@ -1,4 +1,4 @@
-"""Compares the small module with the masked original, in the user's own torch."""
+"""Compares the small module with the masked original, with the user's torch."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from .plan import Cut, Cuts, Proof
 from .trace import Inputs
 from .tree import tensors_in
 
-# Of the largest output; what the rounding of a network with many layers needs.
+# Relative to the largest output; allows for the rounding of networks with many layers.
 _ALLOWED = {torch.float64: 1e-9, torch.float16: 2e-2, torch.bfloat16: 1e-1}
 _ALLOWED_SINGLE = 1e-4
 
 
 class NormsOverKept(TorchFunctionMode):
-    """While it lasts, normalisations over channels take their statistics from those that stay.
+    """During its lifetime, normalisations over channels take their statistics from the kept ones.
 
-    A layer norm whose weight is cut computes on the kept channels, and leaves zero elsewhere.
+    A layer norm whose weight is cut computes on the kept channels, and returns zero elsewhere.
     """
 
     def __init__(self, cuts: Dict[int, Cuts]) -> None:
@@ -90,10 +90,10 @@ _NORMS: Dict[str, Callable[..., Tensor]] = {
 
 
 def outputs_of(module: nn.Module, inputs: Sequence[Inputs]) -> List[List[Tensor]]:
-    """The output tensors of a module, for each of `inputs`."""
+    """Returns the output tensors of a module, for each of `inputs`."""
     found = [[tensor.detach() for tensor in tensors_in(one.call(module))] for one in inputs]
     if not all(found):
-        raise ConfigError("the module returns no tensor; what it returns must hold one")
+        raise ConfigError("the module returns no tensor; its outputs must contain one")
     return found
 
 
@@ -105,7 +105,7 @@ def compare(
     for one, other in zip(expected, found):
         if [tensor.shape for tensor in one] != [tensor.shape for tensor in other]:
             shapes = [[tuple(tensor.shape) for tensor in outputs] for outputs in (one, other)]
-            return Comparison(None, f"outputs have other shapes: {shapes[1]}, expected {shapes[0]}")
+            return Comparison(None, f"outputs have different shapes: {shapes[1]}, expected {shapes[0]}")
         for a, b in zip(one, other):
             if a.numel() == 0:
                 continue
@@ -115,7 +115,7 @@ def compare(
                 continue
             a, b = a.double(), b.double()
             if not torch.equal(a.isfinite(), b.isfinite()):
-                return Comparison(None, "outputs that are not finite differ")
+                return Comparison(None, "non-finite outputs differ")
             mask = a.isfinite()
             if not mask.any():
                 continue

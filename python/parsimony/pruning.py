@@ -1,4 +1,4 @@
-"""Prunes a live module: trace, plan, cut, prove; or nothing at all."""
+"""Prunes a live module: trace, plan, cut, prove; all or nothing."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ if TYPE_CHECKING:
 
     from .settings import Settings
 
-jit: Any = torch.jit  # whose names older releases do not declare
+jit: Any = torch.jit  # older releases do not declare its names
 
 _MOST_ATTEMPTS = 16
-_PER_SAMPLE = {"fisher", "obd"}  # the command runs a sample at a time
-# Settings that are arguments of their own, that the example inputs say, or that files alone have.
+_PER_SAMPLE = {"fisher", "obd"}  # the command runs samples one by one
+# Settings that have their own arguments, follow from the example inputs, or are for files only.
 _OWN = (
     "target",
     "layers",
@@ -68,7 +68,7 @@ _OWN = (
 _REFERENCES = {
     "masked": "the masked original",
     "masks": "the original with the masked weights set to zero",
-    "small": "the command's small network, which it proved",
+    "small": "the command's small network, which it verified",
 }
 
 
@@ -85,7 +85,7 @@ def prune(
     progress: Optional[bool] = None,
     **settings: "Unpack[Settings]",
 ) -> Plan:
-    """Makes a module smaller in place by removing channels, and proves the result.
+    """Makes a module smaller in place by removing channels, and verifies the result.
 
     The module is traced in evaluation mode, the command `parsimony` plans the cut, and the parameters,
     buffers and sizes of the module are changed. Then the small module is compared with the original
@@ -97,25 +97,25 @@ def prune(
 
     Args:
         example_inputs: a tensor, a tuple of positional arguments, or a dictionary of named ones, on
-            the module's device. Sizes other than that of the batch should be typical.
-        config_list: what to prune, and how much: a list of entries as NNI's, an object, or the path of
+            the module's device. Sizes other than the batch size should be typical.
+        config_list: what to prune, and how much: a list of entries like NNI's, an object, or the path of
             a JSON file (docs/guide/config.md).
-        masks: instead of a ratio: tensors of weights' names and shapes, 0 where an element is removed.
-        scores: of output channels, by weight, `[out_channels]`, or of elements; low ones go first.
-        data: an iterable of batches for criteria and recovery that need some: tensors, (inputs, labels)
+        masks: instead of a ratio: tensors with weights' names and shapes, 0 for removed elements.
+        scores: of output channels, by weight, `[out_channels]`, or of elements; low ones are removed first.
+        data: an iterable of batches for criteria and recovery that need data: tensors, (inputs, labels)
             or dictionaries.
-        loss: with `data` and the criterion "taylor", "taylor_squared" or "fisher": from the module's
-            outputs and the labels to a scalar. Without it, the criteria use cross-entropy.
+        loss: with `data` and the criterion "taylor", "taylor_squared" or "fisher": maps the
+            module's outputs and the labels to a scalar. Without it, criteria use cross-entropy.
         progress: show a progress bar; by default in terminals and notebooks, with tqdm.
         {settings}
 
     Returns:
-        What was done, to be shown, saved, and carried out on a fresh network by `apply`.
+        The plan, which can be shown, saved, and applied to a new network by `apply`.
 
     Raises:
         ConfigError: an argument is not valid, or does not fit the network.
         UnsupportedError: the network cannot be pruned like this.
-        VerificationError: the small module does not compute what it should.
+        VerificationError: the small module's outputs differ from those of the reference.
         Error: any other failure. In all cases the module is unchanged.
     """
     asked = given(prune, settings)
@@ -124,7 +124,7 @@ def prune(
     if masks is not None:
         if scores is not None or config_list is not None or {"ratio", "budget"} & asked.keys():
             raise ConfigError(
-                "masks= says what to prune: give no ratio=, budget=, scores= or config_list="
+                "masks= cannot be combined with ratio=, budget=, scores= or config_list="
             )
         config: Dict[str, Any] = {"config_list": []}
         take_config(asked)
@@ -170,9 +170,9 @@ def prune(
 
 
 def bare(model: nn.Module) -> nn.Module:
-    """The module inside DataParallel, DistributedDataParallel or torch.compile's wrapper."""
+    """Returns the module inside DataParallel, DistributedDataParallel or torch.compile's wrapper."""
     if isinstance(model, jit.ScriptModule):
-        raise UnsupportedError("a ScriptModule cannot be cut in place: save it, and prune the file")
+        raise UnsupportedError("a ScriptModule cannot be pruned in place: save it, and prune the file")
     if not isinstance(model, nn.Module):
         kind = type(model).__name__
         raise ConfigError(f"expected a module, found {kind}: load weights into their module first")
@@ -182,7 +182,7 @@ def bare(model: nn.Module) -> nn.Module:
 
 
 def _folder(model: nn.Module) -> "tempfile.TemporaryDirectory[str]":
-    """A temporary folder, in memory if there is room for the weights."""
+    """Returns a temporary folder, in memory if there is room for the weights."""
     size = sum(tensor.numel() * tensor.element_size() for tensor in model.parameters())
     memory = Path("/dev/shm")
     room = memory.is_dir() and shutil.disk_usage(memory).free > 4 * size
@@ -190,7 +190,7 @@ def _folder(model: nn.Module) -> "tempfile.TemporaryDirectory[str]":
 
 
 def _criteria(config: Any) -> "set[str]":
-    """All criteria that a config names."""
+    """Returns all criteria that a config names."""
     if isinstance(config, Mapping):
         own = {config["criterion"]} if isinstance(config.get("criterion"), str) else set()
         return own.union(*map(_criteria, config.values()))
@@ -211,7 +211,7 @@ def _set_criterion(config: Any, name: str) -> None:
 
 
 class _Fault(NamedTuple):
-    """Why a plan does not suit the module. `tensors` are those that must not be cut like this."""
+    """Why a plan does not fit the module. `tensors` are those that cannot be pruned like this."""
 
     text: str
     tensors: Sequence[str] = ()
@@ -219,8 +219,8 @@ class _Fault(NamedTuple):
 
 
 class _Pruning:
-    """One pruning. Plans that do not suit the module are replaced by others that spare what they
-    cannot cut; if there is none, the fault is raised."""
+    """One pruning. Plans that do not fit the module are replaced by others that exclude what cannot
+    be cut; if there are none, the fault is raised."""
 
     def __init__(
         self,
@@ -250,7 +250,7 @@ class _Pruning:
     def run(self) -> Plan:
         self.trace.save(self.file, self.stand_ins)
         self._check_random_inputs()
-        fault = _Fault("no plan suits the module")
+        fault = _Fault("no plan fits the module")
         for _ in range(_MOST_ATTEMPTS):
             self.step("plan")
             answer = self.request.run(self.file, self.trace.inputs.specs, self.folder)
@@ -273,7 +273,7 @@ class _Pruning:
         raise self._error(fault)
 
     def _check_random_inputs(self) -> None:
-        """Not every module takes random integers."""
+        """Drops random inputs if they are integers that the module does not accept."""
         try:
             with evaluating(self.module, self.trace.training):
                 if len(self.inputs) > 1 and any(
@@ -284,7 +284,7 @@ class _Pruning:
             self.inputs = self.inputs[:1]
 
     def _cut_and_prove(self, answer: Answer, journal: Journal) -> Optional[_Fault]:
-        """Cuts the module; None if the proof succeeds."""
+        """Cuts the module; returns None if the proof succeeds."""
         plan = answer.plan
         self.changes = []
         if plan.data.get("scales"):
@@ -299,7 +299,7 @@ class _Pruning:
         return fault
 
     def _choices(self, answer: Answer) -> Iterator[List[AttributeChange]]:
-        """No attributes first, since sizes that are computed follow by themselves."""
+        """Yields no attributes first, since computed sizes need no change."""
         yield []
         if answer.plan.data["integers"]:
             self.changes = changed_sizes(self.trace, answer.small)
@@ -315,9 +315,9 @@ class _Pruning:
         expected: Sequence[Sequence[Tensor]],
         journal: Journal,
     ) -> Tuple[Optional[_Fault], Sequence[AttributeChange]]:
-        """Cuts the module, and compares it with each choice of attributes until one suits.
+        """Cuts the module, and compares it with each choice of attributes until one fits.
 
-        Returns the fault, None if one did suit, and that choice; the edits stay in `journal`.
+        Returns the fault, None if one fits, and that choice; the edits stay in `journal`.
         """
         try:
             replay(self.module, plan, journal, groups, values=self.against == "masks")
@@ -339,12 +339,12 @@ class _Pruning:
         return fault, ()
 
     def _keep_scales(self, plan: Plan, journal: Journal) -> Kept:
-        """Attention divides by the root of the new size: see `Queries`."""
+        """Compensates that attention divides by the root of the new size: see `Queries`."""
         if not self.queries or plan.data.get("scales"):
             return Kept({}, [])
         try:
             kept = kept_scales(self.trace, self.queries, journal)
-        except Exception:  # the comparison will say why it does not run
+        except Exception:  # the comparison will report the error
             return Kept({}, [])
         tensors = named_tensors(self.module)
         for name, factor in kept.factors.items():
@@ -353,7 +353,7 @@ class _Pruning:
         return kept
 
     def _compared(self, plan: Plan, expected: Sequence[Sequence[Tensor]]) -> Optional[_Fault]:
-        """Compares the outputs of the module, as it is, with those of the reference."""
+        """Compares the outputs of the current module with those of the reference."""
         try:
             with evaluating(self.module, self.trace.training):
                 found = outputs_of(self.module, self.inputs)
@@ -371,7 +371,7 @@ class _Pruning:
     def _expected(
         self, answer: Answer, groups: Optional[Sequence[Dict[str, Any]]] = None
     ) -> List[List[Tensor]]:
-        """The outputs of the reference."""
+        """Returns the outputs of the reference."""
         if self.against == "small":
             return self._outputs_of_small(answer)
         with Masked(self.module, answer.plan, groups) as cuts:
@@ -382,7 +382,7 @@ class _Pruning:
                     return outputs_of(self.module, self.inputs)
 
     def _outputs_of_small(self, answer: Answer) -> List[List[Tensor]]:
-        """The outputs of the small network that the command made and proved."""
+        """Returns the outputs of the small network that the command wrote and verified."""
         if not self.full.exists():
             self.trace.save(self.full, {})
         plan, small = self.folder / "again.json", self.folder / "again.pt"
@@ -404,7 +404,7 @@ class _Pruning:
             ]
 
     def _adapt(self, answer: Answer, fault: _Fault) -> bool:
-        """Asks for another plan, one that suits the module; False if there is nothing left to do."""
+        """Changes the request for another plan that fits the module; False if there is no way."""
         plan, request = answer.plan, self.request
         if fault.tensors:
             named = set(fault.tensors)
@@ -439,7 +439,7 @@ class _Pruning:
         return f" ({'; '.join(lines[:3])})" if lines else ""
 
     def _guilty(self, answer: Answer) -> List[Dict[str, Any]]:
-        """The groups that the module cannot do without, found by halving."""
+        """Returns the groups that cannot be pruned, found by bisection."""
         choices: List[List[AttributeChange]] = [[], *attribute_choices(self.module, self.changes)]
 
         def suits(groups: Sequence[Dict[str, Any]]) -> bool:
@@ -485,25 +485,25 @@ class _Pruning:
             assign_values(plan, tensors, journal)
         plan.notes += self.notes
         if plan.proof is not None and plan.proof.scale == 0:
-            plan.notes.append("all outputs are zero, or none is a number with a fraction: no proof")
+            plan.notes.append("no proof: all outputs are zero, or none is floating-point")
         if self.trace.training:
             paths = ", ".join(path or "the module" for path in sorted(self.trace.training))
             plan.notes.append(
-                f"layers that {paths} leaves out in evaluation were cut with the others"
+                f"layers that {paths} skips in evaluation mode were pruned with the others"
             )
         left = sorted({name.rpartition(".")[0] for name in self.trace.unused})
         if left:
-            plan.notes.append(f"not used by these inputs, and left as they are: {', '.join(left)}")
+            plan.notes.append(f"not used by these inputs and not pruned: {', '.join(left)}")
         whole = beside_cuts(self.trace.unread, tensors, plan.cuts())
         if whole:
             plan.notes.append(
-                f"of a size that was cut beside them, and left, for forward does not read them: {whole}"
+                f"not pruned with tensors of the same size, since forward does not read them: {whole}"
             )
         return plan.bind(self.module)
 
 
 def _frozen_numbers(plan: Plan) -> bool:
-    """Does the plan keep numbers that a trace computes from sizes that were cut?"""
+    """Returns whether the plan keeps numbers that a trace computes from pruned sizes."""
     return any(
         isinstance(entry["from"], dict) and entry["from"] == entry["to"]
         for entry in plan.data["integers"]
@@ -511,21 +511,21 @@ def _frozen_numbers(plan: Plan) -> bool:
 
 
 def apply(model: nn.Module, plan: Union[Plan, str, Path]) -> nn.Module:
-    """Gives a freshly constructed network the pruned shapes, so that `load_state_dict` works.
+    """Prunes a newly constructed network to the plan's shapes, so that `load_state_dict` works.
 
         model = parsimony.apply(Net(), "plan.json")
         model.load_state_dict(torch.load("small.pth"))
 
     Args:
         model: the network as it was before pruning; it is changed in place.
-        plan: what `prune` returned, or the path where it was saved.
+        plan: the result of `prune`, or the path where it was saved.
 
     Returns:
         The same module.
 
     Raises:
-        ConfigError: the plan is of another network.
-        UnsupportedError: the module cannot be cut like this.
+        ConfigError: the plan is for another network.
+        UnsupportedError: the module cannot be pruned like this.
     """
     loaded = plan if isinstance(plan, Plan) else Plan.load(plan)
     journal = Journal()

@@ -1,7 +1,7 @@
-"""Attention that divides by the root of the size of its heads, whatever that is now.
+"""Attention that divides by the root of the current size of its heads.
 
-`F.scaled_dot_product_attention` does so unless it is given a scale. The network was trained with the
-old size, so that what produces the queries is multiplied by √(new/old).
+`F.scaled_dot_product_attention` does so unless a scale is passed. The network was trained with the
+old size, so the weights that produce the queries are multiplied by √(new/old).
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from .plan import AttributeChange
 from .trace import Operation, Trace, evaluating
 
 _NAME = "scaled_dot_product_attention"
-_SCALE = 6  # its operand; the first releases have none
+_SCALE = 6  # its operand; missing in the first releases
 _MOST_SOURCES = 8
 
 
 class Queries(NamedTuple):
-    """The queries of one call: the module that calls, the size of a head, and what produces them, as
-    an axis and its indices by tensor; nothing if no tensors are proportional to them."""
+    """The queries of one call: the calling module, the size of a head, and the tensors that produce
+    them, with axis and indices; empty if no tensors are proportional to them."""
 
     module: str
     size: int
@@ -32,7 +32,7 @@ class Queries(NamedTuple):
 
 
 class _Calls(TorchFunctionMode):
-    """Notes the queries of all calls without a scale. `nn.MultiheadAttention` is no such call."""
+    """Records the queries of all calls without a scale, other than by `nn.MultiheadAttention`."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -55,7 +55,7 @@ def _divides(operation: Operation) -> bool:
 
 
 def queries_of(trace: Trace) -> List[Queries]:
-    """The queries of all calls that divide by the root of the size of a head, in order."""
+    """Returns the queries of all calls that divide by the root of a head's size, in order."""
     callers = [
         operation.module
         for operation in trace.operations
@@ -81,7 +81,7 @@ def queries_of(trace: Trace) -> List[Queries]:
 def sources_of(
     query: Tensor, names: Dict[int, str], axes: Dict[str, int]
 ) -> Dict[str, Tuple[int, List[int]]]:
-    """The nearest parameters in which the query is homogeneous of degree 1: by Euler's theorem, the
+    """Returns the nearest parameters in which the query is homogeneous of degree 1: by Euler's theorem, the
     sum of their products with the derivatives of the query is the query."""
     if query.grad_fn is None:
         return {}
@@ -104,7 +104,7 @@ def sources_of(
 
 
 def _leaves(root: Any) -> Iterator[Tensor]:
-    """The parameters that a result is computed from, the nearest first."""
+    """Yields the parameters that a result is computed from, the nearest first."""
     level, seen = [root], {root}
     while level:
         below = []
@@ -119,7 +119,7 @@ def _leaves(root: Any) -> Iterator[Tensor]:
 
 
 def _parameters_of(node: Any, most_steps: int = 3) -> List[Tensor]:
-    """Those that a node combines, such as a transposed weight; none if it takes anything else."""
+    """Returns the parameters that a node combines, such as a transposed weight; else none."""
     if hasattr(node, "variable"):
         return [node.variable]
     below = [after for after, _ in node.next_functions]
@@ -136,7 +136,7 @@ def _not_zero(tensor: Tensor, axis: int) -> List[int]:
 
 
 class Kept(NamedTuple):
-    """How scales were kept: by products, and in attributes that hold 1/√size for another way through
+    """How scales were kept: by products, and by attributes with 1/√size for another path through
     `forward`."""
 
     factors: Dict[str, Factor]
@@ -144,7 +144,7 @@ class Kept(NamedTuple):
 
 
 def kept_scales(trace: Trace, queries: Sequence[Queries], journal: Journal) -> Kept:
-    """What makes a module, whose heads were cut, divide as before."""
+    """Returns the changes that keep the divisor of a module whose heads were cut."""
     module = trace.module
     tensors = named_tensors(module)
     with evaluating(module, trace.training), _Calls() as calls:

@@ -1,4 +1,4 @@
-"""Carries a plan out on a live module."""
+"""Applies a plan to a live module."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .plan import AttributeChange, Cuts, Plan
 
 
 def tensor_of(name: str, tensors: Mapping[str, Tensor]) -> Tensor:
-    """The tensor of that name. Raises Refusal if it is not a parameter or buffer."""
+    """Returns the tensor of that name. Raises Refusal if it is not a parameter or buffer."""
     if name in tensors:
         return tensors[name]
-    raise Refusal("", [name], f"its forward has a tensor that is no parameter or buffer ({name})")
+    raise Refusal("", [name], f"its forward uses a tensor that is not a parameter or buffer ({name})")
 
 
 def smallest_zero(tensor: Tensor, count: int) -> Tensor:
-    """A copy in which the `count` elements of smallest magnitude are zero; of equal ones the first."""
+    """Returns a copy with the `count` smallest elements by magnitude zeroed; ties go to the first."""
     order = torch.argsort(tensor.detach().double().abs().reshape(-1), stable=True)
     result = tensor.detach().clone(memory_format=torch.contiguous_format)
     result.view(-1)[order[:count]] = 0
@@ -29,12 +29,12 @@ def smallest_zero(tensor: Tensor, count: int) -> Tensor:
 
 
 def check(cuts: Mapping[str, Cuts], tensors: Mapping[str, Tensor]) -> None:
-    """Do the tensors have the sizes that the plan expects?
+    """Checks that the tensors have the sizes that the plan expects.
 
     Raises:
-        ConfigError: no.
-        Refusal: the plan cuts a tensor that the module does not have as such, or tensors that are
-            one in two ways.
+        ConfigError: they do not.
+        Refusal: the plan cuts a tensor that is not a parameter or buffer, or cuts tensors that share
+            their elements differently.
     """
     same = alike(dict(tensors))
     first: Dict[int, str] = {}
@@ -43,7 +43,7 @@ def check(cuts: Mapping[str, Cuts], tensors: Mapping[str, Tensor]) -> None:
         for axis, cut in axes.items():
             if axis >= tensor.dim() or tensor.shape[axis] != cut.size:
                 raise ConfigError(
-                    f"tensor {name!r}: the plan wants {cut.size} elements along axis {axis}, found "
+                    f"tensor {name!r}: the plan expects {cut.size} elements along axis {axis}, found "
                     f"shape {tuple(tensor.shape)}"
                 )
         for other in same[id(tensor)]:
@@ -63,12 +63,12 @@ def replay(
 
     Args:
         journal: records the edits.
-        groups: only these groups of the plan.
-        values: assign the new elements of tensors, too.
+        groups: apply only these groups of the plan.
+        values: also assign the new elements of tensors.
 
     Raises:
-        ConfigError: the plan is of another network.
-        Refusal: the module cannot be cut like this.
+        ConfigError: the plan is for another network.
+        Refusal: the module cannot be pruned like this.
     """
     tensors = named_tensors(module)
     cuts = plan.cuts(groups)
@@ -96,7 +96,7 @@ def replay(
 def beside_cuts(
     names: Sequence[str], tensors: Mapping[str, Tensor], cuts: Mapping[str, Cuts]
 ) -> List[str]:
-    """Those of `names` that have a size which tensors of the same module have lost."""
+    """Returns those of `names` with a size that was cut in tensors of the same module."""
     lost: Dict[str, Set[int]] = {}
     for name, axes in cuts.items():
         lost.setdefault(name.rpartition(".")[0], set()).update(cut.size for cut in axes.values())
@@ -114,7 +114,7 @@ def set_attributes(module: nn.Module, changes: Sequence[AttributeChange], journa
 
 
 def assign_values(plan: Plan, tensors: Mapping[str, Tensor], journal: Journal) -> None:
-    """Gives tensors the new elements that the plan has for them."""
+    """Assigns the plan's new elements to tensors."""
     for name, value in plan.values.items():
         if name.endswith(":mask"):
             continue
@@ -128,7 +128,7 @@ def assign_values(plan: Plan, tensors: Mapping[str, Tensor], journal: Journal) -
 
 
 class Masked:
-    """While it lasts, a module is the masked original of a plan: what the plan removes is zero."""
+    """During its lifetime, a module is the masked original of a plan: removed elements are zero."""
 
     def __init__(
         self, module: nn.Module, plan: Plan, groups: Optional[Sequence[Dict[str, Any]]] = None
@@ -140,7 +140,7 @@ class Masked:
         self._restore: List[Callable[[], None]] = []
 
     def __enter__(self) -> Dict[int, Cuts]:
-        """The cuts of its tensors, by the `id` of each."""
+        """Returns the cuts of its tensors, by the `id` of each."""
         cuts = self._plan.cuts(self._groups)
         try:
             return self._mask(cuts)
@@ -174,7 +174,7 @@ class Masked:
                     own = tensor.data.clone(memory_format=torch.contiguous_format)
                     for other in same[id(tensor)]:
                         self._journal.set_data(other, own)
-                # In place: the removed slices are all that is copied.
+                # In place: only the removed slices are copied.
                 self._restore.append(set_zero(tensor.data, axes))
                 found.update({id(other): axes for other in same[id(tensor)]})
         return found

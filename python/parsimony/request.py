@@ -1,4 +1,4 @@
-"""What the command is asked for, and its answer."""
+"""Requests to the command, and their results."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from .plan import Plan
 Config = Union[str, Path, Sequence[Mapping[str, Any]], Mapping[str, Any]]
 
 
-# Settings that a configuration has for all its entries.
+# Settings of a configuration that apply to all its entries.
 _OF_FILE = ("criterion", "scope", "granularity", "round_to", "force")
 
 
 def take_config(settings: Dict[str, Any]) -> Dict[str, Any]:
-    """Takes those that stand for a configuration, or are defaults of its entries."""
+    """Takes the settings that replace a configuration, or are defaults of its entries."""
     names = ("ratio", "budget", "op_types", *_OF_FILE)
     return {name: settings.pop(name) for name in names if name in settings}
 
 
 def config_of(config_list: Optional[Config], settings: Mapping[str, Any]) -> Dict[str, Any]:
-    """The config file: an object with `config_list` and the `settings` of take_config().
+    """Returns the config file: an object with `config_list` and the `settings` of take_config().
 
     Raises:
-        ConfigError: what to prune is said twice, or not at all.
+        ConfigError: the sparsity is specified twice, or not at all.
     """
     if config_list is None:
         if not {"ratio", "budget", "criterion"} & settings.keys():
-            raise ConfigError("say how much to prune: ratio=, budget= or config_list=")
+            raise ConfigError("no sparsity given; pass ratio=, budget= or config_list=")
         entry: Dict[str, Any] = {"op_types": list(settings.get("op_types") or ["default"])}
         if "ratio" in settings:
             entry["sparse_ratio"] = settings["ratio"]
@@ -40,7 +40,7 @@ def config_of(config_list: Optional[Config], settings: Mapping[str, Any]) -> Dic
     else:
         if {"ratio", "op_types"} & settings.keys():
             raise ConfigError(
-                "config_list= says what to prune: give no ratio= or op_types= with it"
+                "config_list= cannot be combined with ratio= or op_types="
             )
         if isinstance(config_list, (str, Path)):
             config_list = _read(config_list)
@@ -79,7 +79,7 @@ def _is_number(text: str) -> bool:
 
 
 def excluding(name: str) -> Dict[str, Any]:
-    """An entry that leaves a layer as it is."""
+    """Returns an entry that excludes a layer."""
     return {"op_names": [name], "exclude": True}
 
 
@@ -96,11 +96,11 @@ class Request:
     _started: Optional[StartedCommand] = None
 
     def start(self, model: Path, specs: Sequence[str], folder: Path) -> None:
-        """Starts the command for a `model` that is still to be written: `run` is faster then."""
+        """Starts the command before `model` is written, which makes `run` faster."""
         self._started = StartedCommand(self._arguments(model, specs, folder, folder / "small.pt"))
 
     def stop(self) -> None:
-        """Ends what was started and not used."""
+        """Terminates a started command that was not used."""
         if self._started is not None:
             self._started.stop()
             self._started = None
@@ -108,7 +108,7 @@ class Request:
     def run(
         self, model: Path, specs: Sequence[str], folder: Path, target: Optional[Path] = None
     ) -> "Answer":
-        """Runs the command; the small network goes to `target`, or stays in `folder`.
+        """Runs the command; the small network is written to `target`, or to `folder`.
 
         Raises:
             Error: the command failed.
@@ -150,14 +150,14 @@ class Request:
 
 @dataclass
 class Answer:
-    """What the command wrote: a plan, a report, and the small network as TorchScript."""
+    """The command's output: a plan, a report, and the small network as TorchScript."""
 
     plan: Plan
     report: Dict[str, Any]
     small: Path
 
     def layers_of(self, group: Mapping[str, Any]) -> List[str]:
-        """The layers of a group, as the command names them."""
+        """Returns the names of a group's layers, as in the command's report."""
         for entry in self.report["groups"]:
             if entry["id"] == group["id"]:
                 return list(entry["layers"])

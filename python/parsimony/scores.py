@@ -1,9 +1,9 @@
-"""Scores of channels, and how they are handed to the command.
+"""Scores of channels, and how they are passed to the command.
 
-The command ranks the channels of a group by the weights that produce them. Of such a weight its
-criteria `l1`, `l2` and `linf` need one number per output channel, so this is what is handed over: an
-expanded tensor, in which all elements of a channel are equal, in the place of the weight. The file is
-small then, and any score can be handed over as a weight of which it is the L1 norm.
+The command ranks the channels of a group by the weights that produce them. Its criteria `l1`, `l2`
+and `linf` need one number per output channel of such a weight, so the weight is replaced by an
+expanded tensor in which all elements of a channel are equal. This keeps the file small, and any score
+can be passed as a weight with that L1 norm.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Loss = Callable[[Any, Any], Tensor]
 
 GRADIENT_CRITERIA = ("taylor", "taylor_squared", "fisher")
 _LABELS = ("labels", "label", "targets", "target", "y")
-_MOST_EXPANDED = 64 << 20  # bytes; what the command takes for a damaged file beyond that
+_MOST_EXPANDED = 64 << 20  # bytes; beyond that the command rejects the file as damaged
 
 
 class Batch(NamedTuple):
@@ -32,9 +32,9 @@ class Batch(NamedTuple):
 
 
 def batch_of(item: Any) -> Batch:
-    """From what a loader yields: a tensor, (inputs, labels), or a dictionary with or without labels.
+    """Converts an item of a loader: a tensor, (inputs, labels), or a dictionary.
 
-    Labels of a dictionary have one of the keys "labels", "label", "targets", "target", "y".
+    Labels in a dictionary have one of the keys "labels", "label", "targets", "target", "y".
     """
     if isinstance(item, Mapping):
         key = next((key for key in _LABELS if key in item), None)
@@ -48,7 +48,7 @@ def batch_of(item: Any) -> Batch:
 
 
 def batches(data: Iterable[Any], samples: int) -> Iterator[Batch]:
-    """The first batches of `data`, with `samples` samples at least unless there are fewer."""
+    """Yields the first batches of `data`, at least `samples` samples unless there are fewer."""
     seen = 0
     for item in data:
         if seen >= samples:
@@ -56,11 +56,11 @@ def batches(data: Iterable[Any], samples: int) -> Iterator[Batch]:
         batch = batch_of(item)
         tensors = batch.inputs.tensors()
         if not tensors:
-            raise ConfigError("data=: a batch has no tensor in it")
+            raise ConfigError("data=: a batch contains no tensor")
         seen += tensors[0].shape[0] if tensors[0].dim() else 1
         yield batch
     if seen == 0:
-        raise ConfigError("data=: there are no batches")
+        raise ConfigError("data=: no batches")
 
 
 def _others(tensor: Tensor, axis: int) -> Any:
@@ -83,7 +83,7 @@ _REDUCED: Dict[str, Callable[[Tensor, Any], Tensor]] = {
 
 
 def of_weights(trace: Trace, criterion: str) -> Dict[str, Tensor]:
-    """Stand-ins for the weights of layers that have the same `l1`, `l2` or `linf` per channel."""
+    """Returns stand-ins for layers' weights with the same `l1`, `l2` or `linf` per channel."""
     tensors = named_tensors(trace.module)
     found = {}
     for name, axis in trace.producers().items():
@@ -95,10 +95,10 @@ def of_weights(trace: Trace, criterion: str) -> Dict[str, Tensor]:
 
 
 def of_scores(trace: Trace, scores: Mapping[str, Tensor]) -> Dict[str, Tensor]:
-    """Stand-ins of which `l1` is the given score of each output channel, or of each element.
+    """Returns stand-ins whose `l1` is the score of each output channel, or of each element.
 
     Raises:
-        ConfigError: a score is of no weight, or has neither the weight's shape nor its channels.
+        ConfigError: a name is not a weight, or scores match neither the weight's shape nor channels.
     """
     tensors, axes, found = named_tensors(trace.module), trace.producers(), {}
     for name, given in scores.items():
@@ -122,20 +122,20 @@ def of_scores(trace: Trace, scores: Mapping[str, Tensor]) -> Dict[str, Tensor]:
 def from_gradients(
     trace: Trace, criterion: str, data: Iterable[Any], loss: Loss, samples: int
 ) -> Dict[str, Tensor]:
-    """Scores of all weights from the gradients g of a loss.
+    """Computes scores of all weights from the gradients g of a loss.
 
     With w the weights that produce channel c in one layer: `taylor` is the mean over batches of
     |Σ g·w|, `taylor_squared` that of (Σ g·w)², `fisher` the mean over samples of (Σ g·w)², which is
     (Σ a·∂L/∂a)² over the positions of the layer's output a without its bias. The scores of the
-    layers of a group are added. Where the axis of a weight's output channels is not known, elements
-    are scored.
+    layers of a group are added. If the axis of a weight's output channels is unknown, elements are
+    scored.
 
     Args:
-        loss: from what the module returns and the labels of the batch (None if there are none) to
-            a scalar.
+        loss: maps the module's outputs and the labels of the batch (None if there are none) to a
+            scalar.
 
     Raises:
-        ConfigError: the loss depends on no weight.
+        ConfigError: the loss does not depend on any weight.
     """
     module, axes = trace.module, trace.producers()
     tensors = named_tensors(module)
@@ -167,7 +167,7 @@ def from_gradients(
             weight.grad, requires = before[name]
             weight.requires_grad_(requires)
     if not sums:
-        raise ConfigError("loss=: what it returns depends on no weight of the module")
+        raise ConfigError("loss=: its result does not depend on any weight of the module")
     return {name: total / count for name, total in sums.items()}
 
 
@@ -180,7 +180,7 @@ def _gradients(
         labels = batch.labels.to(device) if isinstance(batch.labels, Tensor) else batch.labels
         value = loss(inputs.call(module), labels)
         if not isinstance(value, Tensor) or value.numel() != 1 or not value.requires_grad:
-            raise ConfigError("loss=: it must return a tensor of one element, from the outputs")
+            raise ConfigError("loss=: it must return a tensor of one element, computed from the outputs")
         gradients = torch.autograd.grad(
             value.reshape(()), list(weights.values()), allow_unused=True
         )
@@ -188,7 +188,7 @@ def _gradients(
 
 
 def _samples(batch: Batch) -> Iterator[Batch]:
-    """A batch, sample by sample."""
+    """Splits a batch into samples."""
     count = batch.inputs.tensors()[0].shape[0]
 
     def one(i: int) -> Callable[[Tensor], Tensor]:
@@ -214,7 +214,7 @@ def calibration(data: Iterable[Any], samples: int, folder: Any) -> Optional[str]
         tensors = batch.inputs.tensors()
         if len(tensors) != 1:
             raise ConfigError(
-                "data=: the command takes one input per sample; give loss= or scores="
+                "data=: the command takes one input per sample; pass loss= or scores="
             )
         kind = torch.uint8 if tensors[0].dtype == torch.uint8 else torch.float32
         inputs.append(tensors[0].detach().to("cpu", kind))

@@ -1,10 +1,9 @@
 """Sizes that the `forward` of a module reads from its integer attributes.
 
-A plan changes such sizes in the graph. Which they are is read off two graphs, that of the module and
-that of the small network which the command wrote: they have the same operations, some with other
-integers. An integer that differs belongs to the module whose `forward` the operation stands in, or to
-one around it; its attributes of that value are those that may have to follow. Whether they do is
-decided by the proof.
+A plan changes such sizes in the graph. They are found by comparing the graphs of the module and of the
+small network that the command wrote: these have the same operations, some with different integers. An
+integer that differs belongs to the module whose `forward` contains the operation, or to an enclosing
+one; its attributes of that value are candidates for change. The proof decides.
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ class SizeChange(NamedTuple):
 
     def __str__(self) -> str:
         where = f"{self.source}: " if self.source else ""
-        return f"{where}{self.kind} of {self.module or 'the module'} has {self.before} in it"
+        return f"{where}{self.kind} of {self.module or 'the module'} contains {self.before}"
 
 
 def changed_sizes(trace: Trace, small: Path) -> List[SizeChange]:
-    """The integers that the plan changes in the operations of a traced module."""
+    """Returns the integers that the plan changes in the operations of a traced module."""
     old = [(op.module, op.node) for op in trace.operations if op.kind.startswith("aten::")]
     jit: Any = torch.jit
     graph = jit.load(str(small), map_location="cpu").inlined_graph
@@ -70,7 +69,7 @@ def _nodes(block: Any) -> Iterator[Any]:
 
 
 def _integers(node: Any) -> List[Optional[int]]:
-    """The operands that are integers, those in lists one by one; None for all others."""
+    """Returns the operands that are integers, with lists flattened; None for all others."""
     found: List[Optional[int]] = []
     for value in node.inputs():
         source = value.node()
@@ -84,7 +83,7 @@ def _integers(node: Any) -> List[Optional[int]]:
 def attribute_choices(
     root: nn.Module, changes: Sequence[SizeChange]
 ) -> List[List[AttributeChange]]:
-    """Which attributes may have to follow: the likeliest choice first, at least one."""
+    """Returns choices of attributes to change, the likeliest first, at least one."""
     expected: Dict[Tuple[str, str], Dict[int, int]] = {}
     options: Dict[Tuple[type, int], List[str]] = {}
     for change in changes:
@@ -126,7 +125,7 @@ def _changes(
 
 
 def _around(path: str) -> Iterator[str]:
-    """The module, and those that it is a part of."""
+    """Yields the module and the enclosing ones."""
     while path:
         yield path
         path = path.rpartition(".")[0]

@@ -52,7 +52,7 @@ def write_tensors(path: Union[str, Path], tensors: Mapping[str, Tensor]) -> None
 
 
 def read_tensors(path: Union[str, Path]) -> Dict[str, Tensor]:
-    """All tensors of a file. Raises FileError if it is not one."""
+    """Returns all tensors of a file. Raises FileError if it is invalid."""
     content = Path(path).read_bytes()
     try:
         (size,) = struct.unpack("<Q", content[:8])

@@ -1,4 +1,4 @@
-"""A live module as a TorchScript file, and which operations of it read which weights."""
+"""Traces a live module to a TorchScript file, and finds which operations read which weights."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .editing import Journal, alike, join, named_tensors
 from .errors import ConfigError
 from .tree import like, map_tensors, tensors_in
 
-jit: Any = torch.jit  # whose names older releases do not declare
+jit: Any = torch.jit  # older releases do not declare its names
 
 _TYPES = {
     torch.float64: "float64",
@@ -35,7 +35,7 @@ class Inputs(NamedTuple):
 
     @staticmethod
     def of(example: Any) -> "Inputs":
-        """From what a user gives: a tensor, positional arguments, or named ones."""
+        """Converts what the user passes: a tensor, positional arguments, or named ones."""
         if isinstance(example, Inputs):
             return example
         if isinstance(example, Mapping):
@@ -45,26 +45,26 @@ class Inputs(NamedTuple):
         return Inputs((example,), {})
 
     def map(self, change: Any) -> "Inputs":
-        """The same arguments with other tensors."""
+        """Returns the same arguments with tensors replaced."""
         return Inputs(*map_tensors((self.args, self.kwargs), change))
 
     def tensors(self) -> List[Tensor]:
-        """All tensors of the arguments, in order."""
+        """Returns all tensors of the arguments, in order."""
         return tensors_in((self.args, self.kwargs))
 
     def first(self) -> "Inputs":
-        """The first sample of these, if all tensors have equally many."""
+        """Returns the first sample, if all tensors have the same number of samples."""
         counts = {tensor.shape[:1] for tensor in self.tensors()}
         return self.map(lambda tensor: tensor[:1]) if len(counts) == 1 else self
 
     def random(self, seed: int) -> "Inputs":
-        """Random inputs like these."""
+        """Returns random inputs like these."""
         generator = torch.Generator().manual_seed(seed)
         return self.map(lambda tensor: like(tensor, generator))
 
     @property
     def specs(self) -> List[str]:
-        """The inputs as the command's `--input` takes them."""
+        """The inputs in the format of the command's `--input`."""
         found = []
         for tensor in self.tensors():
             spec = "x".join(map(str, tensor.shape))
@@ -74,19 +74,19 @@ class Inputs(NamedTuple):
 
     @property
     def vary(self) -> bool:
-        """Do the elements of each tensor differ? Those of zeros or ones would hide differences."""
+        """Whether each tensor has different elements: zeros or ones would hide differences."""
         many = [tensor for tensor in self.tensors() if tensor.numel() > 1]
         return bool(many) and all(bool((t != t.reshape(-1)[0]).any()) for t in many)
 
     def call(self, module: nn.Module) -> Any:
-        """What the module returns for them. It gets copies, for it may change them in place."""
+        """Returns the module's result for copies of them, since it may change them in place."""
         copies = self.map(Tensor.clone)
         return module(*copies.args, **copies.kwargs)
 
 
 class Operation(NamedTuple):
-    """An operation of a trace: the module whose `forward` it stands in, and the tensors of modules
-    that it reads, by operand."""
+    """An operation of a trace: the module whose `forward` contains it, and the tensors of modules that
+    it reads, by operand."""
 
     module: str
     node: Any
@@ -94,14 +94,14 @@ class Operation(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Such as "aten::linear"."""
+        """The operator, such as "aten::linear"."""
         return str(self.node.kind())
 
 
 @contextlib.contextmanager
 def evaluating(module: nn.Module, training: Iterable[str] = ()) -> Iterator[None]:
-    """In evaluation mode, without gradients; the modules at the paths `training` in training mode.
-    Attention takes the way that has separate operations."""
+    """Sets evaluation mode, without gradients, except training mode for the modules at the paths
+    `training`. Attention uses separate operations."""
     modes = [(part, part.training) for part in module.modules()]
     module.eval()
     for path in training:
@@ -120,7 +120,7 @@ _FAST_PATHS = (nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.Transformer
 
 @contextlib.contextmanager
 def _no_fast_path(module: nn.Module) -> Iterator[None]:
-    """Fused attention is used only where nothing requires a gradient."""
+    """Disables fused attention, which is used only if nothing requires a gradient."""
     layers = [part for part in module.modules() if isinstance(part, _FAST_PATHS)]
     frozen = [p for layer in layers for p in layer.parameters() if not p.requires_grad]
     for parameter in frozen:
@@ -135,7 +135,7 @@ def _no_fast_path(module: nn.Module) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _flat(module: nn.Module, inputs: Inputs) -> Iterator[None]:
-    """While it lasts, the module takes the tensors of `inputs` and returns a tensor or a tuple."""
+    """Makes the module take the tensors of `inputs` and return a tensor or a tuple."""
     original, kind = module.forward, type(module)
     own = module.__dict__.pop("forward", None)
 
@@ -158,7 +158,7 @@ def _flat(module: nn.Module, inputs: Inputs) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _on_cpu(module: nn.Module) -> Iterator[None]:
-    """While it lasts, all tensors are on the CPU and at least of single precision."""
+    """Moves all tensors to the CPU, with at least single precision."""
     journal = Journal()
     for tensor in named_tensors(module).values():
         moved = _computable(tensor.data)
@@ -183,9 +183,9 @@ class Trace:
 
     Attributes:
         operations: all operations in the order in which they run.
-        uses: for each tensor that is read, the operations that do and as which operand.
-        training: the modules that are in training mode in the trace, because they leave out layers
-            in evaluation mode (auxiliary classifiers).
+        uses: for each tensor that is read, the reading operations and operands.
+        training: the modules traced in training mode, because they skip layers in evaluation mode
+            (auxiliary classifiers).
         unused: parameters that no operation reads.
     """
 
@@ -227,8 +227,8 @@ class Trace:
 
     @contextlib.contextmanager
     def differentiable(self) -> Iterator[Inputs]:
-        """While it lasts, the module runs on the CPU as in the trace, and every floating-point
-        parameter gets a gradient; gives the inputs for it."""
+        """Makes the module run on the CPU as in the trace, with gradients of every floating-point
+        parameter; yields the inputs for it."""
         frozen = [
             tensor
             for tensor in self.module.parameters()
@@ -260,7 +260,7 @@ class Trace:
         return [name for name in self.unread if isinstance(tensors[name], nn.Parameter)]
 
     def producers(self) -> Dict[str, int]:
-        """The matrices that are only the weights of layers, and the axis of their output channels."""
+        """Returns matrices used only as weights of layers, with the axis of their output channels."""
         found = {}
         for name, uses in self.uses.items():
             axes = {_output_axis(operation, operand) for operation, operand in uses}
@@ -269,21 +269,21 @@ class Trace:
         return found
 
     def save(self, path: Path, stand_ins: Mapping[str, Tensor]) -> None:
-        """Writes the TorchScript file, with `stand_ins` in the place of the tensors of their names."""
+        """Writes the TorchScript file, with `stand_ins` in place of the tensors of their names."""
         tensors = named_tensors(self.module)
         journal = Journal()
         with _on_cpu(self.module):
             try:
                 for name, values in stand_ins.items():
                     journal.set_data(tensors[name], values)
-                # What forward computes from literals cannot be cut in the module.
+                # Tensors computed from literals in forward cannot be cut in the module.
                 self.script.save(str(path), _extra_files={"live_module": ""})
             finally:
                 journal.undo()
 
 
 def _output_axis(operation: Operation, operand: int) -> Any:
-    """The axis of the output channels of what an operation reads as `operand`, if that is known."""
+    """Returns the axis of the output channels of an operation's `operand`, if known."""
     if operation.kind == "aten::linear" and operand == 1:
         return 0
     if operation.kind in ("aten::conv1d", "aten::conv2d", "aten::conv3d") and operand == 1:
@@ -298,7 +298,7 @@ def _output_axis(operation: Operation, operand: int) -> Any:
 
 
 def _parent_of_uncalled(trace: Trace) -> Any:
-    """A function from the path of a layer that is not used to the module that leaves it out."""
+    """Returns a function from the path of an unused layer to the module that skips it."""
     used = {name.rpartition(".")[0] for name in trace.uses}
 
     def parent(path: str) -> Any:
@@ -312,7 +312,7 @@ def _parent_of_uncalled(trace: Trace) -> Any:
 
 
 def operations_of(script: Any) -> Iterator[Operation]:
-    """All operations of a traced module, through the calls of its parts."""
+    """Yields all operations of a traced module, including those of its parts."""
     yield from _operations(script._c, script._c, "forward", "")
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 def map_tensors(value: Any, change: Callable[[Tensor], Any]) -> Any:
-    """`value` with every tensor replaced by `change(tensor)`; what holds no tensor stays."""
+    """Returns `value` with every tensor replaced by `change(tensor)`; the rest is unchanged."""
     if isinstance(value, Tensor):
         return change(value)
     if isinstance(value, dict):
@@ -27,7 +27,7 @@ def map_tensors(value: Any, change: Callable[[Tensor], Any]) -> Any:
 
 
 def _like(value: Dict[Any, Any], items: Dict[Any, Any]) -> Any:
-    """A dictionary of a class of its own, such as an OrderedDict or a model's output."""
+    """Returns a dictionary of a subclass, such as an OrderedDict or a model's output."""
     try:
         return type(value)(items)
     except TypeError:
@@ -35,7 +35,7 @@ def _like(value: Dict[Any, Any], items: Dict[Any, Any]) -> Any:
 
 
 def tensors_in(value: Any) -> List[Tensor]:
-    """All tensors of `value`."""
+    """Returns all tensors of `value`."""
     found: List[Tensor] = []
 
     def note(tensor: Tensor) -> Tensor:
@@ -47,8 +47,8 @@ def tensors_in(value: Any) -> List[Tensor]:
 
 
 def like(tensor: Tensor, generator: torch.Generator) -> Tensor:
-    """A random tensor of the same shape and type: as many integers of the same range, or normally
-    distributed numbers of the same mean and deviation."""
+    """Returns a random tensor of the same shape and type: permuted integers, or normally distributed
+    numbers of the same mean and deviation."""
     if tensor.numel() == 0:
         return tensor
     if not tensor.is_floating_point():

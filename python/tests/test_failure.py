@@ -79,12 +79,12 @@ def test_texts_of_the_command() -> None:
 @pytest.mark.parametrize(
     "arguments, text",
     [
-        ({}, "say how much to prune"),
-        ({"ratio": 0.5, "config_list": []}, "config_list= says what to prune"),
-        ({"ratio": 0.5, "masks": {}}, "masks= says what to prune"),
+        ({}, "no sparsity given"),
+        ({"ratio": 0.5, "config_list": []}, "config_list= cannot be combined"),
+        ({"ratio": 0.5, "masks": {}}, "masks= cannot be combined"),
         ({"ratio": 0.5, "loss": lambda *_: None}, "loss= needs data="),
         ({"config_list": "no/such/file.json"}, "no/such/file.json"),
-        ({"ratio": 0.5, "criterion": "apoz", "data": []}, "there are no batches"),
+        ({"ratio": 0.5, "criterion": "apoz", "data": []}, "no batches"),
         ({"ratio": 0.5, "scores": {"fc.weigth": torch.ones(5)}}, "no parameter 'fc.weigth'"),
         (
             {"ratio": 0.5, "scores": {"fc.weight": torch.ones(4)}},
@@ -114,7 +114,7 @@ def test_a_plan_of_another_network() -> None:
     plan = parsimony.Plan({"groups": [group]})
     model = nn.Sequential(nn.Linear(4, 12))
     with pytest.raises(
-        parsimony.ConfigError, match=r"wants 7 elements along axis 0, found .*12, 4"
+        parsimony.ConfigError, match=r"expects 7 elements along axis 0, found .*12, 4"
     ):
         parsimony.apply(model, plan)
     assert model[0].weight.shape == (12, 4)
@@ -133,7 +133,7 @@ def test_layers_refuse_what_their_forward_cannot_do() -> None:
         parsimony.apply(norm, plan([0, 1, 4], "0.weight", "0.bias"))
     assert norm[0].weight.shape == (12,)
     heads = nn.Sequential(nn.MultiheadAttention(4, 2))
-    with pytest.raises(parsimony.UnsupportedError, match="as many inputs as heads x head_dim"):
+    with pytest.raises(parsimony.UnsupportedError, match="requires heads x head_dim inputs"):
         parsimony.apply(heads, plan([0, 2, 4, 6, 8, 10], "0.in_proj_weight", "0.in_proj_bias"))
 
 

@@ -90,7 +90,7 @@ def test_states_that_cannot_follow(halved: parsimony.Plan) -> None:
     model = networks.perceptron()
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
     optimizer.state[model[0].weight] = {"odd": torch.zeros(7, 7)}
-    with pytest.raises(parsimony.ConfigError, match="give model="):
+    with pytest.raises(parsimony.ConfigError, match="pass model="):
         parsimony.carry_over(optimizer, parsimony.Plan(halved.data))
     parsimony.apply(model, halved)
     with pytest.raises(parsimony.ConfigError, match=r"'odd' has shape \(7, 7\)"):
@@ -217,7 +217,7 @@ def test_copies_that_cannot_follow(halved: parsimony.Plan) -> None:
     average = copy.deepcopy(model)
     x = torch.randn(1, 3, 6, 6)
     plan = parsimony.prune(model, x, ratio=0.5, recover="bias", data=data(), samples=32)
-    with pytest.raises(parsimony.UnsupportedError, match="copy the module anew"):
+    with pytest.raises(parsimony.UnsupportedError, match="copy the module again"):
         parsimony.carry_over(average, plan)
 
 
