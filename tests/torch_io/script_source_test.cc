@@ -114,7 +114,7 @@ def features(self, x):
                               two_layers());
   const Pruned pruned = expect_exact(net, {at::randn({4, 6})}, 1);
   ASSERT_EQ(pruned.pruning.notes.size(), 1U);
-  EXPECT_EQ(pruned.pruning.notes[0].find("method \"features\" is not followed"), 0U)
+  EXPECT_EQ(pruned.pruning.notes[0].find("method \"features\" is not analysed"), 0U)
       << pruned.pruning.notes[0];
 }
 
