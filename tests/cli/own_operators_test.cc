@@ -204,7 +204,7 @@ TEST_F(CliOwnKernels, HaveNoGradients) {
                                 "acme.rules" +
                                     kLibrary);
   EXPECT_EQ(outcome.code, 3) << outcome.out;
-  EXPECT_NE(outcome.err.find("gives no gradients"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("computes no gradients"), std::string::npos) << outcome.err;
 }
 
 TEST_F(CliOwnKernels, SayThatOnnxRuntimeIsMissing) {
