@@ -71,9 +71,8 @@ class Replicas {
   Replicas& operator=(const Replicas&) = delete;
 
   /// Adds the gradient of the mean loss over all ranks' samples to the parameters.
-  /// @param loss     the mean over this rank's samples; not read and possibly undefined if there
-  /// are
-  ///                 none
+  /// @param loss     the mean over this rank's samples; not read, and may be undefined, if there
+  ///                 are none
   /// @param samples  of this rank; may be 0
   /// @param all      of all ranks; 0: counted at the cost of a message
   void backward(const at::Tensor& loss, int64_t samples, int64_t all = 0);

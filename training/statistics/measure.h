@@ -16,9 +16,8 @@ namespace parsimony::training {
 /// evaluation mode. Memory depends on the network, not on the number of samples.
 class Measuring {
  public:
-  /// @param loss  for criteria that need gradients; empty: cross-entropy with the labels or,
-  /// without
-  ///              these, the distance to the network's own outputs
+  /// @param loss  for criteria that need gradients; empty: cross-entropy with the labels or, if
+  ///              there are none, the distance to the network's own outputs
   /// @throws UnsupportedError if the network cannot be run
   Measuring(const Graph& graph, const Facts& facts, const Coupling& coupling, const Needs& needs,
             Loss loss = {});
