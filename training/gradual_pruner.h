@@ -27,8 +27,8 @@ class GradualPruner {
     if (lottery || settings.schedule == PruningSchedule::kAnnealing) {
       throw UnsupportedError(
           "schedule ", in_quotes(lottery ? "lottery" : "annealing"),
-          " changes weights between the cuts or tries cuts on data; `parsimony train` and "
-          "training::Run do it, GradualPruner does not");
+          " is not supported by GradualPruner: it changes weights between cuts or tries cuts on "
+          "data; use `parsimony train` or training::TrainingRun");
     }
   }
 
