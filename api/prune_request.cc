@@ -61,8 +61,7 @@ void check_flags(const JsonReader& root) {
   for (const Field<PruneRequest>& field : cut_settings()) {
     const auto* flag = std::get_if<FlagMember<PruneRequest>>(&field.member);
     if (flag == nullptr || !is_set(field.key) || !is_set(flag->excludes)) continue;
-    root.fail(in_quotes(field.key) + " and " + in_quotes(flag->excludes) +
-              " cannot be combined");
+    root.fail(in_quotes(field.key) + " and " + in_quotes(flag->excludes) + " cannot be combined");
   }
 }
 

@@ -35,10 +35,17 @@ constexpr Field<S> kShorthand[] = {
      .as_share = true},
     {.key = "criterion",
      .member = &S::criterion,
-     .meaning = "Criterion that scores channels or elements: {} (l1); with numbers: 2:4, sparsegpt:2:4, block:4x1",
+     .meaning = "Criterion that scores channels or elements: {} (l1); with numbers: 2:4, "
+                "sparsegpt:2:4, block:4x1",
      .value = "NAME",
      .names = [] { return all_of(criterion_names()); }},
-    {"op_types", &S::op_types, {}, "Prune only layers of these types: Conv,Gemm or Conv2d,Linear", "TYPE", {}, ','},
+    {"op_types",
+     &S::op_types,
+     {},
+     "Prune only layers of these types: Conv,Gemm or Conv2d,Linear",
+     "TYPE",
+     {},
+     ','},
     {"exclude",
      &S::exclude,
      {},
@@ -47,12 +54,15 @@ constexpr Field<S> kShorthand[] = {
     {"scope",
      &S::scope,
      {},
-     "Where channels compete for removal: within each layer (local, the default), across all layers (global), across layers of isomorphic sub-graphs (isomorphic), or across all layers by their effect on the outputs (outputs)",
+     "Where channels compete for removal: within each layer (local, the default), across all "
+     "layers (global), across layers of isomorphic sub-graphs (isomorphic), or across all layers "
+     "by their effect on the outputs (outputs)",
      "SCOPE"},
     {"budget",
      &S::budget,
      {},
-     "Quantity that --ratio is a share of: channels (the default), params, macs or weights. Without --ratio, the amount that may remain: params=1.5M, macs=2e9, macs=40%, latency_ms=5",
+     "Quantity that --ratio is a share of: channels (the default), params, macs or weights. "
+     "Without --ratio, the amount that may remain: params=1.5M, macs=2e9, macs=40%, latency_ms=5",
      "WHAT"},
     {.key = "round_to",
      .member = TextMember<S>{[](const S& settings) {
@@ -63,7 +73,8 @@ constexpr Field<S> kShorthand[] = {
                                settings.round_to_target = text == "auto";
                                settings.round_to = number_of<int>(text).value_or(1);
                              }},
-     .meaning = "Round the number of kept channels to a multiple of K; auto: to the multiple that suits the hardware, see --target",
+     .meaning = "Round the number of kept channels to a multiple of K; auto: to the multiple that "
+                "suits the hardware, see --target",
      .value = "K",
      .fault =
          [](const std::string& text) {
@@ -74,7 +85,8 @@ constexpr Field<S> kShorthand[] = {
     {"target",
      &S::target,
      {},
-     "With --round-to auto, the hardware that the network will run on: x86-avx2, x86-avx512, arm-neon, cuda-tensorcore or generic (this processor)",
+     "With --round-to auto, the hardware that the network will run on: x86-avx2, x86-avx512, "
+     "arm-neon, cuda-tensorcore or generic (this processor)",
      "NAME"},
     {"force", &S::force, {}, "Allow less than a thousandth of the network to remain"}};
 
@@ -115,11 +127,13 @@ constexpr Field<P> kCut[] = {
     {"rescale",
      &P::rescale,
      {},
-     "Recompute numbers such as 1/sqrt(d) when their size is cut; by default they keep the values that the network was trained with"},
+     "Recompute numbers such as 1/sqrt(d) when their size is cut; by default they keep the values "
+     "that the network was trained with"},
     {"constants",
      word<&P::constants>(kConstantsWords),
      {},
-     "What remains of a removed channel: nothing (drop), or the constant that it has with zero weights, folded into the following layers (exact)",
+     "What remains of a removed channel: nothing (drop), or the constant that it has with zero "
+     "weights, folded into the following layers (exact)",
      "WHAT"},
     {"on_failure",
      word<&P::on_failure>(kFailureWords),
@@ -132,9 +146,11 @@ constexpr Field<P> kCut[] = {
          [](P& request, const std::string& text, std::string_view place) {
            request.depth = parse_depth(text, place);
          }},
-     .meaning = "Number of residual blocks to remove, least influential on --calibration first: 3, 25%, or auto: the number that suits the --budget best",
+     .meaning = "Number of residual blocks to remove, least influential on --calibration first: 3, "
+                "25%, or auto: the number that suits the --budget best",
      .value = "N"},
-    {"seed", &P::seed, kAnyUnsigned, "Random seed of criteria that draw at random (default: 0)", "N"}};
+    {"seed", &P::seed, kAnyUnsigned, "Random seed of criteria that draw at random (default: 0)",
+     "N"}};
 
 std::vector<std::string> input_texts(const P& request) {
   std::vector<std::string> texts;
@@ -154,7 +170,9 @@ constexpr Field<P> kRun[] = {
                             request.inputs.push_back(parse_input_spec(spec));
                           }
                         }},
-     .meaning = "Shape of an input whose size the model leaves open, by position or by name: 1x3x32x32, 2x8:int64, :int64=16000 (a scalar), mask=1x64; mask=1 sets all elements to a value",
+     .meaning =
+         "Shape of an input whose size the model leaves open, by position or by name: 1x3x32x32, "
+         "2x8:int64, :int64=16000 (a scalar), mask=1x64; mask=1 sets all elements to a value",
      .value = "SPEC"},
     {.key = "no_verify",
      .member = &P::verify,
@@ -166,7 +184,9 @@ constexpr Field<P> kRun[] = {
          [](P& request, const std::string& text, std::string_view) {
            request.threads = parse_threads(text);
          }},
-     .meaning = "Number of cores for parallel work, or auto (the default): all; the output does not depend on it. When networks are timed, the number of threads of each; auto measures which is best",
+     .meaning = "Number of cores for parallel work, or auto (the default): all; the output does "
+                "not depend on it. When networks are timed, the number of threads of each; auto "
+                "measures which is best",
      .value = "N"},
     {.key = "require_proof",
      .member = &P::require_proof,
@@ -174,7 +194,8 @@ constexpr Field<P> kRun[] = {
      .only_in_files = true},
     {.key = "require_numbers",
      .member = &P::require_numbers,
-     .meaning = "Fail if the original returns non-finite values, as a network that has diverged does",
+     .meaning =
+         "Fail if the original returns non-finite values, as a network that has diverged does",
      .only_in_files = true},
     {.key = "left_groups",
      .member = &P::left_groups,
@@ -186,7 +207,8 @@ constexpr Field<InterfaceOptions> kInterface[] = {
     {"states",
      &InterfaceOptions::states,
      {},
-     "Outputs that the next run takes as inputs, such as caches; both lose the same channels. auto matches them by name and shape",
+     "Outputs that the next run takes as inputs, such as caches; both lose the same channels. auto "
+     "matches them by name and shape",
      "auto|OUT=IN,…",
      kInterfaceGroup,
      ','},
@@ -206,11 +228,13 @@ constexpr Field<C> kCalibration[] = {
      .group = kDataGroup,
      .names = [] { return data_forms(/*labelled=*/false); }},
     {"samples", &C::samples, kFromOne,
-     "Number of calibration samples, from the start of the training set (default: 256)", "N", kDataGroup},
+     "Number of calibration samples, from the start of the training set (default: 256)", "N",
+     kDataGroup},
     {"image",
      &C::image,
      {},
-     "Preprocessing of images:DIR: resize=N|HxW, crop=N|HxW, letterbox[=PAD], rgb|bgr|grey, nchw|nhwc, scale=S, mean=A/B/C, std=A/B/C",
+     "Preprocessing of images:DIR: resize=N|HxW, crop=N|HxW, letterbox[=PAD], rgb|bgr|grey, "
+     "nchw|nhwc, scale=S, mean=A/B/C, std=A/B/C",
      "SPEC",
      kDataGroup},
     {"device",
@@ -226,8 +250,8 @@ constexpr Field<C> kCalibration[] = {
      "M",
      kDataGroup,
      ','},
-    {"std", &C::deviation, kPositive, "Standard deviation per channel, by which values are then divided", "S", kDataGroup,
-     ','}};
+    {"std", &C::deviation, kPositive,
+     "Standard deviation per channel, by which values are then divided", "S", kDataGroup, ','}};
 
 constexpr Field<C> kLoss[] = {
     {.key = "loss",
@@ -236,7 +260,9 @@ constexpr Field<C> kLoss[] = {
                                parse_losses(text);
                                data.loss = text;
                              }},
-     .meaning = "Loss of gradient criteria and of finetune, with target arrays named like the outputs: cross_entropy, bce, mse, l1, huber, kl or ctc, followed by options (huber:delta=0.5), or one for each output (boxes=huber,scores=bce)",
+     .meaning = "Loss of gradient criteria and of finetune, with target arrays named like the "
+                "outputs: cross_entropy, bce, mse, l1, huber, kl or ctc, followed by options "
+                "(huber:delta=0.5), or one for each output (boxes=huber,scores=bce)",
      .value = "WHAT",
      .group = kDataGroup}};
 
@@ -263,10 +289,11 @@ constexpr Field<R> kRecovery[] = {
      .separator = ',',
      .names = [] { return all_of(recovery_names()); }},
     {"ridge", &R::ridge, kNotNegative,
-     "Ridge of least squares, relative (default: for each layer, the best of 0.0001, 0.001, … 1 on held-out samples)",
+     "Ridge of least squares, relative (default: for each layer, the best of 0.0001, 0.001, … 1 on "
+     "held-out samples)",
      "R", kRecoveryGroup},
-    {"rounds", &R::rounds, kPositive, "Least-squares iterations for layers followed by ReLU (default: 3)", "N",
-     kRecoveryGroup},
+    {"rounds", &R::rounds, kPositive,
+     "Least-squares iterations for layers followed by ReLU (default: 3)", "N", kRecoveryGroup},
     {.key = "recover_epochs",
      .member = NumberMember<R>{[](const R& recovery) { return recovery.outputs.epochs; },
                                [](R& recovery, int epochs) {
@@ -285,7 +312,8 @@ constexpr Field<R> kRecovery[] = {
 using M = MatchSettings;
 constexpr Field<M> kMatch[] = {
     {"recover_lr", &M::lr, kPositive,
-     "Learning rate of outputs, relative to the norm of each tensor (default: 0.001)", "RATE", kRecoveryGroup},
+     "Learning rate of outputs, relative to the norm of each tensor (default: 0.001)", "RATE",
+     kRecoveryGroup},
     {"recover_minutes", &M::minutes, kPositive, "Time limit for output matching, in minutes", "M",
      kRecoveryGroup},
     {.key = "match",
@@ -304,7 +332,8 @@ constexpr Field<M> kMatch[] = {
              match.terms.push_back(parse_term(text));
            }
          }},
-     .meaning = "With outputs: inner values to match as well, or weights of the outputs (default: 1)",
+     .meaning =
+         "With outputs: inner values to match as well, or weights of the outputs (default: 1)",
      .value = "NAME[=WEIGHT],…",
      .group = kRecoveryGroup,
      .separator = ','}};
@@ -313,7 +342,9 @@ constexpr Field<EngineChoice> kEngine[] = {
     {"engine",
      &EngineChoice::name,
      {},
-     "Engine for verification and latency budgets: libtorch, onnxruntime or auto (default): for verification onnxruntime, then libtorch if that cannot run the network or finds a difference; for latency libtorch if it is installed",
+     "Engine for verification and latency budgets: libtorch, onnxruntime or auto (default): for "
+     "verification onnxruntime, then libtorch if that cannot run the network or finds a "
+     "difference; for latency libtorch if it is installed",
      "NAME",
      kEngineGroup}};
 
@@ -326,7 +357,8 @@ constexpr Field<OnnxRuntimeChoice> kOnnxRuntime[] = {
     {"provider",
      &OnnxRuntimeChoice::provider,
      {},
-     "Execution provider of ONNX Runtime: cuda, tensorrt, openvino, xnnpack, … if the library has it; openvino:device_type=GPU sets options (default: cpu)",
+     "Execution provider of ONNX Runtime: cuda, tensorrt, openvino, xnnpack, … if the library has "
+     "it; openvino:device_type=GPU sets options (default: cpu)",
      "NAME"}};
 
 using L = LatencySettings;
@@ -334,7 +366,9 @@ constexpr Field<L> kLatency[] = {
     {"latency_table",
      &L::table,
      {},
-     "File of measured layer times, which is read and extended (default: in the cache). Times of another machine are used unchanged, or measured there with --latency-command. With --round-to auto, widths follow their steps",
+     "File of measured layer times, which is read and extended (default: in the cache). Times of "
+     "another machine are used unchanged, or measured there with --latency-command. With "
+     "--round-to auto, widths follow their steps",
      "FILE",
      kLatencyGroup},
     {"batch", &L::batch, kPositive, "Batch size (default: 1)", "N", kLatencyGroup},
@@ -353,7 +387,8 @@ using K = LatencyCommand;
 constexpr Field<K> kLatencyCommand[] = {
     {.key = "latency_command",
      .member = &K::line,
-     .meaning = "Shell command that measures a network on its target: takes {model}, an ONNX file, and prints milliseconds: \"ssh board ./time {model}\"",
+     .meaning = "Shell command that measures a network on its target: takes {model}, an ONNX file, "
+                "and prints milliseconds: \"ssh board ./time {model}\"",
      .value = "COMMAND",
      .group = kLatencyGroup,
      .fault =

@@ -198,8 +198,7 @@ Reference::Reference(const Graph& graph, const Probe& probe, const Plan& plan, N
     if (first_without.empty()) first_without = without;
   }
   throw errors::NoNumbersError(
-      "the masked original returns NaN or only infinities at output ",
-      in_quotes(first_without),
+      "the masked original returns NaN or only infinities at output ", in_quotes(first_without),
       " on random inputs of every kind that was tried: normally distributed, "
       "between 0 and 1, between 0.5 and 1.5");
 }

@@ -289,9 +289,8 @@ void describe_models(const std::vector<Entrant>& entrants, const LatencyOptions&
     const BenchModel& first = report.models.front();
     const BenchModel& last = report.models.back();
     if (takes_the_same(first, last) || first.inputs.empty() || last.inputs.empty()) continue;
-    report.notes.push_back(
-        "the models take different inputs: " + first.label + " " +
-        text_of(first.inputs) + "; " + last.label + " " + text_of(last.inputs));
+    report.notes.push_back("the models take different inputs: " + first.label + " " +
+                           text_of(first.inputs) + "; " + last.label + " " + text_of(last.inputs));
   }
 }
 
@@ -327,8 +326,9 @@ void add_options(CLI::App& command, LatencyOptions& options) {
   add_option(command, "MODEL", options.models, "",
              "ONNX, TorchScript or .pt2 files; the first is the baseline");
   add_input_option(command, options.specs);
-  add_option(command, "--batch", options.batches, "N,...",
-             "Batch sizes, for files that leave the batch open: 1,64 (default: 1, or as in --input)");
+  add_option(
+      command, "--batch", options.batches, "N,...",
+      "Batch sizes, for files that leave the batch open: 1,64 (default: 1, or as in --input)");
   add_engine_options(command, options.engines, options.threads);
   add_option(command, "--seconds", options.rounds.seconds, "S",
              "Seconds to measure each model on each engine with each batch size (default: 3)")

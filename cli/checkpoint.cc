@@ -21,8 +21,7 @@ namespace {
 
 /// One of --checkpoint and --checkpoint-out without the other.
 ConfigError half_a_checkpoint() {
-  return ConfigError(
-      "--checkpoint and --checkpoint-out must be passed together");
+  return ConfigError("--checkpoint and --checkpoint-out must be passed together");
 }
 
 using Json = nlohmann::ordered_json;
@@ -138,13 +137,15 @@ std::string to_text(const Checkpoint& checkpoint, const KnownCuts& cuts) {
 void add_checkpoint_options(CLI::App& command, CheckpointOptions& options) {
   add_option(command, "--checkpoint", options.in, "CKPT",
              "Checkpoint of this network (torch.save or safetensors), which is pruned with it");
-  add_option(command, "--checkpoint-out", options.out, "CKPT", "Output file for the pruned checkpoint");
+  add_option(command, "--checkpoint-out", options.out, "CKPT",
+             "Output file for the pruned checkpoint");
   add_option(command, "--weights-from", options.weights_from, "WHAT",
-             "Weights to prune: the model's (model, the default) or the checkpoint's (checkpoint), if the model was exported earlier")
+             "Weights to prune: the model's (model, the default) or the checkpoint's (checkpoint), "
+             "if the model was exported earlier")
       ->check(any_of({"model", "checkpoint"}));
-  command.add_flag(
-      "--strict", options.strict,
-      "Fail if the checkpoint lacks a weight of the plan, or has a tensor next to a pruned weight that is not pruned");
+  command.add_flag("--strict", options.strict,
+                   "Fail if the checkpoint lacks a weight of the plan, or has a tensor next to a "
+                   "pruned weight that is not pruned");
 }
 
 void add_files(const CheckpointOptions& options, std::vector<NamedFile>& outputs,

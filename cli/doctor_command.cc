@@ -144,8 +144,8 @@ void run_doctor(const DoctorOptions& options, const Session& session) {
 void add_doctor(CLI::App& app, Session& session) {
   add_command<DoctorOptions>(
       app, session, "doctor",
-      "Checks the performance of this machine and its libraries, and gives advice", "parsimony doctor",
-      add_options, run_doctor);
+      "Checks the performance of this machine and its libraries, and gives advice",
+      "parsimony doctor", add_options, run_doctor);
 }
 
 }  // namespace parsimony::cli

@@ -235,9 +235,9 @@ void add_options(CLI::App& command, ExplainOptions& options) {
   command.add_flag("--blocks", options.blocks,
                    "Print instead the residual blocks that prune --layers could remove");
   add_option(command, "--dot", options.dot, "F.dot", "Write the network as a picture for Graphviz");
-  CLI::Option* html = add_option(
-      command, "--html", options.html, "F.html",
-      "Write an HTML page of the network; with --config or the options below it also shows what prune would remove");
+  CLI::Option* html = add_option(command, "--html", options.html, "F.html",
+                                 "Write an HTML page of the network; with --config or the options "
+                                 "below it also shows what prune would remove");
   command.add_flag("--json", options.json, "Print one JSON object instead of text");
   add_setting(command, setting(cut_settings(), "granularity"), options.prune.prune);
   add_input_option(command, options.inputs);
@@ -253,9 +253,10 @@ void add_options(CLI::App& command, ExplainOptions& options) {
 }  // namespace
 
 void add_explain(CLI::App& app, Session& session) {
-  add_command<ExplainOptions>(
-      app, session, "explain", "Explains which channels are coupled, and what cannot shrink and why",
-      "parsimony explain resnet.onnx --html resnet.html --ratio 0.5", add_options, run);
+  add_command<ExplainOptions>(app, session, "explain",
+                              "Explains which channels are coupled, and what cannot shrink and why",
+                              "parsimony explain resnet.onnx --html resnet.html --ratio 0.5",
+                              add_options, run);
 }
 
 }  // namespace parsimony::cli

@@ -55,7 +55,8 @@ void run_export(const ExportOptions& options, const Session& session) {
   enter_sandbox(session.limits, outputs, false);
   if (std::ifstream(job.model).good() && !is_zip(job.model)) {
     throw UnsupportedError(job.model,
-                           " is not a TorchScript or .pt2 file, which `export` writes as ONNX; `prune` takes ONNX models directly");
+                           " is not a TorchScript or .pt2 file, which `export` writes as ONNX; "
+                           "`prune` takes ONNX models directly");
   }
   Progress progress({}, !session.quiet);
   progress.begin("exporting");
@@ -68,8 +69,7 @@ void run_export(const ExportOptions& options, const Session& session) {
 void add_options(CLI::App& command, ExportOptions& options) {
   ExportJob& job = options.job;
   add_option(command, "IN", job.model, "", "The model: TorchScript or .pt2")->required();
-  add_option(command, "-o,--output", job.output, "OUT.onnx", "Output file")
-      ->required();
+  add_option(command, "-o,--output", job.output, "OUT.onnx", "Output file")->required();
   add_input_option(command, job.inputs);
   add_option(command, "--output-name", job.names, "NAME",
              "Name of an output; repeat for each output, in order");

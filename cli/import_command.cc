@@ -72,8 +72,8 @@ void run_import(const ImportOptions& options, const Session& session) {
                      counted(static_cast<int64_t>(made.updates.size()), "weight") +
                      " of the checkpoint\n";
   for (const std::string& left : made.left) {
-    text += coloured("note: ", Colour::kYellow, Stream::kOut) +
-            "unchanged: " + printable(left) + "\n";
+    text +=
+        coloured("note: ", Colour::kYellow, Stream::kOut) + "unchanged: " + printable(left) + "\n";
   }
   if (made.assumed_epsilon) {
     text += coloured("note: ", Colour::kYellow, Stream::kOut) +
@@ -88,8 +88,7 @@ void add_options(CLI::App& command, ImportOptions& options) {
   add_option(command, "--checkpoint", options.checkpoint, "CKPT",
              "Checkpoint with the trained weights (torch.save or safetensors)")
       ->required();
-  add_option(command, "-o,--output", options.output, "OUT", "Output file")
-      ->required();
+  add_option(command, "-o,--output", options.output, "OUT", "Output file")->required();
   add_in_place_option(command, options.in_place);
   add_option(command, "--before", options.before, "CKPT",
              "Checkpoint of the model's current weights, which shows how they were folded");

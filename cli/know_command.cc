@@ -66,14 +66,14 @@ void run_know(const KnowOptions& options, const Session& session) {
 }
 
 void add_options(CLI::App& command, KnowOptions& options) {
-  CLI::Option* name =
-      add_option(command, "NAME", options.name, "",
-                 "Name of the network; without it the known networks are listed");
+  CLI::Option* name = add_option(command, "NAME", options.name, "",
+                                 "Name of the network; without it the known networks are listed");
   CLI::Option* model =
       add_option(command, "IN", options.model, "", "Model file of the network, with any weights");
   name->needs(model);
-  add_option(command, "-o,--output", options.output, "OUT.onnx",
-             "Output file for the graph (default: in the user's data folder, where checkpoints find it)");
+  add_option(
+      command, "-o,--output", options.output, "OUT.onnx",
+      "Output file for the graph (default: in the user's data folder, where checkpoints find it)");
   add_option(command, "--ignore", options.ignored, "MODULE ...",
              "Modules that are in checkpoints but not in the graph: aux1 aux2");
   add_input_option(command, options.inputs);
@@ -83,7 +83,8 @@ void add_options(CLI::App& command, KnowOptions& options) {
 
 void add_know(CLI::App& app, Session& session) {
   add_command<KnowOptions>(
-      app, session, "know", "Registers a network's graph, so that its checkpoints can be pruned alone",
+      app, session, "know",
+      "Registers a network's graph, so that its checkpoints can be pruned alone",
       "parsimony know mynet net.pt --input 1x3x224x224", add_options, run_know);
 }
 

@@ -36,17 +36,20 @@ void leave_footers_as_written(Formatter& formatter) {
 void add_options(CLI::App& app, Session& session) {
   leave_footers_as_written(*app.get_formatter());  // which the commands share
   CLI::Option* version = app.add_flag("--version", session.version, "Print the version and exit");
-  app.add_flag("--json", session.json, "With --version: print versions as JSON, including those of the libraries")
+  app.add_flag("--json", session.json,
+               "With --version: print versions as JSON, including those of the libraries")
       ->needs(version);
   app.add_flag("-q,--quiet", session.quiet, "Print only errors and requested output");
   app.add_flag("-v,--verbose", session.verbosity, "Print more");
   app.add_flag("--after-input", session.after_input,
-               "Load libtorch, and read files after standard input has ended: for programs that start the command while they write the files");
+               "Load libtorch, and read files after standard input has ended: for programs that "
+               "start the command while they write the files");
   add_own_operator_options(app, session.own);
   add_limit_options(app, session.limits);
   app.require_subcommand(0, 1);  // our message lists candidates
   app.footer(
-      "Exit codes: 0 done, 1 verification failed, 2 usage or configuration,\n3 unsupported, 4 file or I/O, 70 an internal error.");
+      "Exit codes: 0 done, 1 verification failed, 2 usage or configuration,\n3 unsupported, 4 file "
+      "or I/O, 70 an internal error.");
   add_prune(app, session);
   add_speedup(app, session);
   add_inspect(app, session);
@@ -243,8 +246,9 @@ int main(int argc, char** argv) {
   } catch (const parsimony::Error& error) {
     return failed(error, Exit::kFile);  // IoError, ModelError: both are about a file
   } catch (const std::bad_alloc&) {
-    return failed(parsimony::UnsupportedError("out of memory; --max-memory and the system's limits bound it"),
-                  Exit::kUnsupported);
+    return failed(
+        parsimony::UnsupportedError("out of memory; --max-memory and the system's limits bound it"),
+        Exit::kUnsupported);
   } catch (const std::exception& error) {
     return failed(error, Exit::kBug);
   }

@@ -67,16 +67,15 @@ Measured output_of(const std::string& metric, const std::string& model, double m
 void add_metric_options(CLI::App& command, MetricOptions& options) {
   std::vector<std::string> names;
   for (const OutputMetric& metric : output_metrics()) names.emplace_back(metric.name);
-  add_option(
-      command, "--metric", options.commands, "COMMAND",
-      "Metric of the model before and after pruning: a shell command with {model} that prints a number; higher is better, or lower with the suffix \":min\". Or the distance to the dense network's outputs: " +
-          listed(names, names.size()) +
-          "; psnr:NAME for the output NAME. May be repeated")
+  add_option(command, "--metric", options.commands, "COMMAND",
+             "Metric of the model before and after pruning: a shell command with {model} that "
+             "prints a number; higher is better, or lower with the suffix \":min\". Or the "
+             "distance to the dense network's outputs: " +
+                 listed(names, names.size()) + "; psnr:NAME for the output NAME. May be repeated")
       ->group("Accuracy metric");
   add_metric_minutes(command, options)->group("Accuracy metric");
-  add_option(
-      command, "--metric-runs", options.runs, "N",
-      "With --budget metric=-1%, the number of cuts to try (default: 7)")
+  add_option(command, "--metric-runs", options.runs, "N",
+             "With --budget metric=-1%, the number of cuts to try (default: 7)")
       ->check(within({.lowest = 1, .highest = 20}))
       ->group("Accuracy metric");
 }

@@ -89,7 +89,8 @@ void add_own_operator_options(CLI::App& app, OwnOperators& own) {
         ->allow_extra_args(false)
         ->group("Custom operators, with any command");
   };
-  add("--rules", own.rules, "FILE", "File with axis rules for custom operators, one per line (docs/guide/rules.md)");
+  add("--rules", own.rules, "FILE",
+      "File with axis rules for custom operators, one per line (docs/guide/rules.md)");
   add("--ort-library", own.libraries, "LIB.so",
       "Library of custom operators for ONNX Runtime, with their kernels for verification");
 }
@@ -101,7 +102,8 @@ void add_input_option(CLI::App& command, std::vector<std::string>& specs) {
 
 void add_sample_option(CLI::App& command, std::string& source) {
   add_option(command, "--sample", source, "npz:FILE",
-             "Arrays by input name, which verification uses as the first inputs and varies for the others; also safetensors:FILE");
+             "Arrays by input name, which verification uses as the first inputs and varies for the "
+             "others; also safetensors:FILE");
 }
 
 std::vector<InputSpec> input_specs(const std::vector<std::string>& specs, const Graph& graph) {

@@ -185,10 +185,12 @@ void add_rank_options(CLI::App& command, RankOptions& options) {
     return add_option(command, name, value, type, meaning)->group(kGroup);
   };
   add("--processes", options.processes, "N",
-      "Run in N processes on this machine, each with its share of every batch; or start the command with torchrun --no_python, srun or mpirun")
+      "Run in N processes on this machine, each with its share of every batch; or start the "
+      "command with torchrun --no_python, srun or mpirun")
       ->check(within({.lowest = 1, .highest = 1024}));
   add("--store", options.store, "PLACE",
-      "Rendezvous of processes that a launcher starts: file:PATH in a shared folder, or tcp:HOST:PORT (default: MASTER_ADDR and MASTER_PORT)");
+      "Rendezvous of processes that a launcher starts: file:PATH in a shared folder, or "
+      "tcp:HOST:PORT (default: MASTER_ADDR and MASTER_PORT)");
   add("--rank-timeout", options.settings.timeout, "S",
       "Time limit for waiting on other processes, in seconds (default: 600)")
       ->check(above_zero());
@@ -231,7 +233,8 @@ RankPlace ranks_of(const RankOptions& options, const Session& session) {
   if (place.several()) {
     if (place.store.empty()) {
       throw ConfigError(
-          "the launcher does not set a rendezvous; pass --store file:PATH in a shared folder or --store tcp:HOST:PORT, or set MASTER_ADDR and MASTER_PORT");
+          "the launcher does not set a rendezvous; pass --store file:PATH in a shared folder or "
+          "--store tcp:HOST:PORT, or set MASTER_ADDR and MASTER_PORT");
     }
     is_worker();  // which ends with the process that started it
     return place;

@@ -191,7 +191,9 @@ class PruneRun {
   RankPlace join_ranks(PruneRequest& request) const {
     if (!wants_ranks(options_.ranks)) return {};
     if (any_budget(request.config, Budget::kLatency)) {
-      throw errors::usage("prune", "--processes cannot be combined with a latency budget: timings differ between processes");
+      throw errors::usage(
+          "prune",
+          "--processes cannot be combined with a latency budget: timings differ between processes");
     }
     if (request.calibration.data.empty()) {
       throw errors::usage("prune", "--processes needs --calibration DATA");
@@ -314,7 +316,8 @@ PruneCommandOptions searching(PruneCommandOptions options) {
   }
   if (!options.config.empty() || options.shorthand.ratio != 0) {
     throw ConfigError(
-        "--budget metric=… searches for a share of the MACs; it cannot be combined with --ratio or a --config with amounts; pass --criterion, --scope and other options instead");
+        "--budget metric=… searches for a share of the MACs; it cannot be combined with --ratio or "
+        "a --config with amounts; pass --criterion, --scope and other options instead");
   }
   options.shorthand.budget = "macs=100%";
   options.shorthand.force = true;  // the metric says how much

@@ -40,9 +40,8 @@ void add_run(CLI::App& command, PruneCommandOptions& options) {
              "Write the plan, which apply and verify take");
   add_option(command, "--report", options.report, "R.json",
              "Write costs, groups, notes and times as JSON");
-  add_option(
-      command, "--html", options.html, "F.html",
-      "Write an HTML page of the network: what was removed, and what could not be removed");
+  add_option(command, "--html", options.html, "F.html",
+             "Write an HTML page of the network: what was removed, and what could not be removed");
   add_settings(command, run_settings(), options.prune);
   command.add_flag("--timings", options.timings, "Print the time of each stage");
 }
@@ -118,8 +117,10 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
              "Config list that says what to prune, and how much");
   add_shorthand(command, options, "Without a config file");
   options.shorthand_options.push_back(
-      add_option(command, "--preset", options.preset, "WHAT",
-                 "Settings that suit most networks, with --calibration: fisher and least squares (quick), followed by up to ten minutes of output matching (best); other options take precedence")
+      add_option(
+          command, "--preset", options.preset, "WHAT",
+          "Settings that suit most networks, with --calibration: fisher and least squares (quick), "
+          "followed by up to ten minutes of output matching (best); other options take precedence")
           ->check(any_of({"quick", "best"}))
           ->group("Without a config file"));
   add_setting(command, setting(cut_settings(), "granularity"), options.prune);
@@ -143,8 +144,9 @@ void add_speedup_options(CLI::App& command, PruneCommandOptions& options) {
   options.prune.constants = Constants::kExact;
   add_model_files(command, options);
   add_checkpoint_options(command, options.checkpoint);
-  add_option(command, "--masks", options.masks_in, "M.safetensors",
-             "Masks of the weights: tensors with their names and shapes, 0 where an element is removed")
+  add_option(
+      command, "--masks", options.masks_in, "M.safetensors",
+      "Masks of the weights: tensors with their names and shapes, 0 where an element is removed")
       ->required();
   add_run(command, options);
 }
@@ -216,7 +218,8 @@ PruneRequest prune_request_of(const PruneCommandOptions& options, ConfigList con
   if (!options.recipe.empty()) {
     if (!result.calibration.loss.empty()) {
       throw errors::usage("prune",
-                          "--recover-recipe requires labels; with --loss pass --recover-epochs, --recover-lr and --recover-minutes");
+                          "--recover-recipe requires labels; with --loss pass --recover-epochs, "
+                          "--recover-lr and --recover-minutes");
     }
     const int epochs = recovery.finetune.epochs;
     recovery.finetune = read_recipe(options.recipe).train;

@@ -60,7 +60,8 @@ std::string summary(const SweepReport& report) {
 
 void add_options(CLI::App& command, ReportOptions& options) {
   add_option(command, "dir", options.folders, "DIR",
-             "Folders of sweeps, whose points are merged; or the JSON report of a prune, which is printed as Markdown")
+             "Folders of sweeps, whose points are merged; or the JSON report of a prune, which is "
+             "printed as Markdown")
       ->required();
   add_option(command, "--out", options.out, "DIR",
              "Folder for the four files (default: the first DIR)");
@@ -68,7 +69,8 @@ void add_options(CLI::App& command, ReportOptions& options) {
   add_option(command, "--tensorboard", options.tensorboard, "DIR",
              "Write the points for TensorBoard as well: a run for each criterion and seed");
   add_option(command, "--against", options.against, "OLD",
-             "Print the differences from an earlier report of the same kind as Markdown; fail if a figure is worse");
+             "Print the differences from an earlier report of the same kind as Markdown; fail if a "
+             "figure is worse");
   add_option(command, "--allow", options.allowed, "PERCENT",
              "Tolerated regression of a figure, in percent (default: 1)")
       ->check(not_below_zero());

@@ -227,7 +227,8 @@ void add_limit_options(CLI::App& app, ProcessLimits& limits) {
       ->check(above_zero())
       ->group(group);
   add_option(app, "--sandbox", limits.sandbox, "WHEN",
-             "Read and run models without access to sockets, other programs, or files outside the outputs' folders. auto: if the kernel supports it and no user command runs")
+             "Read and run models without access to sockets, other programs, or files outside the "
+             "outputs' folders. auto: if the kernel supports it and no user command runs")
       ->check(any_of({"auto", "on", "off"}))
       ->group(group);
 }

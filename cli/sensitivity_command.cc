@@ -138,8 +138,7 @@ void run_sensitivity(const SensitivityCommandOptions& options, const Session& se
                                           {"--config-out", options.config}};
   check_outputs(outputs, {{kModel, options.model}});
   if (!options.config.empty() && options.ratio <= 0) {
-    throw ConfigError(
-        "sensitivity: --config-out requires --ratio, for example --ratio 0.5");
+    throw ConfigError("sensitivity: --config-out requires --ratio, for example --ratio 0.5");
   }
   if (options.metric.commands.size() > 1) throw errors::usage("sensitivity", "--metric takes one");
   const std::string metric = options.metric.commands.empty() ? "" : options.metric.commands.front();
@@ -198,9 +197,11 @@ void run_sensitivity(const SensitivityCommandOptions& options, const Session& se
 void add_options(CLI::App& command, SensitivityCommandOptions& options) {
   add_model_argument(command, options.model);
   add_input_option(command, options.inputs);
-  add_option(command, "--criterion", options.criterion, "NAME", "Criterion that scores channels (default: l1)");
+  add_option(command, "--criterion", options.criterion, "NAME",
+             "Criterion that scores channels (default: l1)");
   add_option(command, "--metric", options.metric.commands, "COMMAND",
-             "Metric of a cut, instead of the output error: a shell command with {model}, or a built-in metric, as in prune");
+             "Metric of a cut, instead of the output error: a shell command with {model}, or a "
+             "built-in metric, as in prune");
   add_metric_minutes(command, options.metric);
   add_share_option(command, "--ratios", options.ratios, "R,...",
                    "Shares of a group to remove (0.1,0.2,…,0.9)",

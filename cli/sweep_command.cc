@@ -215,8 +215,10 @@ void add_options(CLI::App& command, SweepCommandOptions& options) {
              "Only the i-th of n parts (default: as Slurm or mpirun say)");
   add_rank_training_options(command, options.ranks);
   add_options(command, options.request, options.recipe);
-  add_option(command, "--metric", options.metric.commands, "COMMAND",
-             "Metric of every point's network: a shell command with {model}, as in prune. The report shows the number that it prints, and a PNG or JPEG that it writes to {picture}");
+  add_option(
+      command, "--metric", options.metric.commands, "COMMAND",
+      "Metric of every point's network: a shell command with {model}, as in prune. The report "
+      "shows the number that it prints, and a PNG or JPEG that it writes to {picture}");
   add_metric_minutes(command, options.metric);
 }
 

@@ -184,9 +184,9 @@ void run_finetune(TrainCommandOptions& options, const Session& session) {
                      !calibration.image.empty() || !options.inputs.empty() ||
                      !options.match.terms.empty() || options.match.minutes > 0;
   if (given) {
-    throw errors::usage(
-        "finetune",
-        "--calibration, --image, --states, --input, --match and --minutes require --loss outputs or a loss of arrays");
+    throw errors::usage("finetune",
+                        "--calibration, --image, --states, --input, --match and --minutes require "
+                        "--loss outputs or a loss of arrays");
   }
   run_train(options, session);
 }
@@ -218,15 +218,16 @@ void add_finetune_options(CLI::App& command, TrainCommandOptions& options) {
   add_model_option(command, "model", options.recipe)->required()->type_name("IN");
   add_option(command, "-o,--output", options.request.out, "OUT", "The trained model")->required();
   add_in_place_option(command, options.in_place);
-  add_loss_option(command, options.calibration,
-                  "Training targets: the labels of the data (labels, the default), the outputs of the teacher (outputs), or arrays of --calibration that are named like the outputs",
-                  {kLabelsOfData, kTeachersOutputs});
+  add_loss_option(
+      command, options.calibration,
+      "Training targets: the labels of the data (labels, the default), the outputs of the teacher "
+      "(outputs), or arrays of --calibration that are named like the outputs",
+      {kLabelsOfData, kTeachersOutputs});
   add_options(command, options.request, options.recipe);
   add_rank_training_options(command, options.ranks);
   add_files(command, options);
   add_setting(command, setting(match_settings(), "match"), options.match)
-      ->description(
-          "With --loss outputs: inner values to match as well, or weights of the outputs")
+      ->description("With --loss outputs: inner values to match as well, or weights of the outputs")
       ->group("Options");
   add_option(command, "--minutes", options.match.minutes, "M",
              "With --calibration: time limit, in minutes")
@@ -242,7 +243,8 @@ void add_finetune_options(CLI::App& command, TrainCommandOptions& options) {
 
 void add_train(CLI::App& app, Session& session) {
   add_command<TrainCommandOptions>(
-      app, session, "train", "Trains a network, and prunes it during training if the recipe says so",
+      app, session, "train",
+      "Trains a network, and prunes it during training if the recipe says so",
       "parsimony train --model cnn --data shapes --epochs 3 -o cnn.pt", add_train_options,
       run_train);
 }

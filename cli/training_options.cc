@@ -108,15 +108,15 @@ void add_options(CLI::App& command, TrainingRequest& request, RecipeOptions& opt
   }
   add_option(command, "--device", request.device, "DEVICE", "auto, cpu or cuda:N");
   add_threads_option(command, request.threads);
-  command.add_flag("--deterministic", request.deterministic,
-                   "Use deterministic operators only");
+  command.add_flag("--deterministic", request.deterministic, "Use deterministic operators only");
   command.add_flag("!--no-verify", request.verify, "Skip verification of the cuts");
   const auto add_size = [&](const char* name, std::optional<int64_t>& size, const char* meaning) {
     add_option(command, name, size, "N", meaning)->check(within({.lowest = 1}));
   };
   add_size("--train-samples", request.train_samples, "Use the first N only");
   add_size("--test-samples", request.test_samples, "Use the first N only");
-  add_size("--image-size", request.image_size, "Size to which the images of a folder are resized, in pixels");
+  add_size("--image-size", request.image_size,
+           "Size to which the images of a folder are resized, in pixels");
 }
 
 void complete(TrainingRequest& request, const RecipeOptions& options, const Session& session) {

@@ -120,9 +120,9 @@ void add_options(CLI::App& command, VerifyOptions& options) {
       ->check(above_zero());
   add_option(command, "--seed", options.proof.seed, "S", "Random seed (default: 1)")
       ->check(above_zero());
-  add_option(
-      command, "--engine", options.engine, "NAME",
-      "Engine: libtorch (Parsimony's executor), onnxruntime (ONNX only, independent of it) or auto (default): libtorch if it is installed")
+  add_option(command, "--engine", options.engine, "NAME",
+             "Engine: libtorch (Parsimony's executor), onnxruntime (ONNX only, independent of it) "
+             "or auto (default): libtorch if it is installed")
       ->check(any_of({"auto", "libtorch", "executor", "onnxruntime"}));
   add_settings(command, onnx_runtime_settings(), options.onnxruntime);
   add_threads_option(command, options.threads);

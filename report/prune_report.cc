@@ -341,7 +341,9 @@ std::string to_json(const RecoveryReport& report) {
   return document_of("parsimony_recovery", 1, report);
 }
 
-std::string to_json(const PruneReport& report) { return document_of("parsimony_report", 2, report); }
+std::string to_json(const PruneReport& report) {
+  return document_of("parsimony_report", 2, report);
+}
 
 namespace {
 

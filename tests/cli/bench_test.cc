@@ -58,7 +58,8 @@ TEST(CliBench, PrintsATableAndWhatItWasMeasuredOn) {
   EXPECT_TRUE(outcome.out.starts_with("engine    batch  model")) << outcome.out;
   EXPECT_NE(lines_with(outcome.out, "libtorch      1  cnn.onnx"), "") << outcome.out;
   EXPECT_NE(lines_with(outcome.out,
-                       "note: the models take different inputs: cnn.onnx x[1, 3, 8, 8] float32; whole.onnx x[2, 4] float32"),
+                       "note: the models take different inputs: cnn.onnx x[1, 3, 8, 8] float32; "
+                       "whole.onnx x[2, 4] float32"),
             "")
       << outcome.out;
   EXPECT_NE(lines_with(outcome.out, "note: ONNX Runtime was not found"), "") << outcome.out;

@@ -150,7 +150,8 @@ TEST_F(CliProcesses, MistakesAreNamed) {
       "one\n");
   EXPECT_EQ(
       place_.run(kTrain + kFew + "--epochs 1 -o o.pt", {{"RANK", "1"}, {"WORLD_SIZE", "2"}}).err,
-      "parsimony: the launcher does not set a rendezvous; pass --store file:PATH in a shared folder or --store tcp:HOST:PORT, or set MASTER_ADDR and MASTER_PORT\n");
+      "parsimony: the launcher does not set a rendezvous; pass --store file:PATH in a shared "
+      "folder or --store tcp:HOST:PORT, or set MASTER_ADDR and MASTER_PORT\n");
   EXPECT_EQ(place_
                 .run(kTrain + kFew + "--epochs 1 -o o.pt --store here",
                      {{"RANK", "1"}, {"WORLD_SIZE", "2"}})

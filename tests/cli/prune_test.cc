@@ -463,7 +463,8 @@ TEST(CliPrune, AMetricThatFailsCostsNothingThatIsWritten) {
 TEST(CliPrune, PresetsGoBehindOtherOptions) {
   const Workplace place;
   EXPECT_EQ(place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --preset best").err,
-            "parsimony: prune: --preset best matches the dense network's outputs and requires --calibration DATA\n");
+            "parsimony: prune: --preset best matches the dense network's outputs and requires "
+            "--calibration DATA\n");
   EXPECT_EQ(place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --preset quick").code, 0)
       << "without data the options' defaults";
   if (!kHasTorch) GTEST_SKIP() << "built without libtorch";

@@ -207,7 +207,8 @@ TEST_F(CliRecover, RefusesWhatCannotBeMeant) {
       "--loss huber --calibration npz:data.npz");
   EXPECT_EQ(both.code, 2);
   EXPECT_EQ(both.err,
-            "parsimony: --recover-recipe requires labels; with --loss pass --recover-epochs, --recover-lr and --recover-minutes. See `parsimony prune --help`.\n");
+            "parsimony: --recover-recipe requires labels; with --loss pass --recover-epochs, "
+            "--recover-lr and --recover-minutes. See `parsimony prune --help`.\n");
 }
 
 TEST_F(CliRecover, OutputsOfTheDenseNetworkTeachWithoutLabels) {
@@ -242,9 +243,9 @@ TEST_F(CliRecover, OutputsThatCannotTeachAreNamed) {
   EXPECT_EQ(place_.run("finetune net.onnx -o t.onnx --loss mse --teacher net.onnx" + data).err,
             "parsimony: --teacher and --match go with --loss outputs. See `parsimony finetune "
             "--help`.\n");
-  EXPECT_EQ(
-      place_.run("finetune net.onnx -o t.onnx --data shapes" + data).err,
-      "parsimony: --calibration, --image, --states, --input, --match and --minutes require --loss outputs or a loss of arrays. See `parsimony finetune --help`.\n");
+  EXPECT_EQ(place_.run("finetune net.onnx -o t.onnx --data shapes" + data).err,
+            "parsimony: --calibration, --image, --states, --input, --match and --minutes require "
+            "--loss outputs or a loss of arrays. See `parsimony finetune --help`.\n");
   EXPECT_EQ(place_.run("finetune net.onnx -o t.onnx --loss outputs --data shapes" + data).err,
             "parsimony: --loss outputs takes no --data, --checkpoint, --profile and --tensorboard. "
             "See `parsimony finetune --help`.\n");

@@ -71,7 +71,8 @@ TEST(Shorthand, NamesTheOption) {
   EXPECT_EQ(shorthand_error({.budget = "macs=120%"}),
             "--budget: found 120%, expected a number in (0%, 100%]");
   EXPECT_EQ(shorthand_error({.ratio = 0.5, .budget = "params=1M"}),
-            "--budget: an amount, as in \"params=1M\", sets the sparsity, and so does --ratio; pass one of them");
+            "--budget: an amount, as in \"params=1M\", sets the sparsity, and so does --ratio; "
+            "pass one of them");
   EXPECT_EQ(shorthand_error({.round_to = 0}),
             "--round-to: found 0, expected a number in [1, 65536]");
   EXPECT_EQ(shorthand_error({.criterion = "l"}),

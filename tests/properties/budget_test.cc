@@ -83,7 +83,8 @@ class Trial {
       for (size_t first = 0; back > 0 && first + static_cast<size_t>(back) <= channels.size();
            ++first) {
         AxisMasks more = masks;
-        for (size_t i = 0; i < static_cast<size_t>(back); ++i) more.keep[g][channels[first + i]] = 1;
+        for (size_t i = 0; i < static_cast<size_t>(back); ++i)
+          more.keep[g][channels[first + i]] = 1;
         if (of(cost_.under(more)) <= most_) {
           return bench_.coupling().groups[g].id + " could have channel " +
                  std::to_string(channels[first]);

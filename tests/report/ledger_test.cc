@@ -98,7 +98,8 @@ TEST(LedgerPoint, FaultsAreNamedWithTheirPlace) {
 
 TEST(LedgerPoint, ReadsVersion1) {
   const LedgerPoint point = sample_point("l1", 0.5, 0);
-  const std::string line = replaced(to_json_line(point), "\"parsimony_ledger\":2", "\"parsimony_ledger\":1");
+  const std::string line =
+      replaced(to_json_line(point), "\"parsimony_ledger\":2", "\"parsimony_ledger\":1");
   EXPECT_EQ(read_ledger_point(replaced(line, "\"unpruned_dims\"", "\"kept_whole\""), "a:1"), point);
 }
 

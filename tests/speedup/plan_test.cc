@@ -90,9 +90,9 @@ TEST(Plan, ReadsWhatItWrote) {
 
 TEST(Plan, ReadsVersion1) {
   std::string text = example().to_json();
-  for (const auto& [now, before] : {std::pair("_plan\": 2", "_plan\": 1"),
-                                    std::pair("\"updates\"", "\"folds\""),
-                                    std::pair("\"unpruned_dims\"", "\"kept_whole\"")}) {
+  for (const auto& [now, before] :
+       {std::pair("_plan\": 2", "_plan\": 1"), std::pair("\"updates\"", "\"folds\""),
+        std::pair("\"unpruned_dims\"", "\"kept_whole\"")}) {
     text.replace(text.find(now), std::string_view(now).size(), before);
   }
   EXPECT_EQ(Plan::from_json(text, "p.json"), example());
