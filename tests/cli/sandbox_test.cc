@@ -132,7 +132,7 @@ TEST(CliLimits, MemoryIsBounded) {
   // ONNX Runtime gives up with the process, or says that it cannot run the network.
   EXPECT_TRUE(outcome.code == 3 || lines_with(outcome.out, "Not proven") != "") << outcome.out;
   if (outcome.code == 3) {
-    EXPECT_NE(outcome.err.find("--max-memory is used up"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("--max-memory was exceeded"), std::string::npos) << outcome.err;
     EXPECT_FALSE(place.has("o.onnx"));
   }
   EXPECT_EQ(place.run("prune huge.onnx -o o.onnx --max-memory much").code, 2);
