@@ -106,7 +106,7 @@ Tensors gemm(const Call& call) {
   if (!call.has_in(2)) return {y};
   at::Tensor c = call.in(2);
   if (beta != 1) c = c.is_floating_point() ? c * beta : (c * beta).to(c.scalar_type());
-  // Before version 7, broadcasting a vector of as many elements as y has rows requires this.
+  // Also before version 7, a vector along the rows of y must have shape [rows, 1].
   return {y + c};
 }
 

@@ -42,7 +42,7 @@ bool is_all_known(const Edits& edits, jit::Node* node, int input) {
          known->second.rbegin()->first + 1 == static_cast<int>(known->second.size());
 }
 
-/// Copies the elements of the list that `node` reads into a new list: others may read the old one.
+/// Returns the elements of the list that `node` reads, for a new list: others may read the old one.
 std::vector<jit::Value*> elements_of(const Origins& origins, jit::Node* node, int input,
                                      const Edits& edits, const Change& why) {
   jit::Graph& graph = *origins.graph;

@@ -203,7 +203,7 @@ std::vector<at::Tensor> Trainer::differentiate(const StepBatch& batch, PhaseWatc
   return {of_part};
 }
 
-/// Norms that a file does not have are initialised by the first batch, which must be global.
+/// Norms that a file does not have are initialised by the first batch's statistics, of all ranks.
 torch_io::SyncBatchNorm::Sum Trainer::sum_of_norms(const StepBatch& batch) const {
   const RankGroup* ranks = training_.ranks;
   const bool synced = ranks != nullptr && (step_ == 0 || !ranks->place().settings.local_norms) &&

@@ -7,8 +7,8 @@
 namespace parsimony::training {
 namespace {
 
-/// The last block of a layer that reads each value, directly or through nodes between layers. The
-/// network's outputs are read after all.
+/// Finds for each value the last block with a layer that reads it, directly or through nodes
+/// between layers. The network's outputs are read after all blocks.
 class Boundaries {
  public:
   Boundaries(const Graph& graph, const std::vector<FitLayer>& layers, size_t size)
