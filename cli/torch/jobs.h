@@ -30,7 +30,7 @@ int sweep(const cli::SweepRequest& request);
 training::Calibration calibration_of(const CalibrationData& job, const Graph& graph,
                                      bool whole = false);
 
-/// The same for work that the job's ranks share: all of them call it with the same network and
+/// Like calibration_of, for work that the job's ranks share: all call it with the same network and
 /// data. @throws ConfigError if these differ; UnsupportedError for data with states
 training::Calibration calibration_of_ranks(const CalibrationData& job, const Graph& graph,
                                            bool whole = false);
