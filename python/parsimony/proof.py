@@ -105,7 +105,9 @@ def compare(
     for one, other in zip(expected, found):
         if [tensor.shape for tensor in one] != [tensor.shape for tensor in other]:
             shapes = [[tuple(tensor.shape) for tensor in outputs] for outputs in (one, other)]
-            return Comparison(None, f"outputs have different shapes: {shapes[1]}, expected {shapes[0]}")
+            return Comparison(
+                None, f"outputs have different shapes: {shapes[1]}, expected {shapes[0]}"
+            )
         for a, b in zip(one, other):
             if a.numel() == 0:
                 continue

@@ -172,7 +172,9 @@ def prune(
 def bare(model: nn.Module) -> nn.Module:
     """Returns the module inside DataParallel, DistributedDataParallel or torch.compile's wrapper."""
     if isinstance(model, jit.ScriptModule):
-        raise UnsupportedError("a ScriptModule cannot be pruned in place: save it, and prune the file")
+        raise UnsupportedError(
+            "a ScriptModule cannot be pruned in place: save it, and prune the file"
+        )
     if not isinstance(model, nn.Module):
         kind = type(model).__name__
         raise ConfigError(f"expected a module, found {kind}: load weights into their module first")

@@ -17,7 +17,9 @@ def tensor_of(name: str, tensors: Mapping[str, Tensor]) -> Tensor:
     """Returns the tensor of that name. Raises Refusal if it is not a parameter or buffer."""
     if name in tensors:
         return tensors[name]
-    raise Refusal("", [name], f"its forward uses a tensor that is not a parameter or buffer ({name})")
+    raise Refusal(
+        "", [name], f"its forward uses a tensor that is not a parameter or buffer ({name})"
+    )
 
 
 def smallest_zero(tensor: Tensor, count: int) -> Tensor:

@@ -180,7 +180,9 @@ def _gradients(
         labels = batch.labels.to(device) if isinstance(batch.labels, Tensor) else batch.labels
         value = loss(inputs.call(module), labels)
         if not isinstance(value, Tensor) or value.numel() != 1 or not value.requires_grad:
-            raise ConfigError("loss=: it must return a tensor of one element, computed from the outputs")
+            raise ConfigError(
+                "loss=: it must return a tensor of one element, computed from the outputs"
+            )
         gradients = torch.autograd.grad(
             value.reshape(()), list(weights.values()), allow_unused=True
         )
