@@ -54,7 +54,7 @@ struct PruneResult : Pruning {
 /// The masked original and the small network run on `services.engine` and must agree, if necessary
 /// with an allowance for the original's own rounding; a remaining difference is blamed on a group.
 /// Where the engine cannot run the original masked, needs a larger tolerance or a copy of a
-/// gigabyte of weights, or finds a difference, its Engine::otherwise is asked. Without an engine,
+/// gigabyte of weights, or finds a difference, its Engine::fallback is asked. Without an engine,
 /// or if the original cannot be run masked, the proof has the reason. Recovery works on the graph
 /// alone, before the edit, and its values are assigned after the proof.
 ///
