@@ -125,11 +125,16 @@ TEST(CliMessages, Bench) {
   expect_messages("bench", place,
                   timed_component({{"NOT_ONNXRUNTIME", PARSIMONY_FAKE_COMPONENT},
                                    {"OLD_ONNXRUNTIME", PARSIMONY_OLD_ONNXRUNTIME}}));
-  for (const std::string path : {"/none/libonnxruntime.so", "cnn.onnx"}) {
-    const Outcome outcome = place.run("bench cnn.onnx --onnxruntime " + path, timed_component());
-    EXPECT_EQ(outcome.code, 3);
-    EXPECT_TRUE(outcome.err.starts_with("parsimony: ONNX Runtime cannot be loaded from "))
-        << outcome.err;  // the rest is the loader's
+  // What follows is the loader's.
+  constexpr std::pair<const char*, const char*> kBegin[] = {
+      {"--engine onnxruntime", "ONNX Runtime was not found; give --onnxruntime PATH, or set "},
+      {"--onnxruntime /none/libonnxruntime.so", "ONNX Runtime cannot be loaded from /none/"},
+      {"--onnxruntime cnn.onnx", "ONNX Runtime cannot be loaded from "}};
+  for (const auto& [options, message] : kBegin) {
+    const Outcome outcome =
+        place.run(std::string("bench cnn.onnx ") + options, timed_component());
+    EXPECT_EQ(outcome.code, 3) << options;
+    EXPECT_TRUE(outcome.err.starts_with(std::string("parsimony: ") + message)) << outcome.err;
   }
 }
 
