@@ -131,8 +131,7 @@ TEST(CliMessages, Bench) {
       {"--onnxruntime /none/libonnxruntime.so", "ONNX Runtime cannot be loaded from /none/"},
       {"--onnxruntime cnn.onnx", "ONNX Runtime cannot be loaded from "}};
   for (const auto& [options, message] : kBegin) {
-    const Outcome outcome =
-        place.run(std::string("bench cnn.onnx ") + options, timed_component());
+    const Outcome outcome = place.run(std::string("bench cnn.onnx ") + options, timed_component());
     EXPECT_EQ(outcome.code, 3) << options;
     EXPECT_TRUE(outcome.err.starts_with(std::string("parsimony: ") + message)) << outcome.err;
   }

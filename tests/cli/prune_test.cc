@@ -164,7 +164,8 @@ TEST(CliPrune, TheGroupAtFaultMayBeLeftAsItIs) {
   };
   const Outcome one = run("g1");
   EXPECT_EQ(one.code, 0) << one.err;
-  EXPECT_NE(lines_with(one.out, "note:").find("group g1 (c2) was not pruned: verification failed"), std::string::npos);
+  EXPECT_NE(lines_with(one.out, "note:").find("group g1 (c2) was not pruned: verification failed"),
+            std::string::npos);
   const Json groups = Json::parse(place.bytes("p.json"))["groups"];
   EXPECT_FALSE(groups.empty());
   EXPECT_TRUE(std::ranges::none_of(groups, [](const Json& group) { return group["id"] == "g1"; }));
