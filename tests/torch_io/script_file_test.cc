@@ -70,9 +70,10 @@ TEST(ScriptFile, TensorsBeyondTheirBytesAreRefused) {
   EXPECT_EQ(refused({1000, 48}, {0, 1}), "") << "expanded";
   const std::string beyond = refused({9, 6}, {6, 1});
   const std::string refused_as = (folder / "net.pt") + ": not a TorchScript model: ";
-  EXPECT_TRUE(beyond == refused_as +
-                            "it holds a tensor of [9, 6] with strides [6, 1] from element 0 on, of "
-                            "which 192 bytes are stored" ||
+  EXPECT_TRUE(beyond ==
+                  refused_as +
+                      "it contains a tensor of [9, 6] with strides [6, 1] from element 0 on, of "
+                      "which 192 bytes are stored" ||
               beyond.starts_with(refused_as +
                                  "Tensor: sizes 9 6, strides 6 1, storage offset 0 and itemsize 4 "
                                  "require a storage of at least 216 bytes"))

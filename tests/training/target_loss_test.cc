@@ -129,7 +129,7 @@ TEST_F(TargetLosses, SayWhatDoesNotFit) {
   EXPECT_EQ(error_of("mask=mse", {mask_, none_, none_, none_}),
             "loss: the data has no targets for the output \"mask\"; add an array of that name with "
             "as many samples as the inputs");
-  EXPECT_EQ(error_of("mse", {none_, none_, none_, none_}).substr(0, 31),
+  EXPECT_EQ(error_of("mse", {none_, none_, none_, none_}).substr(0, 30),
             "loss: the data has no targets ");
 }
 
