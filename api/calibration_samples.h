@@ -9,7 +9,7 @@
 
 namespace parsimony {
 
-/// How data with labels are read for a job. @param whole  beyond the samples that calibrate
+/// Options for reading a job's data. @param whole  read more than the samples that calibrate
 inline SampleOptions sample_options(const CalibrationData& job, bool whole = false) {
   SampleOptions options{job.inputs, job.image, {}};
   if (!whole) options.labelled.train_samples = job.samples;
@@ -18,8 +18,8 @@ inline SampleOptions sample_options(const CalibrationData& job, bool whole = fal
   return options;
 }
 
-/// Which samples calibration does not see: the first of the test part, else some of those behind
-/// the ones that calibrate.
+/// The samples that calibration does not see: the first of the test part, else some of those
+/// behind the ones that calibrate.
 struct HeldOutSamples {
   int64_t begin = 0;
   int64_t count = 0;
@@ -68,7 +68,7 @@ class CalibrationSamples {
              : runs(0, count_, requested, see);
   }
 
-  /// The same for all of the test part.
+  /// Calls `see` likewise for every run of the whole test part.
   template <typename See>
   void for_each_test(int64_t requested, const See& see) const {
     runs(data_.samples(), data_.test_samples(), requested, see);

@@ -28,8 +28,8 @@ class DataEngine {
   Engine& engine() { return onnx_runtime_ ? *onnx_runtime_ : torch_; }
   const LazyTorch& torch() const { return torch_; }
 
-  // As those of TorchComponent. They throw UnsupportedError as well for what needs libtorch where
-  // it is missing.
+  // Counterparts of TorchComponent's functions, which also throw UnsupportedError if they need
+  // libtorch and it is missing.
   Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
                      const Needs& needs, const CalibrationData& data) const;
   std::vector<double> block_influences(const Graph& graph, const std::vector<ResidualBlock>& blocks,

@@ -10,7 +10,7 @@
 
 namespace parsimony::errors {
 
-/// Of the original, on random inputs of all kinds.
+/// Thrown if the masked original gives NaN or only infinities on random inputs of every kind.
 class NoNumbersError : public UnsupportedError {
  public:
   using UnsupportedError::UnsupportedError;

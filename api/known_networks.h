@@ -21,7 +21,7 @@ struct KnownNetwork {
 /// those that the user has added.
 std::vector<std::string> known_networks();
 
-/// Where a network of the user's is kept: NAME.onnx in the folder "parsimony/networks" of
+/// Returns the path of a network that the user added: NAME.onnx in "parsimony/networks" below
 /// $XDG_DATA_HOME or ~/.local/share. @throws ConfigError for a name that is no file name
 std::filesystem::path known_network_path(const std::string& name);
 

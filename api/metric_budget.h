@@ -12,7 +12,7 @@
 
 namespace parsimony {
 
-/// How much worse than the dense network's a metric may be.
+/// A bound on a metric: how much worse than the dense network's it may be.
 struct MetricBudget {
   double amount = 0;
   enum class Unit : uint8_t {
@@ -21,11 +21,11 @@ struct MetricBudget {
     kValue,     ///< "0.9": the metric itself
   } unit = Unit::kRelative;
 
-  /// What the metric must be at least; at most, where lower is better.
+  /// Returns the lowest allowed value of the metric; the highest, where lower is better.
   double bound(double dense, bool lower_is_better) const;
 };
 
-/// Of "metric=-1%", "metric=-0.5" or "metric=0.9"; empty for a budget of anything else.
+/// Parses "metric=-1%", "metric=-0.5" or "metric=0.9"; empty for a budget of anything else.
 /// @throws ConfigError for a number that is none
 std::optional<MetricBudget> parse_metric_budget(std::string_view budget);
 
@@ -37,13 +37,13 @@ struct MetricTrial {
   std::string failure = {};          ///< why there is no value
 };
 
-/// What is looked for, and by whom it is measured.
+/// The goal of a search for a cut, and the function that measures the metric.
 struct MetricSearch {
   std::string metric;            ///< its name, for messages
   double bound = 0;              ///< at least; at most, where lower is better
   bool lower_is_better = false;  ///< of the metric
   int runs = 7;                  ///< cuts that are tried
-  /// Of the small network that the model is now. @throws ModelError if it has no value
+  /// Measures the metric of the model in its pruned state. @throws ModelError if it has no value
   std::function<double(const PruneResult& small)> measure;
   std::function<void(const MetricTrial& trial)> tried = {};  ///< called after each; may be empty
 };

@@ -62,7 +62,7 @@ class NetworkComparison {
   /// The number of labels, or of batches without labels.
   int samples() const;
 
-  /// What a network answers to the data, and what the reference network does.
+  /// Returns the outputs of `graph` for the data; `expected` are those of the reference network.
   Outputs outputs_of(const Graph& graph) const;
   const Outputs& expected() const { return expected_; }
   const std::vector<int64_t>& labels() const { return data_.labels; }

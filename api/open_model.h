@@ -17,7 +17,7 @@ namespace parsimony {
 std::unique_ptr<EditableFile> open_model(const std::string& path,
                                          const std::vector<InputSpec>& specs = {});
 
-/// Of its file and of those beside it. @throws IoError
+/// Returns the size of the model's file and of the data files beside it. @throws IoError
 int64_t bytes_with_data(const EditableFile& model);
 
 }  // namespace parsimony

@@ -1,4 +1,4 @@
-// How close a network's answers are to those of the dense network, in the units of its task.
+// Output metrics: how close a network's outputs are to the dense network's, in its task's units.
 #pragma once
 
 #include <span>

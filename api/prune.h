@@ -41,7 +41,7 @@ Analysis analyse(Graph& graph, const PruneRequest& request = {});
 /// the request's own as defaults. `settings` are those of the graph's layers.
 CouplingOptions coupling_options(const PruneRequest& request, const Settings& settings);
 
-/// What rounding to a target's widths cost and brought.
+/// The cost and the benefit of rounding widths to those that suit a target.
 struct RoundingOutcome {
   Target target = Target::kGeneric;
   double score = 1;                 ///< share of all scores that is kept
@@ -50,7 +50,7 @@ struct RoundingOutcome {
   std::optional<double> time = {};  ///< of the rounded network relative to that one, if measured
 };
 
-/// What came of a budget of milliseconds. Times are in seconds.
+/// The outcome of a latency budget. Times are in seconds.
 struct LatencyOutcome {
   double requested = 0;
   double dense = 0;      ///< the dense network: the shortest of several measurements
@@ -71,7 +71,7 @@ struct LatencyOutcome {
   }
 };
 
-/// What is removed, and what it comes to.
+/// A pruning decision: the parts that are removed, and their effect.
 struct Pruning {
   Analysis analysis;
   Allocation allocation;
@@ -111,8 +111,8 @@ Pruning plan_pruning(Graph& graph, const PruneRequest& request, const PruneServi
 /// @throws ModelError if the plan does not fit the model
 void apply_plan(const Plan& plan, const Graph& graph, const Probe& probe, ModelEditor& editor);
 
-/// The same for a plan that was validated when it was made; `graph` is the one passed to
-/// `plan_pruning`.
+/// Applies a plan that was validated when it was made, without trying it first; `graph` is the one
+/// passed to `plan_pruning`.
 void apply_plan(const Pruning& pruning, const Graph& graph, ModelEditor& editor);
 
 }  // namespace parsimony

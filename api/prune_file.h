@@ -1,4 +1,4 @@
-// What `parsimony prune` does, in one call.
+// Pruning a model file in one call, as `parsimony prune` does.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +25,11 @@ namespace parsimony {
 PruneResult prune_file(const std::string& input, const std::string& output,
                        const PruneRequest& request, const PruneServices& services = {});
 
-/// What is above a budget of the file's bytes, in words. A plan can count weights and what was
-/// beside them, but not what alignment and the names of copies will take.
+/// Describes every exceeded budget of the file's bytes. A plan can count weights and what was
+/// beside them, but not the bytes that alignment and the names of copies will take.
 std::vector<std::string> above_file_budget(const ConfigList& config, int64_t before, int64_t after);
 
-/// The same with the command line's shorthand: one ratio, one criterion.
+/// Prunes a file as above, configured by the command line's shorthand: one ratio, one criterion.
 inline PruneResult prune_file(const std::string& input, const std::string& output,
                               const Shorthand& what) {
   return prune_file(input, output, from_shorthand(what));

@@ -57,7 +57,7 @@ class Stopwatch {
   const PruneServices& services_;
 };
 
-/// Of one graph, with no node pinned: a part is made when it is first asked for.
+/// Analyses of one graph, with no node pinned; each is made when it is first asked for.
 struct SharedAnalysis {
   struct Shapes {
     Probed probed;
@@ -71,7 +71,7 @@ struct SharedAnalysis {
   std::optional<Statistics> statistics;
 };
 
-/// Of a model that is restored after each pruning.
+/// Analyses of a model that is restored after each pruning.
 struct SharedAnalyses {
   SharedAnalysis whole;
   std::map<std::vector<std::string>, SharedAnalysis>

@@ -12,7 +12,7 @@
 
 namespace parsimony {
 
-/// What happened to a residual block.
+/// The outcome for one residual block.
 struct BlockOutcome {
   std::string add;        ///< first output of the addition
   std::string label;      ///< display name
@@ -31,7 +31,7 @@ struct DepthCandidate {
   bool met = true;   ///< the budget
 };
 
-/// What happened to a network with residual blocks.
+/// The outcome of removing residual blocks from a network.
 struct DepthReport {
   std::vector<BlockOutcome> blocks;        ///< in topological order
   std::vector<DepthCandidate> candidates;  ///< of `auto`, by number of blocks
@@ -41,7 +41,7 @@ class EditableModel;
 
 /// A pruning that was carried out. Whoever prunes gets one: the command, programs, training.
 struct PruneResult : Pruning {
-  /// What analysis and plan refer to: the network as it was read, or without the removed blocks.
+  /// The graph of analysis and plan: the network as it was read, or without the removed blocks.
   /// The elements of its weights are gone.
   Graph graph;
   std::optional<DepthReport> depth;  ///< of a request for fewer blocks

@@ -1,4 +1,4 @@
-// What is asked of a pruning: data, from the command line, a recipe, a program or Python.
+// Pruning requests: plain data, from the command line, a recipe, a program or Python.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct OnnxRuntimeChoice {
   bool operator==(const OnnxRuntimeChoice&) const = default;
 };
 
-/// What runs networks.
+/// The engine that runs networks.
 struct EngineChoice {
   std::string name = "auto";  ///< "libtorch", "onnxruntime"; auto: see name_of and engine_of
   OnnxRuntimeChoice onnxruntime = {};
@@ -46,7 +46,7 @@ struct LatencyCommand {
   bool operator==(const LatencyCommand&) const = default;
 };
 
-/// What is asked of budgets of milliseconds.
+/// Settings of latency budgets.
 struct LatencySettings {
   LatencyCommand command = {};  ///< measures whole networks; no line: an engine does
   std::string table = {};       ///< path of the tables; empty: in the cache
@@ -57,7 +57,7 @@ struct LatencySettings {
   bool operator==(const LatencySettings&) const = default;
 };
 
-/// How many residual blocks to remove.
+/// The number of residual blocks to remove.
 struct DepthRequest {
   enum class Kind : uint8_t {
     kCount,     ///< this many
@@ -80,9 +80,9 @@ struct CalibrationData {
   std::string image = {};              ///< what is done to pictures: see ImageSpec
   /// Between outputs and targets of the data, see parse_losses(); empty: by the labels, or none.
   std::string loss = {};
-  /// Of inputs that SampleSource leaves open: those of --input.
+  /// Specs, from --input, of the inputs that SampleSource leaves open.
   std::vector<InputSpec> inputs = {};
-  /// As of InterfaceOptions: inputs that have no data take the dense network's last outputs.
+  /// States, see InterfaceOptions: inputs without data take the dense network's last outputs.
   std::vector<std::string> states = {};
   /// Processes that do the same, each with its share of the samples; empty: there is but one.
   std::optional<RankPlace> ranks = {};
@@ -97,7 +97,7 @@ struct CalibrationData {
 /// The default settings of fine-tuning after a cut: few epochs, small steps.
 TrainSettings gentle_training();
 
-/// How a small network is trained to give the dense network's outputs, see training/recovery.
+/// Settings for training a small network to match the dense network, see training/recovery.
 struct MatchSettings {
   /// A value that is compared, an output or an inner one, and its share of the loss.
   struct Term {
@@ -117,7 +117,7 @@ struct MatchSettings {
   bool operator==(const MatchSettings&) const = default;
 };
 
-/// How a small network recovers part of its accuracy.
+/// Settings for recovering part of a small network's accuracy.
 struct RecoverySettings {
   std::vector<RecoveryMethod> steps;  ///< in this order
   int rounds = 3;                     ///< of least squares, see api/recovery/refit.h
@@ -130,15 +130,15 @@ struct RecoverySettings {
   bool operator==(const RecoverySettings&) const = default;
 };
 
-/// What happens where the small network does not compute what it should.
+/// The reaction to a small network that does not compute what it should.
 enum class OnFailure : uint8_t {
   kRefuse,   ///< VerificationError
   kExclude,  ///< the group at fault is left as it is, and the others are pruned
 };
 
-/// What is asked of a pruning, of files, live modules and networks in training alike. A value: it
-/// can be copied, compared and changed, and nothing in it runs; PruneServices measure and
-/// recover for it.
+/// A request to prune a file, a live module or a network in training. It is a value: it can be
+/// copied, compared and changed, and nothing in it runs; PruneServices measure and recover for
+/// it.
 ///
 ///     PruneRequest request = read_config("l1.json");
 ///     request.calibration.data = "folder:/data/val";

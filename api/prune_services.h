@@ -40,10 +40,10 @@ using Recovery = std::function<Recovered(const Graph& original, const Plan&)>;
 /// Is told a line of text while work goes on.
 using Say = std::function<void(const std::string& line)>;
 
-/// What a pruning asks of others. Each part may be missing, and several hands may fill one value:
-/// EngineServices has what a request names, on engines; training/ has measurement() and recovery()
-/// on a module's own data; a program adds what it decides itself. What a part refers to must
-/// outlive the pruning.
+/// Services that a pruning calls. Each may be missing, and they may come from several providers:
+/// EngineServices has those that a request names, on engines; training/ has measurement() and
+/// recovery() on a module's own data; a program adds its own. Objects that a service refers to
+/// must outlive the pruning.
 ///
 ///     PruneServices services;
 ///     services.measure = training::measurement(batches);

@@ -1,4 +1,4 @@
-// Where a process stands among those that train one network together.
+// Ranks: the place of a process among those that train one network together.
 #pragma once
 
 #include <optional>
@@ -6,7 +6,7 @@
 
 namespace parsimony {
 
-/// How ranks work together.
+/// Settings for the cooperation of ranks.
 struct RankSettings {
   double timeout = 600;         ///< seconds that a rank waits for the others
   bool local_norms = false;     ///< BatchNorm takes the statistics of each rank's samples
@@ -20,8 +20,8 @@ struct RankPlace {
   int rank = 0;
   int size = 1;
   int local_size = 1;  ///< ranks on this machine, which share its cores; 1 if nothing says it
-  /// Where the ranks find each other: "tcp:HOST:PORT", at which rank 0 listens, or "file:PATH", in
-  /// a folder that all of them see.
+  /// The rendezvous of the ranks: "tcp:HOST:PORT", at which rank 0 listens, or "file:PATH", in a
+  /// folder that all of them see.
   std::string store = {};
   bool store_is_open = false;  ///< the launcher listens at it, in place of rank 0
   RankSettings settings = {};
@@ -33,8 +33,8 @@ struct RankPlace {
   bool operator==(const RankPlace&) const = default;
 };
 
-/// What a launcher says in the environment: RANK, WORLD_SIZE and LOCAL_WORLD_SIZE, as torchrun
-/// does; Open MPI's OMPI_COMM_WORLD_*; PMI_*; SLURM_* of a step. The store is PARSIMONY_STORE, or
+/// Reads the launcher's environment variables: torchrun's RANK, WORLD_SIZE and LOCAL_WORLD_SIZE;
+/// Open MPI's OMPI_COMM_WORLD_*; PMI_*; SLURM_* of a step. The store is PARSIMONY_STORE, or
 /// at MASTER_ADDR and MASTER_PORT; empty if neither is set.
 /// @returns nothing without a launcher
 /// @throws ConfigError if the numbers contradict each other

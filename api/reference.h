@@ -18,8 +18,8 @@
 
 namespace parsimony {
 
-/// What the masked original and the small network read and answer, where a plan cuts inputs or
-/// outputs of the network, or outputs are fed back.
+/// Maps the inputs and outputs of the masked original to those of the small network, where a plan
+/// cuts inputs or outputs of the network, or outputs are fed back.
 class InputSlicer {
  public:
   /// @throws ModelError if the plan's inputs and outputs are not those of the graph
@@ -34,7 +34,7 @@ class InputSlicer {
   /// Sets to zero what the small network's inputs lack.
   void mask(TensorList& inputs) const;
 
-  /// What remains of the original's inputs and outputs in the small network.
+  /// Returns the part of the original's inputs or outputs that remains in the small network.
   TensorList small_inputs(TensorList inputs) const { return cut(std::move(inputs), inputs_); }
   TensorList small_outputs(TensorList outputs) const { return cut(std::move(outputs), outputs_); }
 

@@ -58,7 +58,7 @@ class TorchComponent : public Engine {
   virtual Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
                              const Needs& needs, const CalibrationData& data) = 0;
 
-  /// What each block does to its input, see training/statistics; throws as `measure` does.
+  /// Returns how much each block changes its input, see training/statistics; throws as `measure`.
   virtual std::vector<double> block_influences(const Graph& graph,
                                                const std::vector<ResidualBlock>& blocks,
                                                const CalibrationData& data) = 0;
@@ -76,7 +76,7 @@ class TorchComponent : public Engine {
                             const RecoverySettings& settings, const CalibrationData& data,
                             const Say& say) = 0;
 
-  /// The same for a network that was pruned earlier, from `dense`.
+  /// Changes values of a small network that was pruned earlier, from `dense`.
   virtual Recovered recover_pruned(const Graph& dense, const Graph& small,
                                    const RecoverySettings& settings, const CalibrationData& data,
                                    const Say& say) = 0;
@@ -86,8 +86,8 @@ namespace cli {
 class TorchCommands;
 }
 
-/// What the component's only symbol, `parsimony_libtorch`, points to. `version` keeps its
-/// place in all versions.
+/// The component's entry point: its only symbol, `parsimony_libtorch`, points to one. `version`
+/// keeps its place in all versions.
 struct TorchComponentEntry {
   const char* version = "";    ///< must equal the command's version
   const char* interface = "";  ///< must equal torch_interface()
@@ -106,7 +106,7 @@ constexpr const char* kTorchComponentSymbol = "parsimony_libtorch";
 /// environment.
 /// @throws UnsupportedError if it is missing, or of another version or build
 TorchComponent& torch_component();
-/// The same with the command's functions.
+/// Likewise loads the component; returns its entry, which also has the command's functions.
 const TorchComponentEntry& torch_component_entry();
 
 /// Registers a function that is called before libtorch is loaded.

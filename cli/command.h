@@ -77,7 +77,7 @@ void add_command(CLI::App& app, Session& session, const std::string& name,
   });
 }
 
-/// Of the program's commands.
+/// Returns the names of the program's commands.
 std::vector<std::string> command_names(const CLI::App& app);
 
 /// Prints to standard output. @throws IoError if that fails

@@ -44,7 +44,7 @@ struct Measured {
   std::string picture;  ///< a PNG or JPEG that it wrote to {picture}, as a data URI; empty: none
 };
 
-/// What the built-in metrics compare models on.
+/// The data and the engine with which the built-in metrics compare models.
 struct MetricData {
   CalibrationData calibration;
   std::vector<std::string> inputs;  ///< those of --input

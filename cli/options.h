@@ -1,4 +1,4 @@
-// How options are added, and those that several commands share.
+// Command-line options: functions that add them, and the options that several commands share.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -37,7 +37,7 @@ CLI::Option* add_share_option(CLI::App& command, const std::string& name,
 CLI::Validator above_zero();
 CLI::Validator not_below_zero();
 CLI::Validator within(const Interval& interval);
-/// As one of these says it.
+/// Returns whichever of the validators above describes the interval best.
 CLI::Validator in_range(const Interval& interval);
 /// One of these words.
 CLI::Validator any_of(const std::vector<std::string_view>& words);
@@ -95,7 +95,7 @@ CLI::Option* add_setting(CLI::App& command, const Field<Settings>& field, Settin
   return option;
 }
 
-/// Those of a table, but for options that the command has already.
+/// Adds the options of a table, except for those that the command has already.
 template <typename Settings>
 std::vector<CLI::Option*> add_settings(CLI::App& command, std::span<const Field<Settings>> table,
                                        Settings& settings) {

@@ -13,7 +13,7 @@
 
 namespace parsimony::cli {
 
-/// What messages call the file that a command is about.
+/// The name, in messages, of the file that a command works on.
 inline constexpr const char* kModel = "the model";
 
 /// A file and the option that names it.
@@ -33,8 +33,8 @@ void add_in_place_option(CLI::App& command, bool& in_place);
 void check_outputs(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs,
                    bool in_place = false);
 
-/// The same for the files beside the model, and beside an output that may replace it, which will be
-/// a model: they are known after reading it.
+/// Rejects outputs that collide with data files beside the model, or beside an output that may
+/// replace it, which will be a model: these files are known after reading it.
 void check_outputs_beside(const std::vector<NamedFile>& outputs, std::vector<NamedFile> inputs,
                           const EditableFile& model, bool in_place = false);
 

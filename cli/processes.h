@@ -46,9 +46,9 @@ struct RankOptions {
 };
 
 void add_rank_options(CLI::App& command, RankOptions& options);
-/// Which of them prove.
+/// Adds --verify, which selects the ranks that run the proof.
 void add_rank_proof_option(CLI::App& command, RankOptions& options);
-/// How a training's ranks work together.
+/// Adds all options of a training's ranks, including those for their cooperation.
 void add_rank_training_options(CLI::App& command, RankOptions& options);
 
 /// For commands to which a launcher's variables alone mean something else.
@@ -56,9 +56,9 @@ inline bool wants_ranks(const RankOptions& options) {
   return options.processes > 1 || !options.store.empty();
 }
 
-/// Where this process stands. With --processes, and without a launcher, the command starts itself
-/// so many times, waits, and ends the process with the exit code of the first that failed: what
-/// rank 0 prints is seen at once, what others print if they fail.
+/// Returns this process's place among the ranks. With --processes, and without a launcher, starts
+/// the command so many times, waits, and ends the process with the exit code of the first that
+/// failed: output of rank 0 is shown at once, that of others only if they fail.
 /// @throws ConfigError if a launcher names no place to meet and --store does not either
 RankPlace ranks_of(const RankOptions& options, const Session& session);
 

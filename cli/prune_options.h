@@ -57,7 +57,7 @@ std::string asked_text(const PruneCommandOptions& options);
 /// how much to prune, IoError
 ConfigList config_of(const PruneCommandOptions& options);
 
-/// What its metrics compare networks on.
+/// Returns the data with which the command's metrics compare networks.
 MetricData metric_data(const PruneCommandOptions& options, CalibrationData calibration);
 
 /// `options.prune` with the configuration, complete except for the inputs, which need the model's

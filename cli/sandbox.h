@@ -1,4 +1,4 @@
-// What the process may take and do: memory, time, and a sandbox of the kernel's.
+// Limits on the process: its memory and its time, and the kernel's sandbox.
 #pragma once
 
 #include <CLI/CLI.hpp>

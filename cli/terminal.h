@@ -1,4 +1,4 @@
-// What the terminal shows: colours, and a progress bar for work that takes longer than a second.
+// Terminal output: colours, and a progress bar for work that takes longer than a second.
 #pragma once
 
 #include <chrono>

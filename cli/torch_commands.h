@@ -17,7 +17,7 @@
 
 namespace parsimony::cli {
 
-// What `train`, `finetune` and `sweep` pass to the component.
+// Requests that `train`, `finetune` and `sweep` pass to the component.
 
 struct TrainingRequest {
   Recipe recipe;  ///< including command-line overrides
@@ -46,7 +46,7 @@ struct SweepRequest : TrainingRequest {
   std::string folder;
   Shard shard;
   std::function<void()> prepared = {};  ///< called once model and data are loaded
-  /// Of the file of every point; may be empty.
+  /// Measures the model file of every point; may be empty.
   std::function<std::vector<LedgerPoint::Metric>(const std::string& model)> measure = {};
 };
 
@@ -63,7 +63,7 @@ struct TrainBenchRow {
   machine::Summary pipeline;  ///< with batches from the loader
 };
 
-/// What `export` passes to the component.
+/// The request that `export` passes to the component.
 struct ExportJob {
   std::string model;                ///< TorchScript
   std::vector<std::string> inputs;  ///< those of --input

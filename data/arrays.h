@@ -65,8 +65,8 @@ class ArrayFiles {
 size_t input_of(const Graph& graph, std::string_view array);
 ConfigError no_such_input(const Graph& graph, std::string_view array, const Shape& dims);
 
-/// The same numbers as elements of another type. @throws ModelError, naming the element, if one is
-/// no number of the type
+/// Converts the elements to another type, keeping their values. @throws ModelError, naming the
+/// element, if one is no number of the type
 TensorBytes converted(TensorBytes array, DType type);
 
 /// Is an array of this name one of the samples' classes?
@@ -75,9 +75,9 @@ bool names_labels(std::string_view array);
 /// All that ArrayFiles(source) has, copied. @throws as ArrayFiles
 TensorList read_arrays(const std::string& source);
 
-/// The same in the order of the graph's inputs, by their names, or by position where they are those
-/// that numpy.savez makes up ("arr_0"), and of the inputs' element types. An input without an array
-/// has no elements.
+/// Returns the arrays in the order of the graph's inputs and with their element types. Arrays are
+/// assigned by name, or by position where numpy.savez made up the names ("arr_0"). An input without
+/// an array has no elements.
 /// @throws ConfigError, naming the array, if there is no such input, or the model fixes another
 /// shape; ModelError if an element does not fit the input's type
 TensorList place_sample(TensorList arrays, const Graph& graph);

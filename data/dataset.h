@@ -61,7 +61,7 @@ struct ChannelScale {
   std::vector<float> factors;
   std::vector<float> offsets;
 
-  /// As of Dataset.
+  /// The parameters correspond to the members of Dataset.
   ChannelScale(int64_t channels, double scale, const std::vector<double>& mean,
                const std::vector<double>& deviation);
 };

@@ -8,7 +8,7 @@
 
 namespace parsimony::errors {
 
-/// Of arrays by input name: --sample and --calibration.
+// Errors of arrays by input name: --sample and --calibration.
 ConfigError array_of_other_shape(std::string_view array, std::string_view found,
                                  std::string_view expected);
 IoError cannot_list(std::string_view folder, std::string_view why);
@@ -16,7 +16,7 @@ ConfigError no_files_below(std::string_view folder, std::string_view endings);
 ModelError damaged_image(std::string_view file, int64_t offset, std::string_view why);
 ConfigError bad_image_spec(std::string_view word);
 
-/// Of data sets. In compressed files byte offsets refer to the decompressed data.
+// Errors of data sets. In compressed files byte offsets refer to the decompressed data.
 ConfigError bad_spec(std::string_view spec, std::string_view expected);
 ModelError no_samples(std::string_view file);
 /// `expected` are the bytes that the file should have.

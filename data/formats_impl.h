@@ -29,7 +29,7 @@ class InputSource {
   /// [count, …], of the type in which they are kept. The bounds must hold.
   virtual TensorBytes rows(int64_t first, int64_t count) const = 0;
 
-  /// Of one sample; nothing where there are no labels.
+  /// Returns the dims of one sample's labels; nothing where there are no labels.
   virtual std::optional<Shape> label_dims() const { return {}; }
   /// [count, ..label_dims]
   virtual std::vector<int64_t> labels(int64_t /*first*/, int64_t /*count*/) const { return {}; }
@@ -91,7 +91,7 @@ std::unique_ptr<InputSource> open_audio(const std::string& place, const Value& i
 std::unique_ptr<InputSource> open_text(const std::string& place, const Value& input,
                                        std::string_view image);
 
-/// Of an array of samples, and one of labels.
+/// Reads a data set from an array of samples and an array of labels.
 Dataset read_labelled_arrays(const std::string& spec, const DatasetOptions& options);
 
 /// Both parts as a network takes them.
@@ -107,8 +107,8 @@ void keep_first(Samples& samples, std::optional<int64_t> limit);
 /// @throws ConfigError if either part would be empty
 int64_t test_part_of(int64_t count, const DatasetOptions& options, const std::string& spec);
 
-/// What an input takes of one sample: all axes behind the first are 1, except for the last, which
-/// is of this length where the input leaves it open.
+/// Returns the shape of one sample of an input: all axes behind the first are 1, except for the
+/// last, which has the given length where the input leaves it open.
 /// @param option  says how long a window is, for the message. @throws ConfigError
 Shape window_of(const Value& input, std::optional<int64_t> length, std::string_view option);
 

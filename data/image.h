@@ -56,7 +56,7 @@ constexpr int64_t max_pixels(size_t file_bytes) {
 /// @throws ModelError with the byte at which decoding stopped
 Image decode_image(const std::string& path, const std::string& bytes);
 
-/// How the names of such files end, in any case.
+/// File name extensions of the supported images; case does not matter.
 inline constexpr std::array<std::string_view, 3> kImageEndings = {".jpg", ".jpeg", ".png"};
 
 Image decode_jpeg(const std::string& path, const std::string& bytes);

@@ -17,8 +17,8 @@ namespace parsimony {
 struct SampleOptions {
   std::vector<InputSpec> inputs = {};  ///< of --input: their values stand in for samples
   std::string image = {};              ///< what is done to pictures, see ImageSpec
-  /// Of data sets with classes: read_dataset() reads them. Without a size that is given pictures of
-  /// a folder get that of the input.
+  /// Options for data sets with classes, which read_dataset() reads. If no size is given, pictures
+  /// of a folder get the size of the input.
   DatasetOptions labelled = {};
 };
 
@@ -45,7 +45,7 @@ class SampleSource {
   SampleSource(SampleSource&&) noexcept;
 
   int64_t samples() const;
-  /// Those of a test part, numbered on behind the others; 0 if there is none.
+  /// The number of samples in the test part, which are numbered behind the others; 0 without one.
   int64_t test_samples() const;
   /// Do the files have samples of this one of the graph's inputs?
   bool has(size_t input) const;
@@ -58,7 +58,7 @@ class SampleSource {
   TensorList inputs(int64_t first, int64_t count) const;
 
   bool labelled() const;
-  /// Of one sample; empty for a single label.
+  /// Returns the dims of one sample's labels; empty for a single label.
   Shape label_dims() const;
   /// [count, ..label_dims]
   std::vector<int64_t> labels(int64_t first, int64_t count) const;
@@ -69,7 +69,7 @@ class SampleSource {
   /// @throws ModelError, naming the element, for what is no number
   TensorList targets(int64_t first, int64_t count) const;
 
-  /// The same for the same samples: a data set's own, else of the first run.
+  /// Returns a hash that identifies the samples: a data set's own, else a hash of the first run.
   std::string fingerprint() const;
 
   /// Both parts as they are stored, to train with; null for data without classes.

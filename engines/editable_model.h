@@ -48,7 +48,7 @@ class EditableFile : public EditableModel {
   /// Fingerprint of the file as it was read, lower-case hexadecimal. @throws IoError
   virtual std::string sha256() const = 0;
 
-  /// What the user should know of how it was read.
+  /// Returns notes for the user on how the file was read.
   virtual std::vector<std::string> notes() const { return {}; }
 
   /// Files beside the model that must remain readable during the lifetime of this object.

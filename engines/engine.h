@@ -41,13 +41,13 @@ class Engine {
   virtual std::unique_ptr<Network> open(const Graph& graph, const OpenOptions& options) = 0;
   std::unique_ptr<Network> open(const Graph& graph) { return open(graph, {}); }
 
-  /// The same with the plan's channels masked: what the small network should compute, in the
-  /// original's shapes. `options.file` has zeros in place of removed elements.
+  /// Opens the network with the plan's channels masked: it computes what the small network should,
+  /// in the original's shapes. `options.file` has zeros in place of removed elements.
   virtual std::unique_ptr<Network> open_masked(const Graph& graph, const Plan& plan,
                                                const OpenOptions& options) = 0;
 
-  /// How many runs of small batches to make at the same time: one uses all of the engine's threads,
-  /// or each a single one. What they give is the same.
+  /// Returns how many runs of small batches to make at the same time: one uses all of the engine's
+  /// threads, or several a single one each. The results are the same.
   virtual int at_once() const { return 1; }
   /// Calls `work` with 0 … count - 1, so many at a time.
   virtual void side_by_side(int64_t count, const std::function<void(int64_t)>& work) {

@@ -34,7 +34,7 @@ class OnnxRuntime {
   /// Opens an ONNX file with the library's default optimisations.
   /// @throws UnsupportedError, with the reason, if it rejects the model
   std::unique_ptr<Network> open(const std::string& path, const Options& options) const;
-  /// The same for a model in memory, without external data.
+  /// Opens an ONNX model in memory, without external data, in the same way.
   std::unique_ptr<Network> open_bytes(std::string model, const Options& options) const;
 
  private:

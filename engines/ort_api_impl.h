@@ -109,7 +109,7 @@ struct Api {
   Status* (*allocator_statistics)(const Allocator*, Pairs**);  // 319
 };
 
-/// Of the functions that GPU builds export by name, followed by the provider's.
+/// The prefix of the functions that GPU builds export; the provider's name follows.
 inline constexpr const char* kAppendProvider = "OrtSessionOptionsAppendExecutionProvider_";
 using AppendProvider = Status* (*)(SessionOptions*, int device);
 

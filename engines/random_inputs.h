@@ -30,7 +30,7 @@ inline constexpr std::array<Floats, 3> kFloats = {Floats::kNormal, Floats::kUnit
 /// "normally distributed", "between 0 and 1", …
 std::string_view name_of(Floats floats);
 
-/// How random elements are drawn.
+/// The distributions from which random elements are drawn.
 struct Draw {
   int64_t below = kIntegerRanges.front();  ///< integers are drawn from [0, below)
   Floats floats = Floats::kNormal;
@@ -50,15 +50,15 @@ struct RandomInputOptions {
 /// same index, type and shape have the same elements in all networks.
 /// @throws UnsupportedError if a shape is not known, the file fixes another batch, or for strings
 TensorList random_inputs(const Graph& graph, const RandomInputOptions& options = {});
-/// The same with the shapes inferred with `probe`, and its values.
+/// Returns random inputs with the shapes inferred with `probe`, and its values.
 TensorList random_inputs(const Graph& graph, const Probe& probe, uint64_t seed,
                          const Draw& draw = {});
 
 /// Floats times random factors from 0.5 to 1.5; other elements as they are.
 TensorBytes varied(TensorBytes tensor, uint64_t seed);
 
-/// How many samples one run takes: the leading dimension of the first input that has two or more;
-/// 1 if none has.
+/// Returns the number of samples per run: the leading dimension of the first input that has two or
+/// more; 1 if none has.
 int64_t batch_of(const TensorList& inputs);
 
 }  // namespace parsimony::runtime

@@ -18,10 +18,10 @@ namespace parsimony::onnx_io {
 /// block, or are computed, or is computed
 void mask(ModelFile& file, const Plan& plan);
 
-/// What these nodes give depends on all elements of an axis, so that zeros do not stand for absent
-/// ones: where the plan removes some, the operands are gathered, and the results are scattered
-/// among zeros. So are operands of sums where channels without weights are not zero, as behind a
-/// sigmoid. Integers of such a node that follow the size are changed as in the small model.
+/// Gathers the operands of nodes whose results depend on all elements of an axis, where the plan
+/// removes some of these, and scatters the results among zeros: zeros do not stand for absent
+/// elements there. Also gathers operands of sums where channels without weights are not zero, as
+/// behind a sigmoid. Integers of such nodes that follow the size are changed as in the small model.
 /// @param file  the masked original; see mask()
 /// @param graph  the original
 /// @throws UnsupportedError if the graph's channels are not those of the plan

@@ -39,7 +39,7 @@ class Functions {
   /// Position in the model's list of the function that the node calls; -1 if it calls none, or one
   /// that is not inlined: overloaded, recursive, or with too many nodes.
   int called_by(const onnx::NodeProto& node) const;
-  /// How often it is called in all, counting the calls of its callers.
+  /// Returns how often a function is called in all, counting the calls of its callers.
   int calls(int function) const { return calls_[function]; }
   bool empty() const { return calls_.empty(); }
 
@@ -239,7 +239,7 @@ void for_each_kept_run(const ExternalEdit& edit, int64_t element_bytes,
 
 /// The remaining bytes of an external tensor, with its zeros and changes.
 std::vector<std::byte> edited(const ExternalEdit& edit, DType dtype, const ExternalData& external);
-/// The same for some of the kept indices of the first axis.
+/// Returns these bytes for `count` of the kept indices of the first axis, from `first` on.
 std::vector<std::byte> edited_rows(const ExternalEdit& edit, DType dtype,
                                    const ExternalData& external, int64_t first, int64_t count);
 

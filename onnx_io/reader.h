@@ -6,7 +6,7 @@
 
 namespace parsimony::onnx_io {
 
-/// How edited external tensors appear in a Graph.
+/// The form of edited external tensors in a Graph.
 enum class EditedData {
   kCopied,  ///< copied to memory
   kLazy     ///< without data: Graph::make materialises it on demand

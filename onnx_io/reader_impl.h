@@ -39,13 +39,13 @@ class Reader {
   void read();
 
  private:
-  /// Of body `id` of the graph.
+  /// Reads body `id` of the graph.
   Reader(const Reader& around, const onnx::GraphProto& proto, BodyId id, std::string prefix);
-  /// Of a function for one call in `around`, of which only the operands are visible.
+  /// Reads a function for one call in `around`, of which only the operands are visible.
   Reader(Reader& around, const onnx::NodeProto& call, const onnx::FunctionProto& function,
          int calls);
 
-  /// Of the body of a loop that runs once, whose nodes become those of the graph around it.
+  /// Reads the body of a loop that runs once; its nodes become nodes of the graph around it.
   Reader(Reader& around, const onnx::NodeProto& loop, const onnx::GraphProto& body);
 
   void add_opsets(const google::protobuf::RepeatedPtrField<onnx::OperatorSetIdProto>& imports);
@@ -85,7 +85,7 @@ class Reader {
 
   /// The value that reading `name` yields; kNone if undefined.
   ValueId read_as(std::string_view name) const;
-  /// As `read_as`, including names of the enclosing graphs.
+  /// Looks a name up like `read_as`, also in the enclosing graphs.
   ValueId resolve(const std::string& name) const;
 
   BodyId read_body(const onnx::NodeProto& node, const std::string& attribute,
@@ -98,7 +98,7 @@ class Reader {
   void read_turn(const onnx::NodeProto& loop, const onnx::GraphProto& body);
   /// A node without outputs cannot be named, and neither can anything inside it: their operands are
   /// only pinned.
-  /// What is read by more than operands of nodes keeps its shape.
+  /// Pins a value that is read by more than operands of nodes, so that it keeps its shape.
   void hold(ValueId id, std::string why);
   void pin_reads(const onnx::NodeProto& node);
   /// Also true for an operand that a call omits.

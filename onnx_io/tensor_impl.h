@@ -23,7 +23,7 @@ namespace parsimony::onnx_io {
 /// @source ONNX, "4 bit integer types": the first element lies in the lowest bits
 inline bool is_packed(DType dtype) { return bits_of(dtype) < 8 * size_of(dtype); }
 
-/// What so many elements take in a file.
+/// Returns the number of bytes that `count` elements take in a file.
 int64_t file_bytes(DType dtype, int64_t count);
 
 /// One byte per element, with its sign. @param stride distance of the bytes that elements share
@@ -51,7 +51,7 @@ using Field = std::variant<
 Field field_of(onnx::TensorProto& tensor);
 Numbers numbers_of(const onnx::TensorProto& tensor);
 
-/// Where the elements begin, and their distance in bytes.
+/// The position of the elements: the address of the first, and their distance in bytes.
 struct FieldElements {
   std::byte* data = nullptr;
   int64_t stride = 0;
@@ -82,7 +82,7 @@ void set_raw(onnx::TensorProto& tensor, std::span<const std::byte> elements);
 /// Visits every tensor of the model: initializers, attributes, subgraphs, functions.
 void for_each_tensor(onnx::ModelProto& model, const std::function<void(onnx::TensorProto&)>& visit);
 
-/// As raw data. @throws UnsupportedError for strings; ModelError if count and dims disagree.
+/// Converts to raw data. @throws UnsupportedError for strings; ModelError if dims do not fit.
 onnx::TensorProto tensor_of(const std::string& name, const HostTensor& constant);
 
 }  // namespace parsimony::onnx_io

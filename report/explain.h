@@ -50,7 +50,7 @@ struct Explanation {
   std::vector<ScaleRow> scales;  ///< numbers that encode a size which can shrink
 };
 
-/// What to explain; everything by default.
+/// The parts of a network to explain; everything by default.
 struct ExplainFilter {
   std::string node;   ///< name of a node, of its first output or of a weight that it reads
   std::string group;  ///< id

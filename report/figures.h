@@ -27,13 +27,13 @@ struct ReportFigures {
 /// Does the text begin like the JSON report of `prune` or of a sweep?
 bool is_report(std::string_view text);
 
-/// Of the JSON report of `prune`, or of a sweep.
+/// Reads the figures of a JSON report of `prune` or of a sweep.
 /// @param place  for messages: the file
 /// @throws ModelError, naming place and field, if it is neither
 ReportFigures read_figures(std::string_view json, std::string_view place);
 
-/// What is worse than in `baseline`, by more than a share of it: "parameters: 1,234, were 1,000".
-/// What `baseline` alone has is worse; times are not judged.
+/// Lists figures worse than `baseline` by more than a share of it: "parameters: 1,234, was 1,000".
+/// A figure that only `baseline` has counts as worse; times are not judged.
 /// @param allowed  0.01: one per cent
 std::vector<std::string> what_is_worse(const ReportFigures& report, const ReportFigures& baseline,
                                        double allowed);

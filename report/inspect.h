@@ -1,4 +1,4 @@
-// What a network consists of: one row per node, with its weights, its cost and its groups.
+// The composition of a network: one row per node, with its weights, its cost and its groups.
 #pragma once
 
 #include <cstdint>

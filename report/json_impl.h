@@ -37,7 +37,7 @@ class JsonWriter {
     if (value) (*this)(key, *value);
     return *this;
   }
-  /// The same for a list that may be empty.
+  /// Leaves the key out if the list is empty.
   void some(const char* key, const auto& values) {
     if (!values.empty()) (*this)(key, values);
   }
@@ -52,7 +52,7 @@ class JsonWriter {
   }
   Json taken() { return std::move(object_); }
 
-  // What a description says for readers.
+  // Calls in a description that matter to readers only.
   void name(const char* key, const std::string& text) { object_[key] = text; }
   void share(const char* key, double value) { object_[key] = value; }
   void finite_or(const char* key, double value, double /*instead*/) { object_[key] = value; }

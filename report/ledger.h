@@ -76,7 +76,7 @@ struct LedgerPoint : LedgerOrigin {
   struct Ranks {
     std::vector<int64_t>
         step_bytes;  ///< of gradients that each sends in a step: before a cut, after
-    /// Of each in the last epoch, without waiting for data and for gradients of others.
+    /// The speed of each in the last epoch, not counting waits for data and for others' gradients.
     std::vector<double> samples_per_second;
     bool operator==(const Ranks&) const = default;
   };
@@ -114,7 +114,7 @@ struct LedgerPoint : LedgerOrigin {
     bool operator==(const Evidence&) const = default;
   };
 
-  /// What the model file is worth, by a command of the user's.
+  /// The value of the model file as measured by a user's command.
   struct Metric {
     std::string name;  ///< the command
     bool lower_is_better = false;

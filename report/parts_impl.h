@@ -14,7 +14,7 @@
 
 namespace parsimony {
 
-/// Of a struct that is described for writing, where it is const, and for reading.
+/// Whether T is U or const U: a struct is described for writing if it is const, else for reading.
 template <typename T, typename U>
 concept Is = std::same_as<std::remove_const_t<T>, U>;
 
@@ -42,7 +42,7 @@ void describe(JsonWriter& json, const ScaleRow& row);
 /// A table; empty if there are none.
 std::string scales_text(const std::vector<ScaleRow>& rows);
 
-/// Of a run of `prune`: how many there are; with `all` the table, too.
+/// Text for a run of `prune`: the number of rows; with `all` the table, too.
 std::string scales_text(const std::vector<ScaleRow>& rows, bool all);
 
 }  // namespace parsimony

@@ -55,7 +55,7 @@ struct LatencyRow {
   double table_error = 0;          ///< median relative error of new tables at widths in between
 };
 
-/// What rounding to a target's widths cost and brought.
+/// The cost and the benefit of rounding widths to those that suit a target.
 struct RoundingRow {
   std::string target;          ///< "x86-avx2"
   double score = 1;            ///< share of all scores that is kept
@@ -71,7 +71,7 @@ struct ConstantsReport {
   std::vector<MaskOutcome> masks;     ///< per masked tensor
 };
 
-/// What a metric says of the network: a built-in one, or a command of the user's.
+/// The value of a metric, built-in or computed by a user's command, before and after pruning.
 struct MetricRow {
   std::string command;
   bool lower_is_better = false;
@@ -90,7 +90,7 @@ struct MemoryRow {
   bool requested = false;  ///< there was a budget of it
 };
 
-/// What became of a tensor of a checkpoint that was cut with the network.
+/// The outcome for a tensor of a checkpoint that was cut with the network.
 struct CheckpointTensorRow {
   std::string tensor;   ///< keys from the root, joined by '/'
   std::string weight;   ///< of the network that it is, or hangs on; empty: none

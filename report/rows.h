@@ -29,7 +29,7 @@ struct ScaleRow {
   int64_t size = 0;                 ///< of the axis that it encodes
   std::vector<std::string> groups;  ///< whose pruning shortens the axis
 
-  /// What pruning did to the axis.
+  /// The effect of pruning on the axis.
   struct Cut {
     int64_t kept = 0;
     double would_be = 0;   ///< the value for what is kept

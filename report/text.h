@@ -39,7 +39,7 @@ class Table {
 
   Table(std::vector<std::string> head, std::vector<Align> align);
 
-  /// As many cells as the head has.
+  /// Adds a row, which must have as many cells as the head.
   void add(std::vector<std::string> cells);
   /// A line of dashes before the next row.
   void rule();

@@ -1,5 +1,5 @@
-// What a latency budget needs: what times networks, a command, which may run them on another
-// device, or an engine; and tables from earlier runs.
+// Latency budgets: timing networks with an engine, or with a command that may run them on another
+// device; and the tables from earlier runs.
 #pragma once
 
 #include <cstdint>
@@ -104,7 +104,7 @@ class LatencyProfiler {
 
   std::string engine() const { return file_.engine; }
   int threads() const { return file_.threads; }
-  /// That measures whole networks; empty: an engine does, or nothing.
+  /// The command that measures whole networks; empty: an engine does, or nothing.
   const std::string& command() const { return command_; }
   /// Whose tables are all there is; empty: networks are measured.
   const std::string& other_machine() const { return other_machine_; }

@@ -22,15 +22,15 @@ struct Together {
   std::function<void(std::span<double>)> sum = {};
 };
 
-/// What is added of a batch.
+/// The role of a batch in the sums.
 struct BatchUse {
   bool rectified = false;  ///< where Relu zeroes the dense target, any negative value is as good
   bool held_out = false;   ///< it only judges the fit
   auto operator<=>(const BatchUse&) const = default;
 };
 
-/// Of systems of one kind, such as the groups of a layer: sums over rows x, and over what the
-/// answer lacks beside each. In float32 within a batch, in double over batches.
+/// Sums for systems of one kind, such as the groups of a layer: over rows x, and over what the
+/// answer lacks beside each. Float32 is used within a batch, double over batches.
 class FitSums {
  public:
   /// @param weights  fits a matrix
@@ -85,7 +85,7 @@ class LayerSums {
   std::vector<SplitSums> sums(const Together& together) { return sums_.sums(together); }
 
  private:
-  /// What the networks of sums differ in.
+  /// The properties in which the networks of sums differ.
   struct Kind {
     BatchUse use;
     bool reads_rows = true;

@@ -13,7 +13,7 @@
 
 namespace parsimony {
 
-/// What a network takes for some samples, in the order of its inputs.
+/// A network's input values for some samples, in the order of its inputs.
 struct ValueBatch {
   EngineValues inputs;
   bool alone = false;  ///< the next batch is made of what the network answers to this one

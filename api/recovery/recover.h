@@ -37,14 +37,14 @@ class RecoverySource {
   virtual int64_t batch() const = 0;      ///< samples per run
   virtual int64_t fit_batch() const = 0;  ///< where the batches of a fit should be several
   virtual Together together() const { return {}; }
-  /// Of several processes that do the same one measures and reports.
+  /// Whether this process, of several that do the same, is the one that measures and reports.
   virtual bool leads() const { return true; }
 
-  /// Of the test samples; empty without labels, or where the first output has no classes.
+  /// Returns the accuracy on the test samples; empty without labels, or if output 0 has no classes.
   virtual std::optional<double> accuracy_of(const Graph& network) = 0;
   virtual std::optional<double> loss_of(const SmallNetwork& /*network*/) { return {}; }
 
-  /// What is not in closed form. @param fixed  tensors with single elements that stay zero
+  /// Runs a method without a closed form. @param fixed  tensors with single elements that stay zero
   /// @returns how many tensors changed
   virtual int train(RecoveryMethod /*method*/, SmallNetwork& /*small*/,
                     const std::vector<std::string>& /*fixed*/,

@@ -12,13 +12,13 @@
 
 namespace parsimony {
 
-/// What the fit takes of the dense network: all steps of the layer, its input, and the state that
-/// it begins with, where that is computed.
+/// Returns the dense network's values that the fit reads: all steps of the layer, its input, and
+/// its initial state, where that is computed.
 std::vector<ValueId> recurrent_reads(const Graph& dense, const FitLayer& layer);
 
 /// The sums before the gates of a recurrent layer, W x_t + R h_{t-1} + b, fitted to those of the
 /// dense network from the small network's x_t and the dense network's h_{t-1} at the kept units.
-/// What is scaled by another gate before it is added, as in GRU, is fitted by itself.
+/// A term that is scaled by another gate before it is added, as in GRU, is fitted by itself.
 class RecurrentFit {
  public:
   /// All must outlive it. @param dense  has all steps of the layer as its `answer`

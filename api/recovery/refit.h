@@ -16,7 +16,7 @@
 
 namespace parsimony {
 
-/// What became of the layers.
+/// The outcome for each layer.
 struct RefitLog {
   std::vector<LayerRecovery> fits;  ///< those that were fitted
   /// Recurrent ones for which there are too few samples.
@@ -38,7 +38,7 @@ inline constexpr int64_t kHeldOut = 5;
 /// Samples per run, at most `most`, of which so many make several batches.
 int64_t fit_batch(int64_t samples, int64_t most);
 
-/// What is run.
+/// The engine and the batches that a refit runs on.
 struct RefitData {
   Engine& engine;
   /// The batches of both networks, the same ones from the first on; begins anew for every call.

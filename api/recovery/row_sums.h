@@ -10,7 +10,7 @@
 
 namespace parsimony {
 
-/// Of networks of sums.
+/// The opset of the networks that compute sums.
 constexpr int kSumsOpset = 13;
 
 /// An input of this type, in float32.
@@ -27,13 +27,13 @@ struct RowsOf {
 /// The number of groups of such a layer.
 int64_t groups_of_layer(const Node& layer);
 
-/// What the layer multiplies by its matrix, of data x with these dims but for the number of
+/// Returns the operand of the layer's matrix, for data x with these dims but for the number of
 /// samples: [groups, rows, in], a row per sample and position of the answer, columns in the order
 /// of the stored kernel, [i ..k]. The answer's rows are the product.
 ValueId rows_of(GraphBuilder& graph, const RowsOf& rows, ValueId x, const Shape& dims);
 
-/// The same where a row of a ConvTranspose is a position of its input, and columns are its
-/// channels.
+/// Returns the rows of a ConvTranspose by its input: a row per position of the input, with the
+/// channels as columns.
 ValueId input_rows_of(GraphBuilder& graph, const RowsOf& rows, ValueId x, const Shape& dims);
 
 /// A layer's answer in the same order: [groups, rows, out / groups].
@@ -45,8 +45,8 @@ ValueId output_rows_of(GraphBuilder& graph, const RowsOf& rows, ValueId answer, 
 ValueId channels_of(GraphBuilder& graph, ValueId answer, int64_t axis,
                     const std::vector<int64_t>& kept);
 
-/// What a layer's answer lacks of the one that is target. @param rectified  where Relu zeroes the
-/// target answer, any negative value is as good
+/// Returns target minus found, the error of a layer's answer. @param rectified  where Relu zeroes
+/// the target answer, any negative value is as good
 ValueId residual(GraphBuilder& graph, ValueId target, ValueId found, bool rectified);
 
 /// Σ a bᵀ over the rows of [groups, rows, n] and [groups, rows, m]: [groups, n, m].
@@ -68,7 +68,7 @@ void sum_channels(GraphBuilder& graph, ValueId x, size_t rank);
 /// of the graph. @param rectified  without their negative parts
 void sum_cosines(GraphBuilder& graph, ValueId x, ValueId y, int64_t axis, bool rectified);
 
-/// Those from a first one to before an end; both have one element.
+/// Returns the samples [begin, end) of x; both bounds are values with one element.
 ValueId samples_of(GraphBuilder& graph, ValueId x, ValueId begin, ValueId end);
 
 }  // namespace parsimony

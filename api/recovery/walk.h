@@ -28,12 +28,12 @@ class Walk {
   /// Forgets all batches but the first ones.
   void truncate(int64_t batches);
   int64_t batches() const { return static_cast<int64_t>(batches_.size()); }
-  /// Of what is kept of all batches.
+  /// Returns the memory that the kept values of all batches take.
   int64_t bytes() const;
 
   /// A value in every batch.
   EngineValues compute(ValueId value);
-  /// The same for a value that depends on a weight; what is made of that stays uncomputed.
+  /// Computes a value that depends on a weight; nodes that depend on the weight stay uncomputed.
   EngineValues after(WeightId weight, ValueId value);
   /// The value is needed once less.
   void finish(ValueId value);
@@ -55,7 +55,7 @@ class Walk {
   std::vector<Values> batches_;
 };
 
-/// Of the activations that are kept. Beyond it fewer samples are used.
+/// The most bytes of activations to keep; where they need more, fewer samples are used.
 constexpr int64_t kMostActivations = int64_t{768} << 20;
 
 /// Networks that walk side by side over the same batches.
@@ -70,14 +70,14 @@ class Walks {
   Walk& operator[](size_t i) { return walks_[i]; }
   int64_t count() const { return walks_.front().batches(); }
 
-  /// As many batches, or as many as there are and fit into memory. @returns are there more than
-  /// before?
+  /// Adds batches up to `count`, or as many as there are and fit into memory. @returns whether
+  /// there are more than before
   bool grow_to(int64_t count);
-  /// To what fits into memory.
+  /// Drops the batches that do not fit into memory.
   void shrink();
 
  private:
-  /// How many batches like those that are there fit into memory.
+  /// Returns how many batches like the present ones fit into memory.
   int64_t fits() const;
 
   std::vector<Walk> walks_;

@@ -55,8 +55,8 @@ struct MachineReport {
 /// The facts available without libtorch; `library` as in `blas_seen_from`. Nothing is measured.
 MachineReport facts(void* library);
 
-/// The same with advice, and with the BLAS that libtorch would use, as far as that can be told
-/// without it; only `with_blas`: to others it does not matter.
+/// Returns the facts available without libtorch, with advice, and if `with_blas` with the BLAS that
+/// libtorch would use, as far as that can be told without it.
 MachineReport facts_without_torch(bool with_blas);
 
 /// Interprets the facts and gives advice.

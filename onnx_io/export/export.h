@@ -39,7 +39,7 @@ struct ExportOptions {
 std::string export_onnx(const Graph& graph, const std::vector<InputSpec>& inputs,
                         const ExportOptions& options = {});
 
-/// The same inputs with another batch size, to test a dynamic batch.
+/// Returns the inputs with another batch size, to test a dynamic batch.
 std::vector<InputSpec> with_other_batch(std::vector<InputSpec> inputs);
 
 /// Runs ONNX's checker and its strict type and shape inference.

@@ -14,7 +14,7 @@
 
 namespace parsimony {
 
-/// What a pruning decides, or has decided.
+/// The decision of a pruning, planned or already applied.
 struct PictureDecision {
   AxisMasks masks;
   PerGroup<std::vector<double>> scores;  ///< per channel; empty for groups that were not ranked

@@ -29,7 +29,7 @@ struct SweepRow {
   LedgerPoint point;
   std::string series;           ///< the criterion or "dense", and what distinguishes runs
   std::optional<size_t> dense;  ///< row of the dense network of the same run and seed
-  /// Of the dense network; without one, its own before pruning.
+  /// The score of the dense network; without one, the point's own score before pruning.
   LedgerPoint::Score reference;
   double change = 0;                    ///< of accuracy, 0..1, from raw counts; dense: 0
   std::optional<double> train_speedup;  ///< dense seconds over own; only with a dense network
@@ -50,7 +50,7 @@ struct SweepSetting {
   Spread seconds;  ///< of training
   std::optional<Spread> train_speedup;
   LedgerPoint::Phases phases;  ///< of training, the mean
-  /// Those of the report, over the seeds that have them.
+  /// Spreads of the report's metrics, over the seeds that have them.
   std::vector<std::optional<Spread>> metrics;
   bool front = false;  ///< no other setting of its run is as fast and more accurate
 };
