@@ -1,4 +1,4 @@
-// What the subcommands share: common options, and how a subcommand is added.
+// Shared parts of the subcommands: common options, and the function that adds a subcommand.
 #pragma once
 
 #include <CLI/CLI.hpp>
