@@ -1,4 +1,4 @@
-// Shared parts of the subcommands: common options, and the function that adds a subcommand.
+// Shared parts of the subcommands: common options, and the functions that add a subcommand.
 #pragma once
 
 #include <CLI/CLI.hpp>
