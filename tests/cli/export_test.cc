@@ -57,7 +57,7 @@ TEST_F(CliExport, SaysWhichLineCannotBeWritten) {
 TEST_F(CliExport, RefusesWhatIsNoTorchScript) {
   const Outcome outcome = place_.run("export cnn.onnx -o o.onnx");
   EXPECT_EQ(outcome.code, 3);
-  EXPECT_NE(outcome.err.find("no TorchScript"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("not a TorchScript"), std::string::npos) << outcome.err;
   EXPECT_EQ(place_.run("export missing.pt -o o.onnx").code, 4);
   EXPECT_EQ(place_.run("export " + model_ + "-o o.onnx").code, 2);
   EXPECT_FALSE(place_.has("o.onnx"));

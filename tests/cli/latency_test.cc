@@ -136,7 +136,7 @@ TEST(CliLatency, MistakesAreNamed) {
                 .find("expected a command with {model} in it"),
             std::string::npos);
   EXPECT_NE(error("--ratio 0.5 --latency-command 'wc -c {model}'")
-                .find("--latency-command measures for --budget latency_ms"),
+                .find("--latency-command requires --budget latency_ms"),
             std::string::npos);
   EXPECT_EQ(error("--budget latency_ms=1 --engine libtorch --provider cuda"),
             "parsimony: --provider is one of ONNX Runtime's: it goes with --engine onnxruntime\n");

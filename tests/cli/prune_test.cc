@@ -534,7 +534,7 @@ TEST(CliPrune, ABudgetThatNoCutMeetsWritesNothing) {
   EXPECT_NE(refusal("--budget metric=5% --metric 'wc -c < {model}'").find("expected metric=-1%"),
             std::string::npos);
   EXPECT_NE(
-      refusal("--budget metric=-1% --ratio 0.5 --metric 'wc -c < {model}'").find("and no --ratio"),
+      refusal("--budget metric=-1% --ratio 0.5 --metric 'wc -c < {model}'").find("cannot be combined with --ratio"),
       std::string::npos);
 }
 
