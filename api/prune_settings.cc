@@ -30,7 +30,7 @@ constexpr Field<S> kShorthand[] = {
     {.key = "ratio",
      .member = &S::ratio,
      .interval = kBelowOne,
-     .meaning = "Share of the budget to remove, 0 <= RATIO < 1: 0.5 or 50%",
+     .meaning = "Fraction of the budget to remove, 0 <= RATIO < 1: 0.5 or 50%",
      .value = "RATIO",
      .as_share = true},
     {.key = "criterion",
@@ -199,7 +199,7 @@ constexpr Field<P> kRun[] = {
      .only_in_files = true},
     {.key = "left_groups",
      .member = &P::left_groups,
-     .meaning = "Groups that are not pruned: g3",
+     .meaning = "Groups to keep unpruned: g3",
      .value = "ID",
      .only_in_files = true}};
 
@@ -215,7 +215,7 @@ constexpr Field<InterfaceOptions> kInterface[] = {
     {"free",
      &InterfaceOptions::free,
      {},
-     "An input or output, or an axis of it, that may lose channels",
+     "Input or output, or one of its axes, that may lose channels",
      "NAME[:AXIS]",
      kInterfaceGroup}};
 
@@ -375,7 +375,7 @@ constexpr Field<L> kLatency[] = {
     {.key = "latency_tolerance",
      .member = &L::tolerance,
      .interval = kPositive,
-     .meaning = "Accepted deviation from the milliseconds, relative to them",
+     .meaning = "Accepted relative deviation from the latency budget",
      .only_in_files = true},
     {.key = "latency_rounds",
      .member = &L::rounds,
@@ -414,7 +414,8 @@ constexpr Field<K> kLatencyCommand[] = {
     {.key = "latency_pause",
      .member = &K::pause,
      .interval = kNotNegative,
-     .meaning = "Seconds before the first retry; each further pause is eight times as long",
+     .meaning =
+         "Delay before the first retry, in seconds; each further delay is eight times as long",
      .only_in_files = true}};
 
 constexpr Field<ProofOptions> kProof[] = {
@@ -431,7 +432,7 @@ constexpr Field<ProofOptions> kProof[] = {
     {.key = "proof_tolerance",
      .member = &ProofOptions::tolerance,
      .interval = kPositive,
-     .meaning = "Largest difference that the proof allows, relative to the largest element",
+     .meaning = "Largest allowed difference in the proof, relative to the largest element",
      .only_in_files = true}};
 
 // Every member needs a row, or it would be missing in a request as JSON.

@@ -59,7 +59,7 @@ class Settings(TypedDict, total=False):
 SETTINGS: Dict[str, Setting] = {
     "ratio": Setting(
         0.0,
-        "Share of the budget to remove, 0 <= RATIO < 1: 0.5 or 50%",
+        "Fraction of the budget to remove, 0 <= RATIO < 1: 0.5 or 50%",
     ),
     "criterion": Setting(
         "l1",
@@ -143,7 +143,7 @@ SETTINGS: Dict[str, Setting] = {
     ),
     "free": Setting(
         [],
-        "An input or output, or an axis of it, that may lose channels",
+        "Input or output, or one of its axes, that may lose channels",
     ),
     "calibration": Setting(
         "",
