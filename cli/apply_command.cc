@@ -49,7 +49,7 @@ void run_apply(const ApplyOptions& options, const Session& session) {
   progress.finish();
   if (session.quiet) return;
   if (!plan.sha256.empty() && plan.sha256 != sha256) {
-    std::fprintf(stderr, "%s%s was made for another file than %s, but fits it\n",
+    std::fprintf(stderr, "%s%s was made for a different file than %s, but fits it\n",
                  coloured("note: ", Colour::kYellow, Stream::kErr).c_str(),
                  printable(options.plan).c_str(), printable(options.model).c_str());
   }

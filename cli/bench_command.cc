@@ -35,7 +35,7 @@ std::string spread(const machine::Summary& time) {
   return milliseconds(time.low) + ".." + milliseconds(time.high);
 }
 
-/// What the loader adds to a step, as a share of it.
+/// The share of a training step that is spent waiting for the loader.
 double share_of_pipeline(const TrainBenchRow& row) {
   return std::max(0.0, 1 - row.cached.median / row.pipeline.median);
 }
@@ -70,9 +70,9 @@ std::string to_text(const std::vector<TrainBenchRow>& rows, int64_t batch) {
   }
   const TrainBenchRow& best = *quickest(rows);
   return table.text() + refused +
-         "One training step, interleaved. Cached: the same batch over and over, the model's own "
-         "limit; pipeline: batch after\nbatch from the loader, and the share that this adds. "
-         "Quickest: --memory-format " +
+         "One training step, measured interleaved. Cached: the same batch every time, the model's "
+         "own limit; pipeline: batches\nfrom the loader, and the share of time that this adds. "
+         "Fastest: --memory-format " +
          best.memory_format + " --precision " + best.precision + "\n";
 }
 
@@ -105,17 +105,19 @@ std::string to_json(const std::vector<TrainBenchRow>& rows, const TrainBenchRequ
 
 void add_options(CLI::App& command, BenchTrainingOptions& options) {
   add_option(command, "--train", options.model, "NAME",
-             "Instead: training steps of this network, by memory format and precision");
-  add_option(command, "--data", options.data, "SPEC", "With --train: what it learns (shapes)");
+             "Measure training steps of this network instead, by memory format and precision");
+  add_option(command, "--data", options.data, "SPEC",
+             "With --train: the training data (default: shapes)");
   add_option(command, "--optimizer", options.optimizer, "WORD",
-             "With --train: sgd, adam, adamw or muon (adam)");
+             "With --train: sgd, adam, adamw or muon (default: adam)");
 }
 
 /// Batch, threads, seconds and JSON are shared with the latency benchmark.
 /// @throws ConfigError; UnsupportedError if nothing could be run
 void bench_training(const BenchTrainingOptions& options, const LatencyOptions& shared,
                     const Session& session) {
-  if (!shared.models.empty()) throw errors::usage("bench", "--train takes no other models");
+  if (!shared.models.empty())
+    throw errors::usage("bench", "--train cannot be combined with other models");
   check_outputs({{"--json", shared.json}}, {});
   TrainBenchRequest request;
   request.recipe.model = options.model;
@@ -124,7 +126,7 @@ void bench_training(const BenchTrainingOptions& options, const LatencyOptions& s
     request.recipe.train.optimizer = parse_optimizer(options.optimizer, "--optimizer");
   }
   const auto batches = parse_batches(shared.batches);
-  if (batches.size() > 1) throw errors::usage("bench", "--train takes one --batch");
+  if (batches.size() > 1) throw errors::usage("bench", "--train requires a single --batch");
   if (batches[0]) request.recipe.train.batch = static_cast<int>(*batches[0]);
   request.threads = shared.threads;
   request.rounds = shared.rounds;
@@ -163,7 +165,7 @@ void run_bench(const BenchOptions& options, const Session& session) {
 
 void add_bench(CLI::App& app, Session& session) {
   add_command<BenchOptions>(
-      app, session, "bench", "Measures models side by side: latency, throughput, speedup",
+      app, session, "bench", "Compares latency, throughput and speedup of models",
       "parsimony bench resnet.onnx small.onnx --batch 1,64", add_options, run_bench);
 }
 

@@ -31,7 +31,7 @@ namespace {
 
 ConfigError bad_batch(std::string_view found) {
   return ConfigError("--batch: found ", in_quotes(found),
-                     ", expected numbers from 1 on, for example 1,64");
+                     ", expected positive numbers, for example 1,64");
 }
 
 constexpr const char* kTorch = "libtorch";
@@ -373,7 +373,7 @@ void bench_latency(const LatencyOptions& options, const Session& session) {
     report.threads = engines.threads;
     report.notes.insert(report.notes.begin(), engines.notes.begin(), engines.notes.end());
   } else {
-    progress.begin("measuring by the command");
+    progress.begin("measuring with the command");
     report.engines.push_back({"command", "", options.command.line});
     report.rows = measure_by_command(options);
   }

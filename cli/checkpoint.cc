@@ -116,18 +116,18 @@ std::string to_text(const Checkpoint& checkpoint, const KnownCuts& cuts) {
           counted(static_cast<int64_t>(checkpoint.tensors().size()), "tensor") + ", " +
           counted(bytes_of(checkpoint), "byte") + "\n";
   if (!cuts.network.empty()) {
-    text += "a checkpoint of the network " + printable(cuts.network) +
-            ", which is known: `parsimony prune` takes it alone\n";
+    text += "a checkpoint of the known network " + printable(cuts.network) +
+            ": `parsimony prune` needs no model file for it\n";
   }
   const CheckpointGlobals globals = checkpoint.globals();
   if (!globals.names.empty()) {
-    text += "it names";
+    text += "its globals:";
     for (const std::string& name : globals.names) text += " " + printable(name);
     text += "\n";
   }
   text += "torch.load(weights_only=True) ";
-  if (globals.refused.empty()) return text + "takes it\n";
-  text += "refuses it:";
+  if (globals.refused.empty()) return text + "loads it\n";
+  text += "rejects it:";
   for (const std::string& name : globals.refused) text += " " + printable(name);
   return text + "\n";
 }
@@ -159,8 +159,8 @@ CheckpointOptions resolved(const CheckpointOptions& options, const std::string& 
   if (!is_checkpoint(model)) return options;
   if (!options.in.empty()) {
     throw ConfigError(model,
-                      " is a checkpoint itself, so that --checkpoint has no meaning; its network "
-                      "is known by the names of its tensors");
+                      " is itself a checkpoint, so --checkpoint cannot be used; its network is "
+                      "identified by the names of its tensors");
   }
   CheckpointOptions result = options;
   if (result.out.empty() && !output.ends_with(".onnx")) result.out = output;

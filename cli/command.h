@@ -68,8 +68,8 @@ void add_command(CLI::App& app, Session& session, const std::string& name,
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(name, description);
   command->footer("Example:\n  " + example +
-                  "\n\nOptions of all commands (--rules, --ort-library, --max-memory, -q, -v): "
-                  "parsimony --help");
+                  "\n\nOptions common to all commands (--rules, --ort-library, --max-memory, -q, "
+                  "-v): parsimony --help");
   command->fallthrough();
   add_options(*command, *options);
   command->callback([options, run, &session] {

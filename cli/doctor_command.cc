@@ -50,7 +50,7 @@ std::string to_text(const Diagnosis& diagnosis) {
     if (!finding.measured.empty()) text += indent + finding.measured + "\n";
     if (finding.cost > 1) {
       text += indent +
-              coloured("takes " + times(finding.cost) + " as long as necessary", Colour::kRed,
+              coloured("takes " + times(finding.cost) + " longer than necessary", Colour::kRed,
                        Stream::kOut) +
               "\n";
     }
@@ -60,7 +60,7 @@ std::string to_text(const Diagnosis& diagnosis) {
   }
   if (!diagnosis.not_measured.empty()) {
     text += coloured("note: ", Colour::kYellow, Stream::kOut) +
-            "nothing was measured: " + printable(diagnosis.not_measured) + "\n";
+            "no measurements: " + printable(diagnosis.not_measured) + "\n";
   } else {
     text += "Measured in " + duration(report.seconds) + ". ";
     text += advice == 0 ? "No advice.\n" : counted(advice, "thing") + " to do.\n";

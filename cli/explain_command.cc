@@ -231,7 +231,7 @@ void add_options(CLI::App& command, ExplainOptions& options) {
                  "Print only this node: its name, its output or one of its weights");
   add_option(command, "--group", options.filter.group, "ID", "Only this group")->excludes(node);
   add_option(command, "--config", options.prune.config, "CFG.json",
-             "Print instead the setting of every layer in this config list, and its entry");
+             "Print the settings that this config list resolves to instead, by layer and entry");
   command.add_flag("--blocks", options.blocks,
                    "Print instead the residual blocks that prune --layers could remove");
   add_option(command, "--dot", options.dot, "F.dot", "Write the network as a picture for Graphviz");
@@ -242,7 +242,7 @@ void add_options(CLI::App& command, ExplainOptions& options) {
   add_setting(command, setting(cut_settings(), "granularity"), options.prune.prune);
   add_input_option(command, options.inputs);
   add_settings(command, interface_settings(), options.prune.prune.interface);
-  add_shorthand(command, options.prune, "For --html: what prune would do");
+  add_shorthand(command, options.prune, "Preview of prune for --html");
   for (CLI::Option* option : options.prune.shorthand_options) option->needs(html);
   add_settings(command, calibration_settings(), options.prune.prune.calibration);
   for (const char* name : {"--calibration", "--samples", "--mean", "--std"}) {

@@ -42,7 +42,7 @@ void prove(const Graph& graph, const std::vector<TensorUpdate>& updates,
     const auto same = std::ranges::find(found.weights, update.tensor, &WeightMatch::weight);
     if (same == found.weights.end() || !same->equal) {
       throw VerificationError("weight ", in_quotes(update.tensor),
-                              " of the new model is not the checkpoint's; nothing was written");
+                              " of the new model differs from the checkpoint; nothing was written");
     }
   }
 }
@@ -59,7 +59,7 @@ void run_import(const ImportOptions& options, const Session& session) {
   const CheckpointMatch match = match_of(model->graph(), *checkpoint, options.before);
   const TransferredWeights made = transfer(model->graph(), match, *checkpoint, options.transfer);
   if (!made.left.empty() && !options.partial) {
-    throw ModelError("the checkpoint is not one of this model: it lacks ", made.left.size(),
+    throw ModelError("the checkpoint does not fit the model: it is missing ", made.left.size(),
                      " of its weights, first ", made.left.front(),
                      ". With --partial they are kept");
   }
@@ -76,11 +76,12 @@ void run_import(const ImportOptions& options, const Session& session) {
         coloured("note: ", Colour::kYellow, Stream::kOut) + "unchanged: " + printable(left) + "\n";
   }
   if (made.assumed_epsilon) {
-    text += coloured("note: ", Colour::kYellow, Stream::kOut) +
-            "normalisations were folded with the epsilon of --epsilon, as the model does not show "
-            "its own; --before, the checkpoint that it was made of, would\n";
+    text +=
+        coloured("note: ", Colour::kYellow, Stream::kOut) +
+        "normalisations were folded with --epsilon, as the model does not store its own epsilon; "
+        "pass the checkpoint that the model was made from with --before to recover it\n";
   }
-  print(text + "Proven: they are the checkpoint's, number by number.\n");
+  print(text + "Proven: the weights equal those of the checkpoint, element by element.\n");
 }
 
 void add_options(CLI::App& command, ImportOptions& options) {

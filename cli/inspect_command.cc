@@ -37,10 +37,11 @@ void add_options(CLI::App& command, InspectOptions& options) {
 }  // namespace
 
 void add_inspect(CLI::App& app, Session& session) {
-  add_command<InspectOptions>(
-      app, session, "inspect",
-      "Lists a model's nodes with shapes, parameters, MACs and groups, or what a checkpoint holds",
-      "parsimony inspect resnet.onnx --input 1x3x224x224", add_options, run_inspect);
+  add_command<InspectOptions>(app, session, "inspect",
+                              "Lists a model's nodes with shapes, parameters, MACs and groups, or "
+                              "the contents of a checkpoint",
+                              "parsimony inspect resnet.onnx --input 1x3x224x224", add_options,
+                              run_inspect);
 }
 
 }  // namespace parsimony::cli

@@ -62,7 +62,8 @@ void run_know(const KnowOptions& options, const Session& session) {
   if (session.quiet) return;
   print(printable(options.model) + " -> " + printable(path) + ", " +
         counted(static_cast<int64_t>(skeleton.size()), "byte") + "\n" +
-        "A checkpoint of this network is now enough: parsimony prune last.ckpt -o small.ckpt\n");
+        "Checkpoints of this network can now be pruned without a model file: parsimony prune "
+        "last.ckpt -o small.ckpt\n");
 }
 
 void add_options(CLI::App& command, KnowOptions& options) {

@@ -141,8 +141,8 @@ std::string what_is_wrong(const CLI::ParseError& error, const std::vector<const 
   }
   if (option.get_items_expected_max() == 0) return name + " takes no value";
   if (is<CLI::ConversionError>(error)) return name + ": " + why_not_converted(option);
-  return option.count() > 1 ? str_cat(name, " was given ", option.count(), " times")
-                            : name + " needs a value";
+  return option.count() > 1 ? str_cat(name, " was passed ", option.count(), " times")
+                            : name + " requires a value";
 }
 
 /// Converts CLI11's error.
@@ -187,7 +187,7 @@ std::string command_line(int argc, char** argv) {
 /// @throws parsimony::Error
 void run(int argc, char** argv) {
   before_libtorch(allow_large_pages);  // its tensors are large and short-lived
-  CLI::App app("Makes trained neural networks smaller and proves the result.", "parsimony");
+  CLI::App app("Prunes trained neural networks and proves the result.", "parsimony");
   Session session;
   session.command_line = command_line(argc, argv);
   session.words.assign(argv, argv + argc);

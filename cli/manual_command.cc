@@ -277,9 +277,9 @@ void add_man(CLI::App& app, Session& session) {
       "parsimony man prune | man -l -",
       [](CLI::App& command, ManOptions& options) {
         CLI::Option* one = add_option(command, "COMMAND", options.command, "",
-                                      "A command; without it the program");
+                                      "A command (default: the program itself)");
         add_option(command, "--out", options.out, "DIR",
-                   "Write the pages of the program and of all commands there: parsimony.1, …")
+                   "Write the pages of the program and all commands to this folder: parsimony.1, …")
             ->excludes(one);
       },
       [&app](const ManOptions& options, const Session&) {

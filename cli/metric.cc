@@ -19,8 +19,7 @@ ConfigError unknown_metric(std::string_view found) {
   std::vector<std::string> names;
   for (const OutputMetric& metric : output_metrics()) names.emplace_back(metric.name);
   return ConfigError("--metric ", in_quotes(found),
-                     ": expected a command that says where the model's path goes, with {model} in "
-                     "it, or one of ",
+                     ": expected a command with {model} in place of the model's path, or one of ",
                      listed(names, names.size()), ".", did_you_mean(found, names));
 }
 
@@ -55,10 +54,10 @@ Measured output_of(const std::string& metric, const std::string& model, double m
   const auto failed = [&](const std::string& why) {
     return parsimony::errors::command_failed("--metric", command, why, ran.output);
   };
-  if (ran.timed_out) throw failed("it was stopped after --metric-minutes");
+  if (ran.timed_out) throw failed("timed out after --metric-minutes");
   if (!ran.failure.empty()) throw failed(ran.failure);
   const std::optional<double> number = last_number(ran.output);
-  if (!number) throw failed("it printed no number");
+  if (!number) throw failed("its output contains no number");
   return {*number, std::move(ran.output), picture ? picture->uri() : std::string()};
 }
 
@@ -108,7 +107,7 @@ MetricRow parse_metric(const std::string& text) {
 
 double BuiltInMetric::of(const NetworkComparison& networks, const Outputs& found) const {
   if (metric->needs_labels && networks.labels().empty()) {
-    throw ConfigError("--metric ", metric->name, " needs labels; the data have none");
+    throw ConfigError("--metric ", metric->name, " requires labels, but the data have none");
   }
   const Predictions predictions =
       predictions_of(found, networks.expected(), output, networks.labels());

@@ -18,8 +18,8 @@ ConfigError same_file(std::string_view path, std::string_view one, std::string_v
 /// A path that ends as files of another format than the result's do; `ending` would be right.
 ConfigError wrong_ending(std::string_view path, std::string_view format, std::string_view ending) {
   const std::string name = std::filesystem::path(path).stem().string() + std::string(ending);
-  return ConfigError(path, ": what is written is of the format ", format,
-                     ", and the name says another; expected for example ", name);
+  return ConfigError(path, ": the output has the format ", format,
+                     ", but the file extension implies another; use for example ", name);
 }
 
 namespace fs = std::filesystem;
@@ -69,7 +69,7 @@ bool is_of(const Ending& ending, std::string_view format) {
 
 void add_in_place_option(CLI::App& command, bool& in_place) {
   command.add_flag("--in-place", in_place,
-                   "Allow an output to be the file that it is made of, which it replaces");
+                   "Allow an output to overwrite the input that it is made from");
 }
 
 void check_outputs(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs,
@@ -89,7 +89,7 @@ void check_outputs(const std::vector<NamedFile>& outputs, const std::vector<Name
       }
       if (!in_place) {
         throw ConfigError(output.option, " is ", input.option, ": ", output.path,
-                          ". With --in-place it is replaced");
+                          "; pass --in-place to overwrite it");
       }
     }
     check_writable(output.path);

@@ -62,7 +62,7 @@ pid_t start_copy(const std::vector<std::string>& words, const std::vector<std::s
   const int error = posix_spawn(&pid, "/proc/self/exe", &actions, nullptr,
                                 pointers(arguments).data(), pointers(environment).data());
   posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) throw IoError("a worker cannot be started: ", std::strerror(error));
+  if (error != 0) throw IoError("cannot start a worker: ", std::strerror(error));
   return pid;
 }
 
@@ -160,7 +160,7 @@ class Processes {
 
   void tell(int rank, pid_t process, int status) const {
     if (WIFSIGNALED(status)) {
-      std::fprintf(stderr, "parsimony: rank %d (process %d) was ended by signal %d\n", rank,
+      std::fprintf(stderr, "parsimony: rank %d (process %d) was terminated by signal %d\n", rank,
                    static_cast<int>(process), WTERMSIG(status));
     }
     if (rank == 0 || !std::filesystem::exists(errors_of(rank))) return;
@@ -213,9 +213,9 @@ void add_rank_training_options(CLI::App& command, RankOptions& options) {
     command.add_flag(name, value, meaning)->group(kGroup);
   };
   flag("--local-batch-norm", options.settings.local_norms,
-       "BatchNorm takes the statistics of each process's share of a batch, not those of all");
+       "Compute BatchNorm statistics from each process's share of a batch only");
   flag("--half-gradients", options.settings.half_gradients,
-       "Sends gradients as float16: half the bytes, for slow networks; Gloo sums them slowly");
+       "Send gradients as float16: half the traffic, for slow connections; Gloo sums them slowly");
 }
 
 std::optional<int> threads_of(std::optional<int> given, const RankPlace& place) {

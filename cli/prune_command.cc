@@ -196,7 +196,7 @@ class PruneRun {
           "--processes cannot be combined with a latency budget: timings differ between processes");
     }
     if (request.calibration.data.empty()) {
-      throw errors::usage("prune", "--processes needs --calibration DATA");
+      throw errors::usage("prune", "--processes requires --calibration DATA");
     }
     const RankPlace place = ranks_of(options_.ranks, session_);
     if (!place.several()) return place;
@@ -240,7 +240,7 @@ class PruneRun {
       report_.proof.not_run = "switched off by --no-verify";
     }
     if (!services.without_outputs().empty()) {
-      report_.notes.push_back("the importance of widths is taken from the scores: " +
+      report_.notes.push_back("the importance of widths was taken from the scores: " +
                               services.without_outputs());
     }
     if (result.latency) report_.latency = row_of(*result.latency, *services.profiler());
@@ -308,7 +308,7 @@ class PruneRun {
 /// With a search in place of an amount, which names none.
 PruneCommandOptions searching(PruneCommandOptions options) {
   if (wants_ranks(options.ranks)) {
-    throw errors::usage("prune", "--processes goes without --budget metric");
+    throw errors::usage("prune", "--processes cannot be combined with --budget metric");
   }
   if (options.metric.commands.size() != 1) {
     throw ConfigError("--budget metric=…: expected one --metric, found ",
@@ -338,7 +338,7 @@ void prune(const PruneCommandOptions& options, const Session& session) {
 
 void add_prune(CLI::App& app, Session& session) {
   add_command<PruneCommandOptions>(
-      app, session, "prune", "Makes a model smaller by removing channels",
+      app, session, "prune", "Prunes channels of a model",
       "parsimony prune resnet.onnx -o small.onnx --ratio 0.5 --exclude fc --plan p.json",
       add_options, prune);
 }

@@ -122,7 +122,7 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
           "Settings that suit most networks, with --calibration: fisher and least squares (quick), "
           "followed by up to ten minutes of output matching (best); other options take precedence")
           ->check(any_of({"quick", "best"}))
-          ->group("Without a config file"));
+          ->group("Pruning without a config file"));
   add_setting(command, setting(cut_settings(), "granularity"), options.prune);
   add_settings(command, interface_settings(), options.prune.interface);
   add_settings(command, cut_settings(), options.prune);
@@ -194,7 +194,7 @@ ConfigList config_of(const PruneCommandOptions& options) {
   if (preset != nullptr && !is_given(options, "--criterion"))
     shorthand.criterion = preset->criterion;
   if (!shorthand.round_to_target && !shorthand.target.empty()) {
-    throw errors::usage("prune", "--target says what --round-to auto rounds to");
+    throw errors::usage("prune", "--target requires --round-to auto");
   }
   return config_here(std::move(shorthand));
 }

@@ -65,7 +65,7 @@ void add_options(CLI::App& command, ReportOptions& options) {
       ->required();
   add_option(command, "--out", options.out, "DIR",
              "Folder for the four files (default: the first DIR)");
-  add_option(command, "--title", options.title, "TEXT", "Title (default: of model and data)");
+  add_option(command, "--title", options.title, "TEXT", "Title (default: model and data)");
   add_option(command, "--tensorboard", options.tensorboard, "DIR",
              "Write the points for TensorBoard as well: a run for each criterion and seed");
   add_option(command, "--against", options.against, "OLD",

@@ -149,7 +149,7 @@ void end_with(std::string_view text) {
 }
 
 void end_of_time(int /*signal*/) {
-  end_with("parsimony: stopped after --max-seconds of processor time\n");
+  end_with("parsimony: exceeded --max-seconds of processor time\n");
 }
 
 /// An allocation was refused. Whoever asked may do without, or end with the process.
@@ -209,7 +209,7 @@ CLI::Validator a_size() {
       if (read(text).empty()) return std::string();
     } catch (const CLI::ParseError&) {  // it is no size
     }
-    return "found \"" + found + "\", expected a size, as 4G or 512M";
+    return "found \"" + found + "\", expected a size, for example 4G or 512M";
   };
   return {check, read.get_description()};
 }
@@ -252,8 +252,8 @@ void enter_sandbox(const ProcessLimits& limits, std::span<const NamedFile> outpu
   if (limits.sandbox == "off" || (starts_programs && !required)) return;
   if (starts_programs) {
     throw ConfigError(
-        "--sandbox on: a command of yours (--metric, --latency-command), --processes or the driver "
-        "of a --provider or --device cannot run in it; leave it at auto");
+        "--sandbox on cannot be combined with user commands (--metric, --latency-command), "
+        "--processes, or the driver of a --provider or --device; use --sandbox auto");
   }
   std::error_code ignored;  // what does not exist cannot be written to
   std::vector<fs::path> folders = {fs::temp_directory_path(ignored), cache_folder()};

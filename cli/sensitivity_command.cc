@@ -140,7 +140,8 @@ void run_sensitivity(const SensitivityCommandOptions& options, const Session& se
   if (!options.config.empty() && options.ratio <= 0) {
     throw ConfigError("sensitivity: --config-out requires --ratio, for example --ratio 0.5");
   }
-  if (options.metric.commands.size() > 1) throw errors::usage("sensitivity", "--metric takes one");
+  if (options.metric.commands.size() > 1)
+    throw errors::usage("sensitivity", "--metric can be passed only once");
   const std::string metric = options.metric.commands.empty() ? "" : options.metric.commands.front();
   const auto built_in = metric.empty() ? std::nullopt : parse_built_in(metric);
   const bool runs_programs = !metric.empty() && !built_in;
@@ -152,7 +153,7 @@ void run_sensitivity(const SensitivityCommandOptions& options, const Session& se
   const Graph& graph = model.graph();
   DataEngine engine(options.engine, options.threads);
   Progress progress({}, !session.quiet);
-  progress.begin("the network as it is");
+  progress.begin("the dense network");
   check_calibration(options.calibration);
   CalibrationData job = options.calibration;
   RandomInputSpec random{input_specs(options.inputs, graph)};
@@ -204,11 +205,11 @@ void add_options(CLI::App& command, SensitivityCommandOptions& options) {
              "built-in metric, as in prune");
   add_metric_minutes(command, options.metric);
   add_share_option(command, "--ratios", options.ratios, "R,...",
-                   "Shares of a group to remove (0.1,0.2,…,0.9)",
+                   "Fractions of a group to remove (default: 0.1,0.2,…,0.9)",
                    {.lowest = 0.001, .highest = 0.999})
       ->delimiter(',');
   add_share_option(command, "--ratio", options.ratio, "RATIO",
-                   "Propose ratios of equal error that remove this share of all channels",
+                   "Propose ratios of equal error that remove this fraction of all channels",
                    {.lowest = 0, .highest = 0.999});
   add_option(command, "--config-out", options.config, "CFG.json",
              "Write the proposal for prune --config");

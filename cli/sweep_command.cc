@@ -89,7 +89,8 @@ std::vector<MetricRow> metrics_of(const MetricOptions& options) {
   std::vector<MetricRow> metrics;
   for (const std::string& text : options.commands) {
     metrics.push_back(parse_metric(text));
-    if (parse_built_in(text)) throw errors::usage("sweep", "--metric takes commands with {model}");
+    if (parse_built_in(text))
+      throw errors::usage("sweep", "--metric requires a command with {model}");
   }
   return metrics;
 }
@@ -133,9 +134,9 @@ void complete(SweepCommandOptions& options, const Session& session) {
     complete(request, options.recipe, session);
   }
   if (!request.recipe.sweep) {
-    throw errors::usage("sweep", "--config FILE with a \"sweep\" is missing");
+    throw errors::usage("sweep", "--config FILE with a \"sweep\" is required");
   }
-  if (request.folder.empty()) throw errors::usage("sweep", "--out DIR is missing");
+  if (request.folder.empty()) throw errors::usage("sweep", "--out DIR is required");
   if (std::filesystem::exists(request.folder) && !std::filesystem::is_directory(request.folder)) {
     throw parsimony::errors::cannot_write(request.folder, ENOTDIR);
   }
@@ -173,7 +174,8 @@ void run_sweep(SweepCommandOptions& options, const Session& session) {
   if (wants_ranks(options.ranks)) {
     if (options.jobs > 1) {
       throw errors::usage("sweep",
-                          "--jobs and --processes: points in parallel, or processes within each");
+                          "--jobs cannot be combined with --processes: run either points in "
+                          "parallel, or processes within each");
     }
     options.request.ranks = ranks_of(options.ranks, session);
     options.request.threads = threads_of(options.request.threads, options.request.ranks);
@@ -192,7 +194,8 @@ void run_sweep(SweepCommandOptions& options, const Session& session) {
   }
   const int missing = train(options, session);
   if (missing > 0 || request.shard.count > 1) {
-    std::string text = "This part is done. When all are: parsimony report " + request.folder + "\n";
+    std::string text = "This part is done. When all parts are done, run: parsimony report " +
+                       request.folder + "\n";
     if (missing > 0) {
       text = "Another process is still working on " + std::to_string(missing) +
              (missing == 1 ? " point" : " points") + ".\n" + text;
@@ -208,11 +211,12 @@ void add_options(CLI::App& command, SweepCommandOptions& options) {
   add_model_option(command, "--model", options.recipe)->type_name("NAME");
   add_option(command, "--out", options.request.folder, "DIR",
              "Folder of the ledger and the report");
-  command.add_flag("--demo", options.demo, "Two minutes on drawn shapes; needs no file");
-  add_option(command, "--jobs", options.jobs, "N", "Points in parallel")
+  command.add_flag("--demo", options.demo,
+                   "Run a demo of two minutes on generated shapes; needs no files");
+  add_option(command, "--jobs", options.jobs, "N", "Number of points to train in parallel")
       ->check(within({.lowest = 1, .highest = 1024}));
   add_option(command, "--shard", options.shard, "I/N",
-             "Only the i-th of n parts (default: as Slurm or mpirun say)");
+             "Train only the i-th of n parts (default: as set by Slurm or mpirun)");
   add_rank_training_options(command, options.ranks);
   add_options(command, options.request, options.recipe);
   add_option(

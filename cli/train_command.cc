@@ -73,7 +73,7 @@ void run_train(TrainCommandOptions& options, const Session& session) {
   complete(request, options.recipe, session);
   if (request.recipe.sweep) request.recipe.sweep.reset();  // one point of it: as the entries say
   if (request.recipe.train.distill > 0 && request.teacher.empty() && !request.recipe.prune) {
-    throw errors::usage("train", "--distill needs a --teacher, or a recipe that prunes");
+    throw errors::usage("train", "--distill requires a --teacher, or a recipe that prunes");
   }
   if (!request.plan.empty() && !request.recipe.prune) {
     throw errors::usage("train", "--plan: the recipe has no \"prune\"");
@@ -102,22 +102,24 @@ void check_on_arrays(const TrainCommandOptions& options, const Recipe& recipe, b
   const std::string loss = "--loss " + options.calibration.loss;
   if (!recipe.data.empty() || !request.checkpoint.empty() || !request.profile.empty() ||
       !request.tensorboard.empty()) {
-    throw errors::usage("finetune",
-                        loss + " takes no --data, --checkpoint, --profile and --tensorboard");
+    throw errors::usage(
+        "finetune",
+        loss + " cannot be combined with --data, --checkpoint, --profile and --tensorboard");
   }
   const RankSettings& ranks = options.ranks.settings;
   if (ranks.local_norms || ranks.half_gradients || ranks.all_verify) {
-    throw errors::usage("finetune",
-                        loss + " takes no --local-batch-norm, --half-gradients and --verify all");
+    throw errors::usage(
+        "finetune",
+        loss + " cannot be combined with --local-batch-norm, --half-gradients and --verify all");
   }
   if (options.calibration.data.empty()) {
-    throw errors::usage("finetune", loss + " needs --calibration DATA");
+    throw errors::usage("finetune", loss + " requires --calibration DATA");
   }
   if (request.teacher.empty() && by_teacher) {
-    throw errors::usage("finetune", loss + " needs --teacher MODEL");
+    throw errors::usage("finetune", loss + " requires --teacher MODEL");
   }
   if (!by_teacher && !(request.teacher.empty() && options.match.terms.empty())) {
-    throw errors::usage("finetune", "--teacher and --match go with --loss outputs");
+    throw errors::usage("finetune", "--teacher and --match require --loss outputs");
   }
 }
 
@@ -198,9 +200,8 @@ void add_files(CLI::App& command, TrainCommandOptions& options) {
              "Write the state after every epoch, and resume from it if it exists");
   add_option(command, "--profile", request.profile, "FILE", "Write a trace for chrome://tracing");
   add_option(command, "--tensorboard", request.tensorboard, "DIR",
-             "Folder for losses, scores and sizes as TensorBoard shows them, after every step");
-  add_option(command, "--teacher", request.teacher, "MODEL",
-             "Model file to distil from: see --distill");
+             "Folder for TensorBoard event files with losses, scores and sizes");
+  add_option(command, "--teacher", request.teacher, "MODEL", "Model to distil from, see --distill");
 }
 
 void add_train_options(CLI::App& command, TrainCommandOptions& options) {
@@ -233,7 +234,7 @@ void add_finetune_options(CLI::App& command, TrainCommandOptions& options) {
              "With --calibration: time limit, in minutes")
       ->check(above_zero());
   add_option(command, "--states", options.calibration.states, "STATES",
-             "With --calibration: outputs that are fed back, auto or OUT=IN,…")
+             "With --calibration: outputs that are fed back as inputs, auto or OUT=IN,…")
       ->delimiter(',');
   add_input_option(command, options.inputs);
   add_settings(command, calibration_settings(), options.calibration);

@@ -18,7 +18,7 @@ namespace {
 
 /// Neither `option` nor the recipe gives it.
 ConfigError nothing_named(std::string_view option) {
-  return ConfigError(option, " is missing, and the recipe does not say it");
+  return ConfigError(option, " is required, as the recipe does not specify it");
 }
 
 /// The first part of the schema's description.

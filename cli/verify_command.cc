@@ -60,7 +60,7 @@ class Verification {
   Proof run() {
     Proof proof = compared();
     if (!plan_.sha256.empty() && plan_.sha256 != original_->sha256()) {
-      proof.notes.emplace_back("the plan was made for another file (sha256 differs)");
+      proof.notes.emplace_back("the plan was made for a different file (sha256 differs)");
     }
     return proof;
   }
@@ -79,16 +79,16 @@ class Verification {
     constexpr double kWeak = 5e-2;
     if (!own() && proof.worst() != nullptr && proof.worst()->difference > kWeak) {
       proof.not_run =
-          "in ONNX Runtime the masked original differs from itself by as much when it is computed "
-          "another way; --engine libtorch compares what such a network chooses from";
+          "in ONNX Runtime the masked original differs as much from itself when computed with "
+          "other kernels; --engine libtorch compares the operands of discrete choices";
     }
     return proof;
   }
 
   std::string hint() const {
     return own() ? ""
-                 : "; where a network chooses among numbers, as detectors do, --engine libtorch "
-                   "compares what it chooses from";
+                 : "; for a network with discrete choices, such as a detector, --engine libtorch "
+                   "compares the operands of the choices";
   }
 
   const VerifyOptions& options_;

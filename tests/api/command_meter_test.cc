@@ -125,7 +125,8 @@ TEST(CommandMeter, SaysWhatACommandPrintedThatGivesNoTime) {
   };
   EXPECT_EQ(seconds_by({.line = "echo {model}: 2.5 ms"}, "a.onnx"), 2.5e-3);
   EXPECT_EQ(message("echo slow {model}"),
-            "--latency-command: echo slow 'a.onnx': it printed no number above 0; it printed: slow "
+            "--latency-command: echo slow 'a.onnx': its output contains no number above 0; it "
+            "printed: slow "
             "a.onnx\n");
   EXPECT_EQ(message("false {model}"),
             "--latency-command: false 'a.onnx': exit code 1, and nothing else");

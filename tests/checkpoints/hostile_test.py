@@ -184,7 +184,7 @@ class Hostile(unittest.TestCase):
                 with self.subTest(what, archive=wrapped is not content):
                     done = self.inspect(wrapped)
                     if done.returncode == 0 and what != "after the end":
-                        self.assertIn("refuses it:", done.stdout)
+                        self.assertIn("rejects it:", done.stdout)
 
     def test_nothing_falls_over(self):
         for what, content in breaks().items():

@@ -376,7 +376,7 @@ class Checkpoints(unittest.TestCase):
 
         torch.save({"state": self.model.state_dict(), "evil": Evil()}, self.path("a.pth"))
         told = self.run_command("inspect", "a.pth").stdout
-        self.assertIn("system", told.split("refuses it:")[1])
+        self.assertIn("system", told.split("rejects it:")[1])
         self.prune("--checkpoint", "a.pth", "--checkpoint-out", "b.pth", "--strict")
         self.assertFalse(os.path.exists(mark))
 

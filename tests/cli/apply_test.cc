@@ -65,7 +65,8 @@ TEST(CliApply, NotesThatThePlanWasMadeForAnotherFile) {
   place.write("other.onnx", model.SerializeAsString());
   const Outcome outcome = place.run("apply other.onnx --plan p.json -o b.onnx");
   EXPECT_EQ(outcome.code, 0);
-  EXPECT_EQ(outcome.err, "note: p.json was made for another file than other.onnx, but fits it\n");
+  EXPECT_EQ(outcome.err,
+            "note: p.json was made for a different file than other.onnx, but fits it\n");
 }
 
 TEST(CliApply, APlanThatDoesNotFitWritesNothing) {

@@ -67,7 +67,7 @@ TEST(CliKnow, AKnownNetworkNeedsItsCheckpointOnly) {
   EXPECT_NE(listed.find("module.w1: float32 [4, 3, 3, 3]"), std::string::npos) << listed;
   EXPECT_NE(listed.find("module.w3: float32 [7, 3]"), std::string::npos) << listed;
   // The small checkpoint is one of the same network, too.
-  EXPECT_NE(listed.find("a checkpoint of the network mine"), std::string::npos) << listed;
+  EXPECT_NE(listed.find("a checkpoint of the known network mine"), std::string::npos) << listed;
 }
 
 TEST(CliKnow, ACheckpointIsReplacedInPlaceOnly) {
@@ -80,18 +80,19 @@ TEST(CliKnow, ACheckpointIsReplacedInPlaceOnly) {
   const std::string beside =
       "prune cnn.onnx -o o.onnx --checkpoint a.safetensors --checkpoint-out ";
   for (const std::string output : {"a.safetensors", "./link.safetensors"}) {
-    EXPECT_EQ(place.know("prune a.safetensors -o " + output + half).err,
-              "parsimony: --output is the model: " + output + ". With --in-place it is replaced\n");
+    EXPECT_EQ(
+        place.know("prune a.safetensors -o " + output + half).err,
+        "parsimony: --output is the model: " + output + "; pass --in-place to overwrite it\n");
     EXPECT_EQ(place.know(beside + output + half).err,
               "parsimony: --checkpoint-out is --checkpoint: " + output +
-                  ". With --in-place it is replaced\n");
+                  "; pass --in-place to overwrite it\n");
     EXPECT_TRUE(same_bytes(place.bytes("a.safetensors"), original));
   }
   for (const std::string output : {"s.pth", "s.ckpt", "s.pt2"}) {
     const std::string error = place.know("prune a.safetensors -o " + output + half).err;
     EXPECT_EQ(error, "parsimony: " + output +
-                         ": what is written is of the format safetensors, and the name says "
-                         "another; expected for example s.safetensors\n");
+                         ": the output has the format safetensors, but the file extension implies "
+                         "another; use for example s.safetensors\n");
     EXPECT_EQ(place.know(beside + output + half).err, error);
   }
   ASSERT_EQ(place.know("prune a.safetensors -o a.safetensors --in-place" + half).code, 0);
@@ -118,7 +119,7 @@ TEST(CliImport, SetsTheWeightsOfACheckpoint) {
             0);
   const Outcome outcome = place.run("import small.onnx --checkpoint b.safetensors -o same.onnx");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_NE(outcome.out.find("number by number"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("element by element"), std::string::npos) << outcome.out;
   const Outcome other = place.run("import small.onnx --checkpoint a.safetensors -o no.onnx");
   EXPECT_EQ(other.code, 4);
   EXPECT_NE(other.err.find("has shape [8], the weight [4]"), std::string::npos) << other.err;

@@ -133,16 +133,17 @@ TEST_F(CliProcesses, WhoComesAloneGivesUp) {
 
 TEST_F(CliProcesses, MistakesAreNamed) {
   EXPECT_EQ(place_.run("prune cnn.onnx -o o.onnx --ratio 0.5 --processes 2").err,
-            "parsimony: --processes needs --calibration DATA. See `parsimony prune --help`.\n");
+            "parsimony: --processes requires --calibration DATA. See `parsimony prune --help`.\n");
   EXPECT_EQ(place_
                 .run("finetune cnn.onnx -o o.onnx --teacher cnn.onnx --loss outputs "
                      "--half-gradients --calibration random:8")
                 .err,
-            "parsimony: --loss outputs takes no --local-batch-norm, --half-gradients and --verify "
-            "all. See "
+            "parsimony: --loss outputs cannot be combined with --local-batch-norm, "
+            "--half-gradients and --verify all. See "
             "`parsimony finetune --help`.\n");
   EXPECT_EQ(place_.run("sweep --demo --processes 2 --jobs 2").err,
-            "parsimony: --jobs and --processes: points in parallel, or processes within each. See "
+            "parsimony: --jobs cannot be combined with --processes: run either points in parallel, "
+            "or processes within each. See "
             "`parsimony sweep --help`.\n");
   EXPECT_EQ(
       place_.run(kTrain + kFew + "--epochs 1 -o o.pt", {{"RANK", "2"}, {"WORLD_SIZE", "2"}}).err,

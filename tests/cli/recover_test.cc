@@ -247,7 +247,8 @@ TEST_F(CliRecover, OutputsThatCannotTeachAreNamed) {
             "parsimony: --calibration, --image, --states, --input, --match and --minutes require "
             "--loss outputs or a loss of arrays. See `parsimony finetune --help`.\n");
   EXPECT_EQ(place_.run("finetune net.onnx -o t.onnx --loss outputs --data shapes" + data).err,
-            "parsimony: --loss outputs takes no --data, --checkpoint, --profile and --tensorboard. "
+            "parsimony: --loss outputs cannot be combined with --data, --checkpoint, --profile and "
+            "--tensorboard. "
             "See `parsimony finetune --help`.\n");
   EXPECT_EQ(
       place_.run("prune net.onnx -o s.onnx --ratio 0.3 --recover outputs --match no" + data).err,

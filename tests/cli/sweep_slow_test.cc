@@ -39,7 +39,7 @@ TEST_F(CliSweepSlow, ShardsAreMerged) {
   ASSERT_EQ(place_.sweep("--out whole --deterministic").code, 0);
   const Outcome first = place_.sweep("--out a --shard 1/2 --deterministic");
   ASSERT_EQ(first.code, 0) << first.err;
-  EXPECT_EQ(first.out, "This part is done. When all are: parsimony report a\n");
+  EXPECT_EQ(first.out, "This part is done. When all parts are done, run: parsimony report a\n");
   ASSERT_EQ(place_.sweep("--out b --shard 2/2 --deterministic").code, 0);
   EXPECT_EQ(place_.points("a").size() + place_.points("b").size(), 6U);
   const Outcome merged = place_.run("report a b");

@@ -38,7 +38,7 @@ TEST_F(CliSweep, MeasuresEveryPointByACommand) {
   }
   EXPECT_NE(place_.bytes("s/report.html").find("wc -c &lt; {model}"), std::string::npos);
   EXPECT_EQ(place_.sweep("--out t --metric psnr").err,
-            "parsimony: --metric takes commands with {model}. See `parsimony sweep --help`.\n");
+            "parsimony: --metric requires a command with {model}. See `parsimony sweep --help`.\n");
 }
 
 TEST_F(CliSweep, ShowsWhatAMetricPrintsAndDraws) {

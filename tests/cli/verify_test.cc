@@ -33,7 +33,7 @@ TEST_F(CliVerify, NotesAPlanOfAnotherFile) {
   const Outcome outcome = place_.run("verify other.onnx small.onnx --plan p.json");
   if (outcome.code == 3) GTEST_SKIP() << outcome.err;
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_NE(outcome.out.find("made for another file"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("made for a different file"), std::string::npos) << outcome.out;
 }
 
 TEST_F(CliVerify, TellsRightFromWrong) {

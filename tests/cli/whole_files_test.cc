@@ -106,8 +106,8 @@ TEST(CliWholeFiles, TheModelIsReplacedInPlaceOnly) {
          {"prune cnn.onnx" + std::string(kHalf), std::string("apply cnn.onnx --plan p.json")}) {
       const Outcome outcome = place.run(command + " -o " + path);
       EXPECT_EQ(outcome.code, 2) << path;
-      EXPECT_EQ(outcome.err,
-                "parsimony: --output is the model: " + path + ". With --in-place it is replaced\n");
+      EXPECT_EQ(outcome.err, "parsimony: --output is the model: " + path +
+                                 "; pass --in-place to overwrite it\n");
       EXPECT_TRUE(same_bytes(place.bytes("cnn.onnx"), original));
     }
   }
@@ -196,13 +196,14 @@ TEST(CliWholeFiles, OutputsAndInputsDiffer) {
 
 TEST(CliWholeFiles, EndingsSayWhatIsWritten) {
   const Workplace place;
-  const std::string wrong = "what is written is of the format onnx, and the name says another; ";
+  const std::string wrong =
+      "the output has the format onnx, but the file extension implies another; ";
   for (const std::string ending : {"pt", "pth", "pt2", "safetensors", "ckpt"}) {
     const Outcome outcome = place.run("prune cnn.onnx -o a.b/s." + ending + kHalf);
     EXPECT_EQ(outcome.code, 4) << "there is no such folder";
     const Outcome named = place.run("prune cnn.onnx -o s." + ending + kHalf);
     EXPECT_EQ(named.code, 2);
-    EXPECT_EQ(named.err, "parsimony: s." + ending + ": " + wrong + "expected for example s.onnx\n");
+    EXPECT_EQ(named.err, "parsimony: s." + ending + ": " + wrong + "use for example s.onnx\n");
     EXPECT_FALSE(place.has("s." + ending));
   }
   for (const std::string name : {"s.model", "s", "s.onnx.bin", ".onnx"}) {

@@ -231,7 +231,7 @@ def killed(bench, folder, rank, moment):
     if run.outcome() == 0:
         return None
     began = "resumed" if (folder / "c").exists() else "begun again"
-    if f"rank {rank} (process {victim}) was ended by signal 9" not in run.said():
+    if f"rank {rank} (process {victim}) was terminated by signal 9" not in run.said():
         problems.append("does not name the rank")
     if run.temporary():
         problems.append(f"leaves {run.temporary()}")
