@@ -15,7 +15,7 @@ namespace {
 
 /// What of the data, or of the network, only libtorch handles; empty: nothing.
 std::string only_libtorch(const Graph& graph, const CalibrationData& data) {
-  if (graph.format != "onnx") return "running data through a network that is not of ONNX";
+  if (graph.format != "onnx") return "running data through a network that is not an ONNX model";
   if (!data.states.empty()) return "--states with calibration data";
   if (data.ranks) return "--processes";
   const bool elsewhere = data.uses_device() && (data.device != "auto" || has_torch_component());
@@ -59,7 +59,7 @@ auto DataEngine::either(const std::string& why, const OnOnnxRuntime& on_onnx_run
   if (!why.empty() && !has_torch_component()) {
     throw UnsupportedError(
         why,
-        " needs libtorch, which ONNX Runtime cannot stand in for; install parsimony-torch, or "
+        " requires libtorch and is not supported on ONNX Runtime; install parsimony-torch, or "
         "build with -DPARSIMONY_TORCH=ON where libtorch-dev is installed");
   }
   if (!why.empty()) return on_torch(torch_.loaded());
@@ -74,7 +74,7 @@ auto DataEngine::either(const std::string& why, const OnOnnxRuntime& on_onnx_run
 Statistics DataEngine::measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
                                const Needs& needs, const CalibrationData& data) const {
   std::string why = only_libtorch(graph, data);
-  if (!std::ranges::all_of(needs.channels, is_forward)) why = "a criterion that reads gradients";
+  if (!std::ranges::all_of(needs.channels, is_forward)) why = "a gradient-based criterion";
   return either(
       why, [&](Engine& engine) { return measure_on(engine, graph, facts, coupling, needs, data); },
       [&](TorchComponent& libtorch) {

@@ -20,7 +20,8 @@ namespace {
 ConfigError too_few_blocks(int64_t expected, size_t blocks, size_t excluded) {
   std::string stay;
   if (excluded > 0) {
-    stay = str_cat(", of which ", excluded, " stay, as the configuration excludes layers in them");
+    stay = str_cat(", of which ", excluded,
+                   " are kept because the configuration excludes layers in them");
   }
   return ConfigError("--layers ", expected, ": the network has ", blocks, " residual block",
                      blocks == 1 ? "" : "s", stay, "; `parsimony explain --blocks` lists them");
@@ -92,8 +93,8 @@ class DepthPlanner {
     for (const Request& asked : settings_.requests) {
       if (!is_counted(asked.budget) || !asked.also.empty()) {
         throw UnsupportedError(
-            "--layers with a budget of milliseconds, of bytes or of several amounts: what blocks "
-            "leave is counted in one of MACs and parameters; give --budget macs=… or params=…");
+            "--layers does not support budgets of milliseconds, of bytes or of several amounts; "
+            "pass --budget macs=… or params=…");
       }
     }
     const Probed probed = infer_with_choice(graph, request.inputs);
@@ -105,9 +106,7 @@ class DepthPlanner {
   DepthPruning run() {
     const bool choose = request_.depth->kind == DepthRequest::Kind::kAuto;
     if (choose && !asks_for_amount()) {
-      throw ConfigError(
-          "--layers auto: how many blocks are best depends on what may remain; say it with "
-          "--budget macs=50% or params=50%");
+      throw ConfigError("--layers auto requires a budget: pass --budget macs=50% or params=50%");
     }
     describe_blocks();
     const size_t expected = choose ? 0 : count();
@@ -331,8 +330,9 @@ DepthRequest parse_depth(std::string_view text, std::string_view place) {
   constexpr double kMost = 1e9;
   const bool fits = number >= 0 && number <= (is_share ? 1 : kMost);
   if (!fits || (!is_share && number != std::floor(number))) {
-    throw ConfigError(place, ": found ", in_quotes(text),
-                      ", expected a number of blocks, as 3, a share of them, as 25%, or auto");
+    throw ConfigError(
+        place, ": found ", in_quotes(text),
+        ", expected a number of blocks such as 3, a share of them such as 25%, or auto");
   }
   if (is_share) return {DepthRequest::Kind::kFraction, 0, number};
   return {DepthRequest::Kind::kCount, static_cast<int64_t>(number), 0};
@@ -358,8 +358,8 @@ DepthPruning plan_depth(const Graph& graph, const PruneRequest& request,
                         const PruneServices& services, SharedAnalyses* shared) {
   if (!request.interface.empty()) {
     throw UnsupportedError(
-        "--layers runs the small network on the data of the original, whose shapes --states and "
-        "--free change");
+        "--layers runs the small network on the data of the original, so it cannot be combined "
+        "with --states or --free, which change its shapes");
   }
   return DepthPlanner(graph, request, services, shared).run();
 }

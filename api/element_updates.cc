@@ -38,7 +38,7 @@ class ElementUpdates {
     const bool compensated = matrix.rule.method == ElementMethod::kSparseGpt;
     plan_.updates.push_back({matrix.tensor,
                              matrix.criterion + ": elements are zero" +
-                                 (compensated ? ", the others make up for them" : ""),
+                                 (compensated ? ", the others compensate for them" : ""),
                              std::move(values), matrix.dtype, dims});
     return outcome;
   }

@@ -127,8 +127,8 @@ void EngineServices::rank_blocks(const Graph& original, const RecoverySettings& 
                                  const CalibrationData& data) {
   if (data.data.empty()) {
     throw ConfigError(
-        "--layers removes the blocks that change their input least, which needs data; give "
-        "--calibration, for example cifar10:DIR");
+        "--layers ranks blocks by their influence on data: pass --calibration DATA, for example "
+        "--calibration cifar10:DIR");
   }
   influence = [this, data](const Graph& graph, const std::vector<ResidualBlock>& blocks) {
     return data_.block_influences(graph, blocks, data);

@@ -58,7 +58,8 @@ class OnnxRuntimeEngine final : public Engine {
                                        const OpenOptions& options) override {
     if (!options.file) {
       throw UnsupportedError(
-          "ONNX Runtime runs files, and there is none of the masked original; libtorch can run it");
+          "ONNX Runtime runs only files, and the masked original is not in a file; libtorch can "
+          "run it");
     }
     return std::make_unique<OpenedLater>(
         [this, file = options.file()] { return library_.open(file, options_); });
@@ -77,7 +78,7 @@ std::string name_of(const EngineChoice& choice) {
   constexpr const char* kOnnxRuntime = "onnxruntime";
   const bool has_provider = !choice.onnxruntime.provider.empty();
   if (choice.name == kTorch && has_provider) {
-    throw ConfigError("--provider is one of ONNX Runtime's: it goes with --engine onnxruntime");
+    throw ConfigError("--provider requires --engine onnxruntime");
   }
   if (choice.name == kTorch || choice.name == kOnnxRuntime) return choice.name;
   if (choice.name != "auto") {

@@ -7,14 +7,13 @@ namespace parsimony::errors {
 
 ConfigError recovery_without_data() {
   return ConfigError(
-      "--recover needs data to run through the network: name them with --calibration DATA, for "
-      "example --calibration cifar10:DIR");
+      "--recover requires calibration data: pass --calibration DATA, for example --calibration "
+      "cifar10:DIR");
 }
 
 ConfigError no_calibration_data(int64_t batch) {
-  return ConfigError(
-      "calibration: there are fewer samples than the network takes at once, which is ", batch,
-      "; give more with --samples");
+  return ConfigError("calibration: fewer samples than the network's batch size of ", batch,
+                     "; pass a larger --samples");
 }
 
 ConfigError unknown_engine(std::string_view name, std::span<const std::string> known) {
@@ -31,7 +30,7 @@ ModelError command_failed(std::string_view option, std::string_view command, std
   constexpr size_t kShown = 500;
   const std::string_view end = output.substr(output.size() - std::min(output.size(), kShown));
   return ModelError(option, ": ", command, ": ", why,
-                    end.empty() ? ", and nothing else" : "; it printed: ", end);
+                    end.empty() ? ", without any output" : "; it printed: ", end);
 }
 
 }  // namespace parsimony::errors

@@ -84,7 +84,7 @@ std::vector<GroupSensitivity> sensitivity(const Graph& graph, const Analysis& an
   const Criterion& criterion = find_criterion(options.criterion);
   if (criterion.score == nullptr) {
     throw ConfigError("criterion \"" + options.criterion +
-                      "\" zeroes single elements; curves are of whole channels");
+                      "\" zeroes single elements; curves require a criterion for whole channels");
   }
   std::vector<GroupSensitivity> curves;
   for (const GroupId g : analysis.coupling.groups.ids()) {

@@ -21,10 +21,10 @@ namespace {
 /// Tensors alone, of a network that is not known.
 UnsupportedError checkpoint_alone(std::string_view path, std::string_view why) {
   return UnsupportedError(
-      path, " is a checkpoint: tensors without the network that computes with them, and ", why,
-      ". Either give the network as ONNX or .pt2 (torch.onnx.export, torch.export.save), and this "
-      "file with --checkpoint; or make the network known, once, with `parsimony know NAME net.pt`. "
-      "`parsimony inspect` lists what the file holds");
+      path, " is a checkpoint, which has tensors but no network, and ", why,
+      ". Either pass the network as ONNX or .pt2 (torch.onnx.export, torch.export.save) and this "
+      "file with --checkpoint, or register the network once with `parsimony know NAME net.pt`. "
+      "`parsimony inspect` lists the contents of the file");
 }
 
 namespace fs = std::filesystem;
@@ -187,9 +187,9 @@ class FilledNetwork final : public EditableFile {
  public:
   FilledNetwork(std::unique_ptr<TemporaryFolder> folder, const std::string& file, const Fit& fit)
       : folder_(std::move(folder)), model_(file) {
-    notes_.push_back("the checkpoint is one of the network " + fit.name);
+    notes_.push_back("the checkpoint belongs to the network " + fit.name);
     for (const std::string& weight : fit.reshaped) {
-      notes_.push_back(weight + " has another shape than in " + fit.name);
+      notes_.push_back(weight + " has a different shape than in " + fit.name);
     }
   }
 
@@ -223,7 +223,7 @@ std::vector<std::string> known_networks() {
 fs::path known_network_path(const std::string& name) {
   const bool is_plain = !name.empty() && name.front() != '.' && name.find('/') == name.npos;
   if (!is_plain) {
-    throw ConfigError("found ", in_quotes(name), ", expected a name without slashes for a network");
+    throw ConfigError("found ", in_quotes(name), ", expected a network name without slashes");
   }
   return user_folder() / (name + std::string(kEnding));
 }
@@ -241,8 +241,8 @@ KnownNetwork open_known_network(const std::string& path) {
     skeleton = stored;
   });
   if (!best) {
-    throw checkpoint_alone(
-        path, "their names are those of no known network (`parsimony know` lists them)");
+    throw checkpoint_alone(path,
+                           "their names match no known network (`parsimony know` lists them)");
   }
   auto folder = std::make_unique<TemporaryFolder>();
   const std::string file = folder->path() / (best->name + std::string(kEnding));
@@ -254,7 +254,7 @@ KnownNetwork open_known_network(const std::string& path) {
   try {
     static_cast<void>(infer_with_choice(model->graph()));
   } catch (const ModelError& error) {
-    throw checkpoint_alone(path, str_cat("their shapes do not fit the network of these names, ",
+    throw checkpoint_alone(path, str_cat("their shapes do not fit the network with these names, ",
                                          best->name, " (", error.what(), ")"));
   }
   return {best->name, std::move(model)};

@@ -79,7 +79,7 @@ class Bisection {
 
   ModelError none_within() const {
     const auto least = std::ranges::max_element(trials_, {}, &MetricTrial::macs);
-    return ModelError("--budget metric=…: no cut is within it: with ",
+    return ModelError("--budget metric=…: no pruned network meets it: with ",
                       formatted("%.4g%% of the MACs ", 100 * least->macs), search_.metric,
                       " gives ", found_by(*least), formatted(", expected %.6g", search_.bound));
   }
@@ -109,8 +109,8 @@ std::optional<MetricBudget> parse_metric_budget(std::string_view budget) {
   const bool is_loss = text.starts_with('-');
   if (!number || !std::isfinite(*number) || (is_share && !is_loss)) {
     throw ConfigError("--budget ", in_quotes(budget),
-                      ": expected metric=-1% (worse by that share of the dense network's), "
-                      "metric=-0.5 (worse by so much) or metric=0.9 (its value)");
+                      ": expected metric=-1% (relative loss), metric=-0.5 (absolute loss) or "
+                      "metric=0.9 (value to reach)");
   }
   using enum MetricBudget::Unit;
   if (!is_loss) return MetricBudget{*number, kValue};

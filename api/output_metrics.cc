@@ -255,24 +255,21 @@ double recall(const Predictions& predictions) {
 
 constexpr auto kMetrics = std::to_array<OutputMetric>({
     {"mse", "mean squared difference from the dense network's output", true, false, mse},
-    {"psnr", "peak signal-to-noise ratio, dB; the peak is the range of the dense output", false,
+    {"psnr", "peak signal-to-noise ratio in dB; the peak is the range of the dense output", false,
      false, psnr},
     {"snr", "signal-to-noise ratio, dB", false, false, snr},
     {"si-sdr", "scale-invariant signal-to-distortion ratio, dB", false, false, si_sdr},
     {"cosine", "cosine with the dense network's output", false, false, cosine},
-    {"agreement", "share of decisions for the dense network's class", false, false, agreement},
-    {"top5", "share of decisions whose first five have the dense network's class", false, false,
+    {"agreement", "share of predictions of the dense network's class", false, false, agreement},
+    {"top5", "share of predictions whose top five contain the dense network's class", false, false,
      top5},
-    {"iou", "intersection over union with the dense network's classes, their mean", false, false,
-     iou},
+    {"iou", "mean intersection over union with the dense network's classes", false, false, iou},
     {"recall", "share of samples whose nearest other sample stays the same", false, false, recall},
     {"boxes",
-     "share of the dense network's boxes of a confidence of 0.3 that are found again: the same "
-     "class, "
-     "an overlap of 0.5; of decoded YOLO outputs",
+     "share of the dense network's boxes with a confidence of at least 0.3 that are matched: same "
+     "class, IoU of at least 0.5; for decoded YOLO outputs",
      false, false, boxes_found_again},
-    {"perplexity", "e to the mean cross-entropy of a decision with its label", true, true,
-     perplexity},
+    {"perplexity", "exponential of the mean cross-entropy with the labels", true, true, perplexity},
     {"accuracy", "share of samples with the label's class", false, true, accuracy},
 });
 
@@ -316,7 +313,7 @@ Predictions predictions_of(const Outputs& found, const Outputs& expected, std::s
     const size_t o = index_of(expected[b], output);
     if (o >= found[b].size() || found[b][o].dims != expected[b][o].dims) {
       throw ModelError("--metric: output ", in_quotes(expected[b][o].name),
-                       " has another shape than the dense network's");
+                       " has a different shape than the dense network's");
     }
     const Shape& dims = expected[b][o].dims;
     predictions.dims.assign(dims.begin() + (dims.empty() ? 0 : 1), dims.end());

@@ -37,7 +37,7 @@ void note_conflicts(const Coupling& coupling, Pruning& pruning) {
   }
   if (const int back = pruning.allocation.given_back; back > 0) {
     pruning.notes.push_back(std::to_string(back) + (back == 1 ? " channel" : " channels") +
-                            " came back, because a dimension would have been empty");
+                            " were restored, because a dimension would have become empty");
   }
 }
 
@@ -55,9 +55,10 @@ void note_outcomes(const Coupling& coupling, Mixing mixing, std::vector<std::str
   if (mixing != Mixing::kExceptOutcomes) return;
   for (const Group& group : coupling.groups) {
     if (group.outcomes_of.empty()) continue;
-    notes.push_back("group " + group.id + " is not pruned: \"" + group.outcomes_of +
-                    "\" weighs by position what a softmax over its channels gives, and without one "
-                    "the others would mean something else; --allow-mixing prunes it");
+    notes.push_back(
+        "group " + group.id + " was not pruned: \"" + group.outcomes_of +
+        "\" weights the outputs of a softmax over its channels by position, so removing a channel "
+        "changes the meaning of the others; --allow-mixing prunes it");
   }
 }
 
@@ -179,7 +180,7 @@ class Planner {
     pruning_.notes.push_back("output \"" + graph_.value(first.output).name +
                              "\" looks like a state that is fed back to \"" +
                              graph_.value(first.input).name +
-                             "\", and keeps its channels: --states auto lets states shrink");
+                             "\", and keeps its channels; pass --states auto to prune states");
   }
 
   /// Couples, scores and plans; false if some node has to be pinned for the plan to be consistent.
@@ -211,12 +212,13 @@ class Planner {
                        [&] { return zero_elements(graph_, coupling, settings_, elements, masks); });
     if (exact && !elements_.only_zeros()) {
       throw UnsupportedError(
-          "\"sparsegpt\" changes the elements that stay, but exact constants are those of masked "
+          "\"sparsegpt\" changes the remaining elements, but exact constants refer to masked "
           "weights: use constants drop");
     }
     if (exact && request_.rescale) {
       throw UnsupportedError(
-          "--rescale changes numbers that --constants exact computes with; use one of them");
+          "--rescale cannot be combined with --constants exact, which depends on the values that "
+          "it changes");
     }
     if (exact) masks = timed_("constants", [&] { return fold_constants(masks); });
     PlanAttempt made = timed_("plan", [&] { return make_plan(graph_, facts, coupling, masks); });
@@ -245,7 +247,7 @@ class Planner {
     const auto known = std::ranges::count_if(settings_.multiples, [](int m) { return m > 0; });
     const std::string note = "widths of " + std::to_string(known) + " of " +
                              counted(std::ssize(coupling.groups), "group") +
-                             " are rounded to the steps of the times in " + request_.latency.table;
+                             " are rounded to the latency steps in " + request_.latency.table;
     if (!contains(pruning_.notes, note)) pruning_.notes.push_back(note);
   }
 
@@ -306,7 +308,7 @@ class Planner {
       const auto pair = services_.meter->networks(other->graph(), rounded->graph());
       if (pair) outcome.time = pair->share;
     } catch (const Error& error) {  // the engine cannot run it, or a device does not answer
-      pruning_.notes.push_back("what rounding brings in time was not measured: " +
+      pruning_.notes.push_back("the speedup by rounding was not measured: " +
                                std::string(error.what()));
     }
     return outcome;
@@ -369,11 +371,11 @@ class Planner {
     const std::string label = label_of(graph_, graph_.node(node));
     auto& whole = coupling_options_.pinned_nodes;
     if (whole.size() >= kMostRefusals || contains(whole, node)) {
-      throw UnsupportedError("the smaller shapes do not fit together at node \"" + label + "\"");
+      throw UnsupportedError("the pruned shapes are inconsistent at node \"" + label + "\"");
     }
     whole.push_back(node);
     pruning_.notes.push_back("node \"" + label +
-                             "\" is not pruned: the smaller shapes did not fit there");
+                             "\" was not pruned: the pruned shapes are inconsistent there");
   }
 
   void finish() {

@@ -26,8 +26,9 @@ namespace {
 /// `worst` is a to_text(OutputDifference); `guilty` a group, or empty.
 VerificationError not_proven(std::string_view worst, std::string_view guilty) {
   const std::string where =
-      guilty.empty() ? "The fault is in no group alone: it must be in the edit of the model."
-                     : "It begins with " + std::string(guilty) + ": exclude its layers.";
+      guilty.empty()
+          ? "No single group causes the difference: the fault must be in the edit of the model."
+          : "It is caused by " + std::string(guilty) + ": exclude its layers.";
   return VerificationError("verification failed: ", worst, ". ", where,
                            " Nothing was changed or written.");
 }
@@ -113,7 +114,7 @@ class ModelPruning {
   std::optional<Pending> begin_original() {
     std::string& why_not = result_.proof.not_run;
     if (!request_.verify) why_not = "switched off";
-    if (request_.verify && engine_ == nullptr) why_not = "there is no engine to run it";
+    if (request_.verify && engine_ == nullptr) why_not = "no engine is available";
     while (why_not.empty()) {
       try {
         return timed_("prove", [&] { return running(model_.open_masked(*engine_, plan_of_it())); });
@@ -194,9 +195,9 @@ class ModelPruning {
       }
     });
     if (!small && (reference || opens_original())) {
-      refuted_ = std::make_exception_ptr(
-          UnsupportedError("the original can be opened, the small network cannot: ", does_not_open,
-                           ". Nothing was written."));
+      refuted_ = std::make_exception_ptr(UnsupportedError(
+          "the original can be opened, but the small network cannot: ", does_not_open,
+          ". Nothing was written."));
     }
     if (!reference || !small) return alone ? conclude() : proven_by_fallback();
     Proof proof = timed_("prove", [&] { return reference->compare(*small); });
@@ -245,9 +246,10 @@ class ModelPruning {
     const Graph& graph = planned_graph();
     const std::string doubt = why_inconclusive(*engine_, graph, result_.analysis.facts);
     if (doubt.empty() || !proof.fault.empty() || request_.require_proof) {
-      refuted_ = std::make_exception_ptr(VerificationError(
-          "verification failed in ", engine_->name(), ": ", proof.worst_text(),
-          ". Nothing was changed or written; --engine libtorch asks libtorch alone."));
+      refuted_ = std::make_exception_ptr(
+          VerificationError("verification failed in ", engine_->name(), ": ", proof.worst_text(),
+                            ". Nothing was changed or written; pass --engine libtorch to verify "
+                            "with libtorch alone."));
     } else {
       proof = {};
       proof.not_run = doubt;

@@ -69,13 +69,11 @@ void check_flags(const JsonReader& root) {
 
 void check_calibration(const CalibrationData& calibration) {
   if (calibration.mean.size() != calibration.deviation.size()) {
-    throw ConfigError("--mean has ", calibration.mean.size(), " numbers and --std ",
-                      calibration.deviation.size(),
-                      "; expected as many of both, one for each channel");
+    throw ConfigError("--mean has ", calibration.mean.size(), " values and --std ",
+                      calibration.deviation.size(), "; expected the same number, one per channel");
   }
   if (calibration.data.empty() && !calibration.mean.empty()) {
-    throw ConfigError(
-        "--mean says how calibration data are read; give them with --calibration DATA");
+    throw ConfigError("--mean requires --calibration DATA");
   }
 }
 
@@ -109,7 +107,8 @@ ConfigList config_here(Shorthand shorthand) {
 std::string to_json(const PruneRequest& request) {
   if (!request.masks.empty() || !request.sample.empty() || request.calibration.ranks) {
     throw ConfigError(
-        "a request with masks, with a sample, or of one of several processes is no text");
+        "a request with masks, with a sample, or of one of several processes cannot be written as "
+        "text");
   }
   std::string members;
   const auto add = [&](const std::string& text) {

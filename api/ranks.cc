@@ -61,7 +61,7 @@ std::optional<RankPlace> ranks_of_environment() {
     if (!rank || !size) continue;
     if (*size < 1 || *rank < 0 || *rank >= *size) {
       throw ConfigError(launcher.rank, " is ", *rank, " and ", launcher.size, " is ", *size,
-                        "; ranks count from 0, and there is at least one");
+                        "; expected 0 <= rank < size");
     }
     RankPlace place{.rank = *rank, .size = *size};
     place.local_size = number_in(launcher.local_size)

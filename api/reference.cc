@@ -147,7 +147,8 @@ std::string why_inconclusive(const Engine& engine, const Graph& graph, const Fac
   const auto in_doubt = [&](const Node& node) { return chooses(graph, facts, node); };
   if (engine.executes_graphs() || std::ranges::none_of(graph.nodes, in_doubt)) return {};
   return "outputs differ in " + engine.name() +
-         ", which does not tell what the network chooses among; libtorch compares that";
+         ", which does not report the operands of the network's discrete choices; libtorch "
+         "compares them";
 }
 
 bool zeros_suffice(const Plan& plan) {
@@ -352,14 +353,14 @@ Proof Reference::compare_outputs(const std::vector<TensorList>& found) const {
     const std::string many = std::to_string(proof.steps);
     proof.notes.push_back((proof.steps == 1 ? "states are not fed back"
                                             : "states are fed back for " + many + " steps only") +
-                          ": then the original does not run: " + ended_);
+                          ", because the original does not run after that: " + ended_);
   }
   for (size_t o = 0; o < names_.size(); ++o) {
     proof.outputs.push_back({names_[o], difference(o, found), options_.tolerance});
     if (!hardly_moves(o)) continue;
-    proof.notes.push_back("output \"" + names_[o] +
-                          "\" of the masked original hardly depends on the input: its agreement "
-                          "proves little");
+    proof.notes.push_back(
+        "output \"" + names_[o] +
+        "\" of the masked original hardly depends on the input, so its agreement proves little");
   }
   return proof;
 }

@@ -74,14 +74,14 @@ const TorchComponentEntry& entry_of(const std::string& path) {
   if (library == nullptr) throw bad_component(path, dlerror());
   using Entry = const TorchComponentEntry*();
   auto* entry = reinterpret_cast<Entry*>(dlsym(library, kTorchComponentSymbol));
-  if (entry == nullptr) throw bad_component(path, "it is no component of parsimony");
+  if (entry == nullptr) throw bad_component(path, "it is not a component of parsimony");
   return *entry();
 }
 
 const TorchComponentEntry& load() {
   const std::string path = component_path().string();
   if (!fs::exists(path)) {
-    throw UnsupportedError("this needs the libtorch component, which is not at ", path,
+    throw UnsupportedError("this requires the libtorch component, which was not found at ", path,
                            "; install parsimony-torch, or build with -DPARSIMONY_TORCH=ON where "
                            "libtorch-dev is installed. Proofs of ONNX models also run in ONNX "
                            "Runtime, whose library --onnxruntime or PARSIMONY_ONNXRUNTIME names");

@@ -304,7 +304,7 @@ class LatencySpender {
     if (outcome_.holds(options_.tolerance)) return;
     char text[160];
     std::snprintf(text, sizeof text,
-                  "asked for %.3g ms: the closest that was found takes %.3g ms, of %.3g ms before",
+                  "requested %.3g ms: the closest network found takes %.3g ms, down from %.3g ms",
                   outcome_.requested / kMilli, outcome_.measured / kMilli, outcome_.dense / kMilli);
     allocation_.conflicts.push_back({kNone, text});
   }
@@ -333,9 +333,7 @@ bool asks_for_latency(const Settings& settings) { return latency_request(setting
 LatencyOutcome spend_latency(const LatencyTask& task, const LatencySettings& options,
                              LatencyTables& tables, Allocation& allocation) {
   if (task.meter == nullptr) {
-    throw UnsupportedError(
-        "a budget of milliseconds needs something that runs the network; give "
-        "PruneServices a meter");
+    throw UnsupportedError("a latency budget requires a meter in PruneServices");
   }
   return LatencySpender(task, options, tables, allocation).run();
 }

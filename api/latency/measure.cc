@@ -301,7 +301,7 @@ class Extraction {
   ValueId input(ValueId v) {
     const auto& shape = facts_.shapes[v];
     if (!shape) {
-      throw UnsupportedError("the shape of \"" + network_.value(v).name + "\" is not known");
+      throw UnsupportedError("the shape of \"" + network_.value(v).name + "\" is unknown");
     }
     const ValueId id = copied(v);
     subgraph_.graph.value(id).declared = *shape;

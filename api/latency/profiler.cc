@@ -52,7 +52,7 @@ double seconds_by(const LatencyCommand& command, const std::string& model) {
     if (attempt == command.retries) {
       throw errors::command_failed(
           "--latency-command", line,
-          ran.failure.empty() ? "it printed no number above 0" : ran.failure, ran.output);
+          ran.failure.empty() ? "its output contains no number above 0" : ran.failure, ran.output);
     }
     std::this_thread::sleep_for(std::chrono::duration<double>(pause));
     pause *= kPauseFactor;
@@ -205,9 +205,9 @@ class TableMeter final : public LatencyMeter {
       : path_(std::move(path)), machine_(std::move(machine)) {}
 
   std::vector<std::optional<double>> subgraphs(std::span<const Graph* const> graphs) override {
-    throw UnsupportedError(path_, " has the times of layers on ", machine_, ", but none of ",
+    throw UnsupportedError(path_, " has layer times for ", machine_, ", but none of ",
                            described(*graphs.front()),
-                           "; measure it there, or give --latency-command");
+                           "; measure it there, or pass --latency-command");
   }
   std::optional<Pair> networks(const Graph&, const Graph&) override { return std::nullopt; }
 

@@ -58,9 +58,7 @@ class Recovering {
     step.after = evaluate(std::string(name_of(method)));
     const RecoveryKind& kind = recovery_kind(method);
     if (is_further(step.after, before) && kind.matches_outputs) {
-      note(method,
-           " left the outputs further from the dense network's; without it, or with "
-           "outputs behind it, they may be closer");
+      note(method, " increased the output error; omit it, or let outputs follow it");
     }
     if (kind.fits_layers) note_unfit(method, log.unfit);
     if (step.layers == 0) note(method, ": " + std::string(reason_for_nothing(step)));
@@ -122,14 +120,14 @@ class Recovering {
     }
     constexpr size_t kShown = 4;
     for (const auto& [why, names] : layers) {
-      note(method, " leaves " + counted(std::ssize(names), "layer") + " as before (" +
+      note(method, " leaves " + counted(std::ssize(names), "layer") + " unchanged (" +
                        std::string(why) + "): " + listed(names, kShown));
     }
   }
 
   static std::string_view reason_for_nothing(const RecoveryStep& step) {
     if (std::ranges::any_of(step.fits, &LayerRecovery::kept)) {
-      return "no fit came closer on samples that it had not seen; more samples may help";
+      return "no fit reduced the error on held-out samples; more samples may help";
     }
     return recovery_kind(step.method).reason_for_nothing;
   }

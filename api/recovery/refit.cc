@@ -211,7 +211,7 @@ class Refit {
   }
 
   std::string reason() const {
-    return options_.weights ? "least squares" : "means of what was removed";
+    return options_.weights ? "least squares" : "means of the removed channels";
   }
 
   /// From as many samples as the fit takes, and of these as many rows.

@@ -129,7 +129,7 @@ TEST(CommandMeter, SaysWhatACommandPrintedThatGivesNoTime) {
             "printed: slow "
             "a.onnx\n");
   EXPECT_EQ(message("false {model}"),
-            "--latency-command: false 'a.onnx': exit code 1, and nothing else");
+            "--latency-command: false 'a.onnx': exit code 1, without any output");
 }
 
 TEST(CommandMeter, IsNotMisledByOutliers) {

@@ -176,19 +176,19 @@ TEST_F(Depth, SaysWhatCannotBeMeant) {
             "--layers 4: the network has 3 residual blocks; `parsimony explain --blocks` lists "
             "them");
   EXPECT_EQ(message_of<ConfigError>([&] { plan("3", config(0, "channels", {"a1"})); }),
-            "--layers 3: the network has 3 residual blocks, of which 1 stay, as the configuration "
+            "--layers 3: the network has 3 residual blocks, of which 1 are kept because the "
+            "configuration "
             "excludes layers in them; `parsimony explain --blocks` lists them");
   EXPECT_EQ(message_of<ConfigError>([&] { plan("auto", config(0.5)); }),
-            "--layers auto: how many blocks are best depends on what may remain; say it with "
-            "--budget macs=50% or params=50%");
-  EXPECT_EQ(
-      message_of<UnsupportedError>([&] { plan("1", config(0, "latency_ms=5")); }),
-      "--layers with a budget of milliseconds, of bytes or of several amounts: what blocks leave "
-      "is counted in one of MACs and parameters; give --budget macs=… or params=…");
+            "--layers auto requires a budget: pass --budget macs=50% or params=50%");
+  EXPECT_EQ(message_of<UnsupportedError>([&] { plan("1", config(0, "latency_ms=5")); }),
+            "--layers does not support budgets of milliseconds, of bytes or of several amounts; "
+            "pass --budget macs=… or params=…");
   for (const char* text : {"", "-1", "1.5", "many", "101%", "1e99", "3 ", "nan"}) {
-    EXPECT_EQ(message_of<ConfigError>([&] { parse_depth(text, "--layers"); }),
-              "--layers: found \"" + std::string(text) +
-                  "\", expected a number of blocks, as 3, a share of them, as 25%, or auto");
+    EXPECT_EQ(
+        message_of<ConfigError>([&] { parse_depth(text, "--layers"); }),
+        "--layers: found \"" + std::string(text) +
+            "\", expected a number of blocks such as 3, a share of them such as 25%, or auto");
   }
 }
 

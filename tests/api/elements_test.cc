@@ -151,7 +151,7 @@ TEST_F(Elements, WhatIsMeasuredDecides) {
   const auto [elements, dims] = written("w1");
   for (size_t i = 0; i < elements.size(); ++i) EXPECT_EQ(elements[i] == 0, i < 64) << i;
   EXPECT_EQ(pruning.plan.updates[0].reason,
-            "sparsegpt: elements are zero, the others make up for them");
+            "sparsegpt: elements are zero, the others compensate for them");
 }
 
 TEST_F(Elements, SaysThatDataAreMissing) {

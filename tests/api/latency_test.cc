@@ -233,7 +233,7 @@ TEST(Rounding, FollowsTheStepsOfATableThatIsNamed) {
   EXPECT_TRUE(kept.contains(20)) << "of 32, in blocks of four";
   ASSERT_EQ(pruning.notes.size(), 1U);
   EXPECT_EQ(pruning.notes[0],
-            "widths of 2 of 2 groups are rounded to the steps of the times in board.json");
+            "widths of 2 of 2 groups are rounded to the latency steps in board.json");
 }
 
 /// Channels of the stem, which the residual sum ties to the block's result, and of the block
@@ -330,7 +330,7 @@ TEST(LatencyBudget, SaysHowFarItGets) {
   const Pruning pruning = pruned(net, meter, 2e-4);
   ASSERT_EQ(pruning.notes.size(), 1U);
   EXPECT_TRUE(
-      pruning.notes[0].starts_with("asked for 0.0002 ms: the closest that was found takes 0.0"))
+      pruning.notes[0].starts_with("requested 0.0002 ms: the closest network found takes 0.0"))
       << pruning.notes[0];
   const int kept =
       std::accumulate(pruning.plan.groups.begin(), pruning.plan.groups.end(), 0,

@@ -79,9 +79,10 @@ TEST_F(Search, AMetricThatFailsCountsAsAMiss) {
   onnx_io::OnnxModel model(folder_ / "in.onnx");
   search_.runs = 2;
   search_.measure = [](const PruneResult&) -> double { throw ModelError("no number"); };
-  EXPECT_EQ(message_of<ModelError>([&] { prune_within(model, request_, services_, search_); }),
-            "--budget metric=…: no cut is within it: with 75% of the MACs parameters gives no "
-            "number, expected 0");
+  EXPECT_EQ(
+      message_of<ModelError>([&] { prune_within(model, request_, services_, search_); }),
+      "--budget metric=…: no pruned network meets it: with 75% of the MACs parameters gives no "
+      "number, expected 0");
 }
 
 TEST(MetricBudget, IsASharePointsOrAValue) {

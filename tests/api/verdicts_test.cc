@@ -109,7 +109,8 @@ TEST_F(Verdicts, WhatTheFirstDoesNotKnowIsTheSecondsToProve) {
 TEST_F(Verdicts, WhatAnEngineRefusedIsNotWritten) {
   first_.small = {};
   const std::string words =
-      "the original can be opened, the small network cannot: first does not know it. Nothing was "
+      "the original can be opened, but the small network cannot: first does not know it. Nothing "
+      "was "
       "written.";
   EXPECT_EQ(message_of<UnsupportedError>([&] { prune(); }), words) << "though another proves it";
   second_.original = second_.small = {};
@@ -122,7 +123,7 @@ TEST_F(Verdicts, WhatAnEngineRefutedIsNotWritten) {
   first_.small = 2;
   const std::string words =
       "verification failed in first: output \"y\": difference 1.0e+00, allowed 1.0e-04. Nothing "
-      "was changed or written; --engine libtorch asks libtorch alone.";
+      "was changed or written; pass --engine libtorch to verify with libtorch alone.";
   EXPECT_EQ(message_of<VerificationError>([&] { prune(); }), words) << "though another proves it";
   second_.original = second_.small = {};
   EXPECT_EQ(message_of<VerificationError>([&] { prune(); }), words) << "nobody else knows it";

@@ -434,7 +434,7 @@ class Checkpoints(unittest.TestCase):
         torch.save(other.state_dict(), self.path("a.pth"))
         self.assertNotIn("network", json.loads(self.run_command("inspect", "a.pth", "--json").stdout))
         done = self.run_command("prune", "a.pth", "-o", "b.pth", "--ratio", "0.5", code=3)
-        self.assertIn("do not fit the network of these names, mine", done.stderr)
+        self.assertIn("do not fit the network with these names, mine", done.stderr)
 
     def test_tables_of_indices(self):
         """A buffer that the graph has as a constant belongs to the network, unless its module has

@@ -158,7 +158,8 @@ TEST(CliBench, OnnxRuntimeNeedsNoLibtorch) {
   EXPECT_EQ(json.at("engines").size(), 1U);
   EXPECT_EQ(json.at("engines").at(0).at("name"), "onnxruntime");
   EXPECT_EQ(json.at("rows").at(0).at("runs"), 10);
-  EXPECT_NE(lines_with(outcome.out, "note: this needs the libtorch component"), "") << outcome.out;
+  EXPECT_NE(lines_with(outcome.out, "note: this requires the libtorch component"), "")
+      << outcome.out;
 }
 
 TEST(CliBench, LibtorchRunsItsBatches) {

@@ -75,16 +75,15 @@ TEST_F(CliDepth, ExplainListsBlocks) {
 TEST_F(CliDepth, RefusesWhatCannotBeMeant) {
   const std::pair<const char*, const char*> cases[] = {
       {"--layers 1",
-       "--layers removes the blocks that change their input least, which needs data; give "
-       "--calibration, for example cifar10:DIR"},
+       "--layers ranks blocks by their influence on data: pass --calibration DATA, for example "
+       "--calibration cifar10:DIR"},
       {"--layers some --calibration shapes:8,8",
-       "--layers: found \"some\", expected a number of blocks, as 3, a share of them, as 25%, or "
-       "auto"},
+       "--layers: found \"some\", expected a number of blocks such as 3, a share of them such as "
+       "25%, or auto"},
       {"--layers 4 --calibration shapes:8,8",
        "--layers 4: the network has 3 residual blocks; `parsimony explain --blocks` lists them"},
       {"--layers auto --ratio 0.5 --calibration shapes:8,8",
-       "--layers auto: how many blocks are best depends on what may remain; say it with --budget "
-       "macs=50% or params=50%"},
+       "--layers auto requires a budget: pass --budget macs=50% or params=50%"},
   };
   for (const auto& [arguments, message] : cases) {
     const Outcome outcome = fake(std::string("prune net.onnx -o o.onnx --no-verify ") + arguments);

@@ -23,7 +23,7 @@ TEST(Doctor, WithoutTheComponentTellsWhatItCan) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(lines_with(outcome.out, "processor"), "");
   EXPECT_NE(lines_with(outcome.out, "cores"), "");
-  EXPECT_NE(outcome.out.find("needs the libtorch component, which is not at /none/"),
+  EXPECT_NE(outcome.out.find("requires the libtorch component, which was not found at /none/"),
             std::string::npos)
       << outcome.out;
 }

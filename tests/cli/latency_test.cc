@@ -119,7 +119,7 @@ TEST(CliLatency, ACommandsTableServesElsewhere) {
                                       "--latency-table board.json",
                                   fake(place));
   EXPECT_EQ(other.code, 3);
-  EXPECT_TRUE(other.err.starts_with("parsimony: board.json has the times of layers on wc -c"))
+  EXPECT_TRUE(other.err.starts_with("parsimony: board.json has layer times for wc -c"))
       << other.err;
 }
 
@@ -139,7 +139,7 @@ TEST(CliLatency, MistakesAreNamed) {
                 .find("--latency-command requires --budget latency_ms"),
             std::string::npos);
   EXPECT_EQ(error("--budget latency_ms=1 --engine libtorch --provider cuda"),
-            "parsimony: --provider is one of ONNX Runtime's: it goes with --engine onnxruntime\n");
+            "parsimony: --provider requires --engine onnxruntime\n");
   EXPECT_EQ(error("--budget latency_ms=1 --engine tensorrt"),
             "parsimony: --engine: found \"tensorrt\", expected \"auto\", \"libtorch\" or "
             "\"onnxruntime\".\n");

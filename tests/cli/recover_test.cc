@@ -163,8 +163,7 @@ TEST_F(CliRecover, SaysWhichLayersKeepTheirWeights) {
   EXPECT_EQ(step["fits"][0]["kept"], true);
   EXPECT_EQ(step["fits"][0]["ridge"], 1e-6);
   EXPECT_NE(outcome.out.find("kept: worse on held-out samples"), std::string::npos) << outcome.out;
-  EXPECT_NE(outcome.out.find("no fit came closer on samples that it had not seen"),
-            std::string::npos)
+  EXPECT_NE(outcome.out.find("no fit reduced the error on held-out samples"), std::string::npos)
       << outcome.out;
 }
 
@@ -196,8 +195,8 @@ TEST_F(CliRecover, RefusesWhatCannotBeMeant) {
   const Outcome no_data = place_.run("prune net.onnx -o o.onnx --ratio 0.5 --recover bias");
   EXPECT_EQ(no_data.code, 2);
   EXPECT_EQ(no_data.err,
-            "parsimony: --recover needs data to run through the network: name them with "
-            "--calibration DATA, for example --calibration cifar10:DIR\n");
+            "parsimony: --recover requires calibration data: pass --calibration DATA, for example "
+            "--calibration cifar10:DIR\n");
   const Outcome unknown =
       place_.run(std::string("prune net.onnx -o o.onnx --ratio 0.5 --recover bais") + kData);
   EXPECT_EQ(unknown.code, 2);

@@ -82,8 +82,8 @@ TEST_F(CliScales, DoNotFollowUnderExactConstants) {
   const Outcome outcome = prune("-o o.onnx --rescale --constants exact");
   EXPECT_EQ(outcome.code, 3);
   EXPECT_EQ(outcome.err,
-            "parsimony: --rescale changes numbers that --constants exact computes with; use one "
-            "of them\n");
+            "parsimony: --rescale cannot be combined with --constants exact, which depends on the "
+            "values that it changes\n");
 }
 
 }  // namespace

@@ -141,14 +141,14 @@ TEST_F(OnOnnxRuntime, CutsAreCompared) {
 
 TEST_F(OnOnnxRuntime, WhatOnlyLibtorchCanDoSaysSo) {
   const std::pair<const char*, const char*> cases[] = {
-      {"--criterion fisher --calibration random:32", "a criterion that reads gradients"},
+      {"--criterion fisher --calibration random:32", "a gradient-based criterion"},
       {"--criterion apoz --calibration random:32 --device cuda", "--device cuda"},
       {"--recover outputs --calibration random:32", "--recover outputs"},
   };
   for (const auto& [options, what] : cases) {
     const Outcome outcome = run(std::string("prune net.onnx -o s.onnx --ratio 0.5 ") + options);
     EXPECT_EQ(outcome.code, 3) << options;
-    EXPECT_EQ(outcome.err.find(std::string("parsimony: ") + what + " needs libtorch"), 0U)
+    EXPECT_EQ(outcome.err.find(std::string("parsimony: ") + what + " requires libtorch"), 0U)
         << outcome.err;
   }
 }

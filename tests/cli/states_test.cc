@@ -46,10 +46,9 @@ class CliStates : public testing::Test {
 TEST_F(CliStates, WithoutTheOptionNothingShrinksAndTheNoteNamesIt) {
   const Outcome outcome = place_.run("prune rnn.onnx -o o.onnx --ratio 0.5");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_EQ(
-      lines_with(outcome.out, "note: output"),
-      "note: output \"new_state\" looks like a state that is fed back to \"state\", and keeps "
-      "its channels: --states auto lets states shrink\n")
+  EXPECT_EQ(lines_with(outcome.out, "note: output"),
+            "note: output \"new_state\" looks like a state that is fed back to \"state\", and "
+            "keeps its channels; pass --states auto to prune states\n")
       << outcome.out;
   EXPECT_EQ(lines_with(outcome.out, "parameters"), "parameters      120    120  100.0%\n");
 }

@@ -155,7 +155,7 @@ TEST(PruneReport, IsAViewOfAResult) {
   EXPECT_EQ(report.before.params, result.dense.params);
   EXPECT_LT(report.after.params, report.before.params);
   EXPECT_EQ(report.groups.size(), result.analysis.coupling.groups.size());
-  EXPECT_EQ(report.proof.not_run, "there is no engine to run it");
+  EXPECT_EQ(report.proof.not_run, "no engine is available");
   EXPECT_NE(to_text(report).find("parameters"), std::string::npos);
 }
 

@@ -325,9 +325,9 @@ TEST(Statistics, WhatDoesNotFitIsRefused) {
   std::string fixed = kBlock;
   fixed.replace(fixed.find("[N,3"), 4, "[8,3");
   fixed.replace(fixed.find("[N,4"), 4, "[8,4");
-  EXPECT_EQ(refusal(Block(fixed), Data(4), {{Measure::kTaylor}}),
-            "calibration: there are fewer samples than the network takes at once, which is 8; give "
-            "more with --samples");
+  EXPECT_EQ(
+      refusal(Block(fixed), Data(4), {{Measure::kTaylor}}),
+      "calibration: fewer samples than the network's batch size of 8; pass a larger --samples");
   EXPECT_EQ(refusal(Block(fixed), Data(8), {{Measure::kFisher}}),
             "calibration: criteria fisher and obd need batches of one sample, and the network's "
             "batch size is fixed at 8; use taylor, or export it with a dynamic batch dimension");
