@@ -34,12 +34,12 @@ struct HeldOutSamples {
       return;
     }
     const int64_t run = data.batch(1);
-    begin = (calibrating + run - 1) / run * run;  // where a run takes several, it has none of both
+    begin = (calibrating + run - 1) / run * run;  // a run of several samples does not mix both
     count = std::clamp<int64_t>(data.samples() - begin, 0, kMost);
   }
 };
 
-/// The samples that calibrate, and some of those behind them.
+/// The calibration samples, and the held-out samples.
 class CalibrationSamples {
  public:
   /// @throws as SampleSource
@@ -50,9 +50,9 @@ class CalibrationSamples {
 
   int64_t count() const { return count_; }
   int64_t held_out() const { return held_out_.count; }
-  /// So many to a run, unless network or arrays fix it.
+  /// Returns the number of samples per run: `requested`, unless network or arrays fix it.
   int64_t batch(int64_t requested) const { return data_.batch(requested); }
-  /// Values of one sample's inputs.
+  /// Returns the number of values in one sample's inputs.
   int64_t values() const {
     const int64_t run = data_.batch(1);
     int64_t values = 0;
@@ -60,8 +60,8 @@ class CalibrationSamples {
     return values;
   }
 
-  /// Calls `see` with the first sample and the number of samples of every run; a last one of fewer
-  /// is left out where the number is fixed. @param held_out  of those after
+  /// Calls `see` with the first sample and the number of samples of every run; an incomplete last
+  /// run is dropped if the number is fixed. @param held_out  run the held-out samples instead
   template <typename See>
   void for_each(bool held_out, int64_t requested, const See& see) const {
     held_out ? runs(held_out_.begin, held_out_.count, requested, see)

@@ -16,15 +16,15 @@
 
 namespace parsimony {
 
-/// On libtorch; where another engine is asked for, or libtorch is missing, on ONNX Runtime. What
-/// that cannot do libtorch does, if it is installed: gradients, states, training, and networks that
-/// are not of ONNX.
+/// Runs data through networks on libtorch, or on ONNX Runtime if that is requested or libtorch is
+/// missing. What ONNX Runtime does not support is always run on libtorch: gradients, states,
+/// training, and networks that are not ONNX models.
 class DataEngine {
  public:
   /// @throws as name_of() and engine_of()
   DataEngine(const EngineChoice& choice, std::optional<int> threads);
 
-  /// For networks in memory.
+  /// Returns the engine for networks in memory.
   Engine& engine() { return onnx_runtime_ ? *onnx_runtime_ : torch_; }
   const LazyTorch& torch() const { return torch_; }
 
@@ -47,16 +47,16 @@ class DataEngine {
   std::unique_ptr<Engine> onnx_runtime_;  ///< null: libtorch does all
 };
 
-/// Random inputs, if there are no data; `specs` are those of --input.
+/// The random inputs used without data; `specs` are those of --input.
 struct RandomInputSpec {
   std::vector<InputSpec> specs;
   int64_t samples = 16;
   uint64_t seed = 1;
 };
 
-/// Runs `original` on the calibration data, or without any on random inputs. `engine` must outlive
-/// the comparison.
-/// @param unseen  on data that calibration does not see, if there are any: see TorchComponent
+/// Runs `original` on the calibration data, or on random inputs if there are none. `engine` must
+/// outlive the comparison.
+/// @param unseen  use data that calibration does not see, if there are any: see TorchComponent
 /// @throws ConfigError, IoError, ModelError for the data; UnsupportedError if the engine cannot run
 /// it
 NetworkComparison compare_with(const Graph& original, const CalibrationData& data,

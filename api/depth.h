@@ -13,7 +13,7 @@
 
 namespace parsimony {
 
-/// "3", "25%" or "auto". @throws ConfigError naming `place`
+/// Parses "3", "25%" or "auto". @throws ConfigError naming `place`
 DepthRequest parse_depth(std::string_view text, std::string_view place);
 
 struct DepthPruning {
@@ -22,18 +22,20 @@ struct DepthPruning {
   DepthReport report;
 };
 
-/// The blocks that could be removed, without their influence. `sample` as in Analysis.
+/// Describes the blocks that could be removed, without their influence. `sample` is that of
+/// Analysis.
 std::vector<BlockOutcome> describe(const Graph& graph, const Facts& sample,
                                    const std::vector<ResidualBlock>& blocks);
 
-/// The network without some of its blocks. @returns it with the new ids of nodes, kNone for removed
-/// ones
+/// Removes blocks from a copy of the network. @returns the copy and the new ids of the nodes, kNone
+/// for removed ones
 std::pair<Graph, IdVector<NodeId, NodeId>> without_blocks(const Graph& graph,
                                                           const std::vector<PlanBlock>& blocks);
 
-/// Removes the blocks of least influence, then prunes the rest like plan_pruning; one plan has
-/// both. `request.depth` says how many. Blocks with an excluded layer are kept. Ratios of channels
-/// and weights refer to the rest; a budget of parameters or MACs refers to the whole network.
+/// Removes the blocks of least influence, then prunes the rest like plan_pruning; the plan covers
+/// both. `request.depth` is the number of blocks. Blocks with an excluded layer are kept. Ratios of
+/// channels and weights refer to the rest; a budget of parameters or MACs refers to the whole
+/// network.
 ///
 /// kAuto plans without 0, 1, … blocks until removing blocks alone meets the budget; of the small
 /// networks that meet it, the one with the smallest error is chosen.

@@ -12,8 +12,8 @@
 
 namespace parsimony {
 
-/// All services that a request names: its data, recovery steps, an engine for the proof and for
-/// latency budgets. An engine is loaded when one of them is called: see DataEngine.
+/// Provides the services that a request needs: its data, its recovery steps, and an engine for the
+/// proof and for latency budgets. Engines are loaded on first use, see DataEngine.
 ///
 ///     PruneRequest request = read_config("cfg.json");
 ///     request.calibration.data = "folder:/data/val";
@@ -23,20 +23,21 @@ namespace parsimony {
 class EngineServices : public PruneServices {
  public:
   /// `original` must outlive this. Data and recovery steps default to the config's.
-  /// @param given  services that are left as they are
+  /// @param given  services to keep unchanged
   /// @throws ConfigError if recovery or depth pruning has no data, or as calibration_of;
-  /// UnsupportedError without the engine of a latency budget, or if outputs have to be compared and
-  /// cannot be
+  /// UnsupportedError if the engine of a latency budget is missing, or if a required comparison of
+  /// outputs is not possible
   EngineServices(const PruneRequest& request, const Graph& original, PruneServices given = {});
   EngineServices(const EngineServices&) = delete;
   EngineServices& operator=(const EngineServices&) = delete;
 
-  /// The profiler of a latency budget, else null.
+  /// Returns the profiler of a latency budget; null if there is none.
   const LatencyProfiler* profiler() const { return profiler_ ? &*profiler_ : nullptr; }
   /// Saves the profiler's tables.
   void save();
 
-  /// Why importance could not be measured on outputs, if a latency budget does without it.
+  /// Returns why importance could not be measured on outputs, if a latency budget proceeds without
+  /// it.
   const std::string& without_outputs() const { return without_outputs_; }
 
  private:

@@ -11,22 +11,23 @@
 
 namespace parsimony {
 
-/// "libtorch" or "onnxruntime"; of auto libtorch, if it is installed and no execution provider is
-/// named. @throws ConfigError for another name, and for libtorch with a provider
+/// Returns "libtorch" or "onnxruntime"; "auto" is libtorch if it is installed and no execution
+/// provider is set. @throws ConfigError for another name, and for libtorch with a provider
 std::string name_of(const EngineChoice& choice);
 
-/// The engine for proofs; of auto ONNX Runtime, which is there sooner, and otherwise libtorch.
-/// libtorch is loaded when a network is first opened. Operators run on one thread, on which their
-/// results depend.
-/// @param cores  for libtorch's work side by side; empty: all
+/// Returns the engine for proofs; "auto" is ONNX Runtime, which loads faster, with libtorch as
+/// fallback. libtorch is loaded when a network is first opened. Operators run on one thread, as
+/// their results depend on the number of threads.
+/// @param cores  for parallel work of libtorch; empty: all
 /// @throws ConfigError for an unknown name, UnsupportedError if ONNX Runtime cannot be loaded
 std::unique_ptr<Engine> engine_of(const EngineChoice& choice, std::optional<int> cores);
 
-/// The engine of name_of(choice), to time networks with so many threads; throws as engine_of().
+/// Returns the engine name_of(choice), for timing networks with `threads` threads; throws like
+/// engine_of().
 std::unique_ptr<Engine> timed_engine_of(const EngineChoice& choice, int threads);
 
-/// ONNX Runtime. It reads files; a graph without one is written as ONNX first, and cannot be opened
-/// masked.
+/// Returns ONNX Runtime as an engine. It reads files: a graph without a file is first written as
+/// ONNX, and cannot be opened masked.
 std::unique_ptr<Engine> onnx_runtime_engine(const runtime::OnnxRuntime& library,
                                             const runtime::OnnxRuntime::Options& options,
                                             std::unique_ptr<Engine> fallback = nullptr);

@@ -15,12 +15,12 @@ class NoNumbersError : public UnsupportedError {
  public:
   using UnsupportedError::UnsupportedError;
 };
-/// --recover needs data, and none were given.
+/// --recover was passed without calibration data.
 ConfigError recovery_without_data();
-/// Calibration data without a complete batch.
+/// The calibration data do not fill a batch.
 ConfigError no_calibration_data(int64_t batch);
 ConfigError unknown_engine(std::string_view name, std::span<const std::string> known);
-/// A command that `option` gives; `output` is what it printed.
+/// The command of `option` failed; `output` is what it printed.
 ModelError command_failed(std::string_view option, std::string_view command, std::string_view why,
                           std::string_view output);
 

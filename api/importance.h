@@ -28,7 +28,7 @@ struct Coupled {
   const Coupling& coupling;
 };
 
-/// A network that was pruned by masks, and how.
+/// A network pruned by masks, and its plan.
 struct Trial {
   Plan plan;
   GraphEditor editor;
@@ -36,7 +36,7 @@ struct Trial {
   const Graph& graph() const { return editor.graph(); }
 };
 
-/// Empty if the network cannot be pruned by these masks.
+/// Prunes the network by masks; returns nothing if that is not possible.
 std::optional<Trial> cut(const Coupled& network, const AxisMasks& masks);
 
 /// Runs the network with one group alone narrowed, at each tenth of its channels.

@@ -17,17 +17,17 @@ struct KnownNetwork {
   std::unique_ptr<EditableFile> model;
 };
 
-/// By name: those that come with the command, torchvision's for classification among them, and
-/// those that the user has added.
+/// Returns the names of the networks that come with the command (including torchvision's for
+/// classification) and of those that the user has added.
 std::vector<std::string> known_networks();
 
 /// Returns the path of a network that the user added: NAME.onnx in "parsimony/networks" below
 /// $XDG_DATA_HOME or ~/.local/share. @throws ConfigError for a name that is no file name
 std::filesystem::path known_network_path(const std::string& name);
 
-/// The network whose weights the checkpoint has, all of them under one prefix and none besides.
-/// Shapes may be others as far as the graph allows: another number of classes, other widths; the
-/// model's notes name them. Of several networks the one with most shapes in common is taken.
+/// Opens the network whose weights the checkpoint has, all of them under one prefix and no others.
+/// Shapes may differ as far as the graph allows (number of classes, widths); the model's notes list
+/// such weights. Of several networks, the one with most shapes in common is chosen.
 /// @throws UnsupportedError, saying what to do, if none fits; IoError; ModelError
 KnownNetwork open_known_network(const std::string& checkpoint);
 

@@ -15,24 +15,26 @@
 
 namespace parsimony {
 
-/// The measures that need no gradients, and second moments of what matrices read, over batches.
-/// Outputs are added to the network; the moments of a run are summed by the engine in float32,
-/// those of all runs in double. Memory depends on the network, not on the number of samples.
+/// Collects the measures that need no gradients, and the second moments of the inputs of matrices,
+/// over batches. Outputs are added to the network; the engine sums the moments of a run in float32,
+/// and those of all runs are summed in double. Memory depends on the network, not on the number of
+/// samples.
 class ForwardStatistics {
  public:
-  /// The engine and the graph must outlive it. @param needs  others than these are left out
+  /// The engine and the graph must outlive this. @param needs  the measures to collect
   ForwardStatistics(Engine& engine, const Graph& graph, const Facts& facts,
                     const Coupling& coupling, const Needs& needs);
   ~ForwardStatistics();
 
-  /// Is nothing of that needed?
+  /// Returns whether none of these measures is needed.
   bool empty() const;
-  /// So many samples to a run: all activations that are needed come back at once.
+  /// Returns the number of samples per run, which is limited as all required activations are
+  /// returned at once.
   int64_t batch() const;
   /// @param inputs  of the network. @throws UnsupportedError if it cannot be run
   void add(const EngineValues& inputs, int64_t samples);
   void finish(Statistics& statistics) const;
-  /// Memory of the sums.
+  /// Returns the memory of the sums.
   int64_t bytes() const;
 
  private:
@@ -41,7 +43,7 @@ class ForwardStatistics {
   std::unique_ptr<State> state_;
 };
 
-/// These of calibration data.
+/// Collects ForwardStatistics over calibration data.
 /// @throws ConfigError, IoError for the data; ModelError if they do not fit; UnsupportedError for
 /// what cannot be run
 Statistics measure_on(Engine& engine, const Graph& graph, const Facts& facts,
@@ -61,11 +63,11 @@ class BlockInfluences {
   /// All must outlive it.
   BlockInfluences(Engine& engine, const Graph& graph, const std::vector<ResidualBlock>& blocks);
 
-  /// So many samples to a run.
+  /// Returns the number of samples per run.
   int64_t batch() const { return batch_; }
   /// @param inputs  of the network. @throws UnsupportedError if it cannot be run
   void add(const EngineValues& inputs);
-  /// For each block a number in 0..2, infinite if it was not computed.
+  /// Returns a number in 0..2 for each block, infinity for blocks that were not computed.
   std::vector<double> result() const;
 
  private:
@@ -84,12 +86,12 @@ class BlockInfluences {
   std::vector<Block> sums_;
 };
 
-/// These of calibration data; throws as measure_on().
+/// Returns BlockInfluences over calibration data; throws like measure_on().
 std::vector<double> block_influences_on(Engine& engine, const Graph& graph,
                                         const std::vector<ResidualBlock>& blocks,
                                         const CalibrationData& data);
 
-/// Does the measure need no gradients?
+/// Returns whether the measure needs no gradients.
 bool is_forward(Measure measure);
 
 }  // namespace parsimony

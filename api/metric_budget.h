@@ -29,7 +29,7 @@ struct MetricBudget {
 /// @throws ConfigError for a number that is none
 std::optional<MetricBudget> parse_metric_budget(std::string_view budget);
 
-/// One cut that a search tried.
+/// A pruned network that a search tried.
 struct MetricTrial {
   double macs = 1;                   ///< the share of the MACs that may remain
   std::optional<double> value = {};  ///< of the metric; empty if the cut or the metric failed
@@ -53,13 +53,13 @@ struct MetricOutcome {
   std::vector<MetricTrial> trials;
 };
 
-/// Prunes the model in place as far as a metric allows. A bisection over the share of the MACs that
-/// remains, which replaces what the request says of the amount, prunes it again and again,
-/// unproven, and restores it; then it is pruned like prune_model() to the smallest share that was
-/// within the bound. Other limits that the request has hold as well. All cuts share one analysis:
-/// shapes, groups, statistics of data.
-/// @throws ModelError if no cut is within the bound; ConfigError for fewer than one run; otherwise
-/// as prune_model
+/// Prunes the model in place as far as a metric allows. A bisection over the share of remaining
+/// MACs, which replaces the amount in the request, repeatedly prunes the model without a proof and
+/// restores it; then the model is pruned like prune_model() to the smallest share within the bound.
+/// Other limits of the request apply as well. All trials share one analysis: shapes, groups,
+/// statistics of data.
+/// @throws ModelError if no trial is within the bound; ConfigError for fewer than one run;
+/// otherwise as prune_model
 MetricOutcome prune_within(EditableModel& model, const PruneRequest& request,
                            const PruneServices& services, const MetricSearch& search);
 

@@ -10,15 +10,15 @@
 
 namespace parsimony {
 
-/// ‖found − expected‖ / ‖expected‖, summed up over outputs and batches.
+/// ‖found − expected‖ / ‖expected‖, summed over outputs and batches.
 struct OutputError {
   double apart = 0;  ///< Σ (found − expected)²
   double size = 0;   ///< Σ expected²
 
-  /// Nothing unless it is floating-point and both have one shape.
+  /// Adds a pair of outputs; ignores outputs that are not floating-point or differ in shape.
   void add(const TensorBytes& found, const TensorBytes& expected);
   void add(const OutputError& other);
-  /// 0 if both are 0; NaN if an element is not finite.
+  /// Returns √(apart / size): 0 if both are 0, NaN if an element is not finite.
   double relative() const;
 };
 
@@ -38,7 +38,7 @@ double unexplained(const Outputs& found, const Outputs& expected);
 /// The values of a tensor in host memory.
 HostTensor numbers_of(const TensorBytes& tensor);
 
-/// Inputs in batches, and labels, if there are any.
+/// Inputs in batches, with optional labels.
 struct ErrorData {
   std::vector<std::vector<TensorBytes>> batches;
   std::vector<int64_t> labels;  ///< of all samples in order; may be empty
@@ -53,7 +53,7 @@ class NetworkComparison {
   NetworkComparison(const Graph& original, Engine& engine, ErrorData data);
 
   double operator()(const Graph& small) const;
-  /// See unexplained(); does not use labels.
+  /// Returns unexplained() relative to the reference; ignores labels.
   double unexplained(const Graph& small) const;
   /// R² = 1 − unexplained²: the share of the outputs' variation that `small` still explains, 0..1;
   /// 0 if no output is a floating-point tensor.

@@ -9,7 +9,7 @@
 
 namespace parsimony {
 
-/// One output of both networks, a row for each sample.
+/// One output of both networks, with a row per sample.
 struct Predictions {
   Shape dims;  ///< of a sample
   std::vector<std::vector<double>> found;
@@ -28,24 +28,24 @@ struct OutputMetric {
 /// mse, psnr, snr, si-sdr, cosine, agreement, top5, iou, recall, boxes, perplexity, accuracy.
 std::span<const OutputMetric> output_metrics();
 
-/// Null if there is none of this name.
+/// Returns the metric of this name; null if there is none.
 const OutputMetric* find_output_metric(std::string_view name);
 
-/// @param output  by its name; empty: the first floating-point one
-/// @throws ConfigError if there is no such output, ModelError if the networks' have other shapes
+/// Collects one output of both networks. @param output  its name; empty: the first floating-point
+/// output @throws ConfigError if there is no such output, ModelError if its shapes differ
 Predictions predictions_of(const Outputs& found, const Outputs& expected, std::string_view output,
                            std::vector<int64_t> labels);
 
-/// Are all of the network's answers numbers?
+/// Returns whether all predictions of the network are finite.
 bool all_finite(const Predictions& predictions);
 
-/// The share of the dense network's boxes of a confidence of at least 0.3 for which the network has
-/// one of the same class with an intersection over union of at least 0.5; 1 without any. Of a
-/// class' boxes that overlap by more than 0.5 the most confident one counts.
+/// Returns the share of the dense network's boxes with a confidence of at least 0.3 that are
+/// matched by a box of the same class with an intersection over union of at least 0.5; 1 without
+/// any. Of boxes of a class that overlap by more than 0.5, only the most confident one counts.
 ///
-/// An output has centre, width and height of boxes, and the confidences of their classes: rows
-/// [boxes, 5 + classes], where that of an object comes before them (YOLOv5), or columns
-/// [4 + classes, boxes], where it does not (YOLOv8). There are more boxes than numbers of each.
+/// An output has centre, width and height of boxes and the confidences of their classes: rows
+/// [boxes, 5 + classes] with the objectness before the classes (YOLOv5), or columns [4 + classes,
+/// boxes] without it (YOLOv8). There must be more boxes than values per box.
 /// @throws ModelError for other shapes
 double boxes_found_again(const Predictions& predictions);
 

@@ -9,14 +9,15 @@ namespace parsimony {
 struct OwnOperators {
   /// Files of rules; docs/guide/rules.md describes them.
   std::vector<std::string> rules;
-  /// Libraries of custom operators for ONNX Runtime: kernels of what libtorch does not compute.
+  /// ONNX Runtime libraries with the kernels of custom operators, which libtorch does not have.
   std::vector<std::string> libraries;
 
   bool empty() const { return rules.empty() && libraries.empty(); }
 };
 
-/// They apply to every network that is read afterwards in this process, and to the libtorch
-/// component. Call it once, before all else; no other thread may analyse or open networks.
+/// Registers custom operators for all networks that this process reads from now on, and for the
+/// libtorch component. Call it once, before anything else; no other thread may analyse or open
+/// networks meanwhile.
 ///
 ///     add_own_operators({.rules = {"acme.rules"}, .libraries = {"libacme.so"}});
 ///     prune_file("model.onnx", "small.onnx", {.ratio = 0.5});
@@ -24,7 +25,7 @@ struct OwnOperators {
 /// @throws IoError, ConfigError with line and column for rules; UnsupportedError for libraries
 void add_own_operators(const OwnOperators& own);
 
-/// All that were added.
+/// Returns the registered custom operators.
 const OwnOperators& own_operators();
 
 }  // namespace parsimony

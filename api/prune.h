@@ -45,7 +45,7 @@ CouplingOptions coupling_options(const PruneRequest& request, const Settings& se
 struct RoundingOutcome {
   Target target = Target::kGeneric;
   double score = 1;                 ///< share of all scores that is kept
-  double score_without = 1;         ///< the same, had widths not been rounded
+  double score_without = 1;         ///< the same without rounding
   int64_t macs_without = 0;         ///< multiply-adds of that network
   std::optional<double> time = {};  ///< of the rounded network relative to that one, if measured
 };
@@ -53,17 +53,16 @@ struct RoundingOutcome {
 /// The outcome of a latency budget. Times are in seconds.
 struct LatencyOutcome {
   double requested = 0;
-  double dense = 0;      ///< the dense network: the shortest of several measurements
-  double tables = 0;     ///< the dense network according to the tables, before correction
-  double predicted = 0;  ///< the small network by the tables, scaled by the dense one
-  double measured = 0;   ///< its interleaved time relative to the dense one, times `dense`
-  double noise = 0;      ///< relative standard error of `measured`; 0 if not known
-  int rounds = 0;        ///< networks measured; 0: `measured` is by the tables alone
-  int subgraphs = 0;     ///< that the network has
-  int fresh = 0;         ///< tables that were measured in this run
-  double table_error =
-      0;                 ///< median relative error of these at widths that they were not made from
-  bool limited = false;  ///< other amounts than time leave no more than this
+  double dense = 0;        ///< the dense network: the shortest of several measurements
+  double tables = 0;       ///< the dense network according to the tables, before correction
+  double predicted = 0;    ///< the small network by the tables, scaled by the dense one
+  double measured = 0;     ///< its interleaved time relative to the dense one, times `dense`
+  double noise = 0;        ///< relative standard error of `measured`; 0 if not known
+  int rounds = 0;          ///< networks measured; 0: `measured` is by the tables alone
+  int subgraphs = 0;       ///< that the network has
+  int fresh = 0;           ///< tables that were measured in this run
+  double table_error = 0;  ///< median relative error of these at held-out widths
+  bool limited = false;    ///< other amounts than time leave no more than this
 
   bool holds(double tolerance) const {
     return measured > 0 && measured <= requested * (1 + tolerance) &&
@@ -101,9 +100,9 @@ struct Pruning {
 /// @throws ConfigError, ModelError, UnsupportedError
 Pruning plan_pruning(Graph& graph, const PruneRequest& request, const PruneServices& services = {});
 
-/// Applies the plan through `editor` and updates the shapes that the model declares for its inner
-/// values. `graph` is the model as it was read, `probe` the sizes of its inputs. The plan is tried
-/// on the graph alone first, so that one that does not fit changes nothing.
+/// Applies the plan through `editor` and updates the declared shapes of intermediate values.
+/// `graph` is the model before the edit, `probe` the sizes of its inputs. The plan is first tried
+/// on the graph alone, so that a plan that does not fit changes nothing.
 ///
 ///     Graph graph = onnx_io::to_graph(file);
 ///     apply_plan(Plan::load("p.json"), graph, choose_probe(graph), editor);

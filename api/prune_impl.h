@@ -79,20 +79,19 @@ struct SharedAnalyses {
   std::optional<std::vector<double>> influences;  ///< of all blocks
 };
 
-/// plan_pruning() that takes from `shared` what is there and leaves there what it finds; null:
-/// alone.
-/// @param settings  of the graph's layers, in place of the configuration; null: those that it says
+/// plan_pruning() that reads and extends `shared`; null: no sharing. @param settings  of the
+/// graph's layers, in place of the configuration; null: those of the configuration
 Pruning plan_pruning(Graph& graph, const PruneRequest& request, const PruneServices& services,
                      SharedAnalysis* shared, const Settings* settings = nullptr);
 
-/// plan_depth() and prune_model() alike.
+/// plan_depth() and prune_model() with shared analyses.
 DepthPruning plan_depth(const Graph& graph, const PruneRequest& request,
                         const PruneServices& services, SharedAnalyses* shared);
 PruneResult prune_model(EditableModel& model, const PruneRequest& request,
                         const PruneServices& services, SharedAnalyses* shared);
 
 /// Adds zeros and new values to a plan that has its slices already; new values are sliced like
-/// their tensors. Returns what became of each tensor.
+/// their tensors. Returns the outcome of each tensor.
 std::vector<ElementOutcome> add_elements(const ElementPruning& pruning, Plan& plan);
 
 }  // namespace parsimony

@@ -39,7 +39,7 @@ struct DepthReport {
 
 class EditableModel;
 
-/// A pruning that was carried out. Whoever prunes gets one: the command, programs, training.
+/// A pruning that was applied: the result for the command, programs and training alike.
 struct PruneResult : Pruning {
   /// The graph of analysis and plan: the network as it was read, or without the removed blocks.
   /// The elements of its weights are gone.

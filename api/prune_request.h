@@ -35,13 +35,13 @@ struct EngineChoice {
   bool operator==(const EngineChoice&) const = default;
 };
 
-/// A command of the user's that runs an ONNX file and prints its milliseconds.
+/// A user's command that runs an ONNX file and prints its latency in milliseconds.
 struct LatencyCommand {
   std::string line = {};  ///< "ssh board ./time {model}"; its last number is milliseconds
-  int runs = 3;           ///< of a network each time that it is measured
+  int runs = 3;           ///< per measurement of a network
   double timeout = 60;    ///< seconds after which a run is stopped
   int retries = 3;        ///< of a run that fails
-  double pause = 1;  ///< seconds before the first retry; each further pause is eight times as long
+  double pause = 1;  ///< seconds before the first retry; each further delay is eight times as long
 
   bool operator==(const LatencyCommand&) const = default;
 };
@@ -78,17 +78,18 @@ struct CalibrationData {
   std::vector<double> mean = {};       ///< per channel, of the scaled values; empty: not normalised
   std::vector<double> deviation = {};  ///< per channel, as many as `mean`
   std::string image = {};              ///< what is done to pictures: see ImageSpec
-  /// Between outputs and targets of the data, see parse_losses(); empty: by the labels, or none.
+  /// The loss between outputs and targets of the data, see parse_losses(); empty: from the labels,
+  /// or none.
   std::string loss = {};
   /// Specs, from --input, of the inputs that SampleSource leaves open.
   std::vector<InputSpec> inputs = {};
   /// States, see InterfaceOptions: inputs without data take the dense network's last outputs.
   std::vector<std::string> states = {};
-  /// Processes that do the same, each with its share of the samples; empty: there is but one.
+  /// This process's rank if several processes share the samples; empty for a single process.
   std::optional<RankPlace> ranks = {};
   std::string device = "cpu";  ///< where they run: "auto", "cpu", "cuda:0"
 
-  /// Do they run, or may they, on something other than the processor?
+  /// Returns whether they may run on a device other than the CPU.
   bool uses_device() const { return device != "cpu"; }
 
   bool operator==(const CalibrationData&) const = default;
@@ -99,7 +100,7 @@ TrainSettings gentle_training();
 
 /// Settings for training a small network to match the dense network, see training/recovery.
 struct MatchSettings {
-  /// A value that is compared, an output or an inner one, and its share of the loss.
+  /// A value to match, an output or an intermediate value, and its weight in the loss.
   struct Term {
     std::string value;
     double weight = 1;
@@ -108,10 +109,9 @@ struct MatchSettings {
   };
 
   int epochs = 20;  ///< over the calibration data
-  /// The largest step of a tensor, as a share of its root mean square; it falls to zero along a
-  /// cosine.
+  /// The largest step of a tensor relative to its root mean square; decays to zero along a cosine.
   double lr = 1e-3;
-  double minutes = 0;            ///< after which it ends at the latest; 0: never
+  double minutes = 0;            ///< time limit; 0: none
   std::vector<Term> terms = {};  ///< in addition to the outputs, or with their weights
 
   bool operator==(const MatchSettings&) const = default;
@@ -133,7 +133,7 @@ struct RecoverySettings {
 /// The reaction to a small network that does not compute what it should.
 enum class OnFailure : uint8_t {
   kRefuse,   ///< VerificationError
-  kExclude,  ///< the group at fault is left as it is, and the others are pruned
+  kExclude,  ///< the group at fault is not pruned, the others are
 };
 
 /// A request to prune a file, a live module or a network in training. It is a value: it can be
@@ -173,28 +173,28 @@ struct PruneRequest {
   bool operator==(const PruneRequest&) const = default;
 };
 
-/// The request's data, or those that its configuration names; what is said of pictures stays.
+/// Returns the request's data, or those of its configuration with the request's image options.
 /// @throws ConfigError as check_calibration
 CalibrationData calibration_of(const PruneRequest& request);
 
-/// The request's recovery, by default with the steps of its configuration.
+/// Returns the request's recovery settings, by default with the steps of its configuration.
 RecoverySettings recovery_of(const PruneRequest& request);
 
 /// @throws ConfigError if means and deviations differ in number, or have no data
 void check_calibration(const CalibrationData& calibration);
 
-/// {"config": {"config_list": […]}, "seed": 3, "recover": ["bias"]}: what differs from an empty
-/// request, by the names of the options of `parsimony prune` and of the keywords in Python.
-/// @throws ConfigError for what is no text: masks, a sample, and a place among several processes
+/// Writes the settings that differ from the defaults as JSON, with the names of the options of
+/// `parsimony prune` and the Python keywords: {"config": {"config_list": […]}, "seed": 3}. @throws
+/// ConfigError for masks, a sample or ranks, which cannot be written as text
 std::string to_json(const PruneRequest& request);
 
-/// Reads such a text; `file_name` is for messages. In place of "config" it may have the settings
-/// that stand for one, such as "ratio" and "criterion".
-/// @throws ConfigError naming file and key, for an unknown key with close matches
+/// Reads the JSON written by to_json(); `file_name` is for messages. In place of "config" it may
+/// have shorthand settings such as "ratio" and "criterion".
+/// @throws ConfigError naming file and key, with close matches for an unknown key
 PruneRequest parse_request(std::string_view json, std::string_view file_name);
 
-/// The configuration of the settings that stand for one, on this machine: `round_to_target` without
-/// a target is for its processor. @throws ConfigError naming the option
+/// Returns the configuration of shorthand settings on this machine: `round_to_target` without a
+/// target refers to its processor. @throws ConfigError naming the option
 ConfigList config_here(Shorthand shorthand);
 
 }  // namespace parsimony

@@ -37,7 +37,7 @@ using PlanError = std::function<double(const Plan&)>;
 /// Changes values of the small network of a plan: see training/recovery.
 using Recovery = std::function<Recovered(const Graph& original, const Plan&)>;
 
-/// Is told a line of text while work goes on.
+/// Receives lines of progress text.
 using Say = std::function<void(const std::string& line)>;
 
 /// Services that a pruning calls. Each may be missing, and they may come from several providers:

@@ -45,16 +45,16 @@ void visit_settings(Request& request, const Visit& visit) {
   visit(proof_settings(), request.proof);
 }
 
-/// The row of this key, which the table has.
+/// Returns the row of a key that the table contains.
 template <typename Settings>
 const Field<Settings>& setting(std::span<const Field<Settings>> table, std::string_view key) {
   return *std::ranges::find(table, key, &Field<Settings>::key);
 }
 
-/// A number of threads; empty for "auto". @throws ConfigError
+/// Parses a number of threads; returns nothing for "auto". @throws ConfigError
 std::optional<int> parse_threads(const std::string& text);
 
-/// "NAME" or "NAME=WEIGHT"; names may contain "=" themselves.
+/// Parses "NAME" or "NAME=WEIGHT"; names may contain "=".
 MatchSettings::Term parse_term(const std::string& text);
 
 }  // namespace parsimony

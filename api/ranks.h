@@ -27,7 +27,7 @@ struct RankPlace {
   RankSettings settings = {};
 
   bool several() const { return size > 1; }
-  /// Does this rank prove what all of them prune?
+  /// Returns whether this rank verifies the result.
   bool verifies() const { return rank == 0 || settings.all_verify; }
 
   bool operator==(const RankPlace&) const = default;

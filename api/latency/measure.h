@@ -20,18 +20,19 @@ class LatencyMeter {
  public:
   virtual ~LatencyMeter() = default;
 
-  /// Seconds of one run of each graph, measured interleaved; empty for one that cannot be run.
+  /// Returns the seconds per run of each graph, measured interleaved; empty for a graph that cannot
+  /// be run.
   virtual std::vector<std::optional<double>> subgraphs(std::span<const Graph* const> graphs) = 0;
 
-  /// Two networks measured interleaved.
+  /// The times of two networks, measured interleaved.
   struct Pair {
     double dense = 0;  ///< seconds of one run
     double share = 1;  ///< the small network's time relative to the dense one's, round by round
     double noise = 0;  ///< relative standard error of `share`, if measuring again reduces it
   };
-  /// Empty if whole networks are not measured: the tables are all there is.
-  /// @throws UnsupportedError, saying why, if one of them cannot be run; ModelError if a device no
-  /// longer answers
+  /// Measures two networks; returns nothing if only tables are available.
+  /// @throws UnsupportedError, saying why, if one of them cannot be run; ModelError if a device
+  /// stops responding
   virtual std::optional<Pair> networks(const Graph& dense, const Graph& small) = 0;
 };
 

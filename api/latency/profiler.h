@@ -23,10 +23,10 @@ namespace parsimony {
 /// @throws ModelError if it fails, takes too long or prints no number above 0 in every attempt
 double seconds_by(const LatencyCommand& command, const std::string& model);
 
-/// Networks are written as ONNX files and given to a command. The times of a network are averaged
-/// without those that deviate by more than a quarter from their median; how much the command's
-/// times scatter is estimated from all networks together. What was measured of a network counts
-/// when it is measured again.
+/// Measures networks by passing them to a command as ONNX files. The times of a network are
+/// averaged, excluding those that deviate by more than a quarter from their median; the scatter of
+/// the command's times is estimated from all networks together. Earlier times of a network are
+/// reused when it is measured again.
 class CommandMeter final : public LatencyMeter {
  public:
   /// @param layers  measures subgraphs; null: the command does, once each. Must outlive the meter.
@@ -34,13 +34,13 @@ class CommandMeter final : public LatencyMeter {
       : command_(std::move(command)), layers_(layers) {}
 
   std::vector<std::optional<double>> subgraphs(std::span<const Graph* const> graphs) override;
-  /// The dense network is measured at first only, with three times as many runs.
+  /// Measures the dense network only once, with three times as many runs.
   std::optional<Pair> networks(const Graph& dense, const Graph& small) override;
 
  private:
   using Times = std::vector<double>;
 
-  /// Runs the network `runs` times more. @returns all its times
+  /// Runs the network `runs` more times. @returns all its times
   const Times& measured(const std::string& model, int runs);
   /// The relative standard deviation of a time.
   double scatter() const;
@@ -57,7 +57,7 @@ struct MeterOptions {
   double seconds = 2;  ///< per measurement of a whole network
 };
 
-/// CPU seconds of this thread, which other load on the machine hardly affects.
+/// Returns the CPU seconds of this thread, which hardly depend on other load on the machine.
 double thread_seconds();
 
 /// Measures on random inputs. The time of a subgraph is the lower quartile of as many runs as fit
@@ -82,21 +82,21 @@ class EngineMeter final : public LatencyMeter {
 };
 
 /// Measures for latency budgets, with tables that are loaded from and saved to a file: on an
-/// engine, by a command, or not at all, where the file named is of another machine.
+/// engine, by a command, or not at all if the file belongs to another machine.
 class LatencyProfiler {
  public:
-  /// Loads the engine and the tables. With a command the engine measures layers, unless a file is
-  /// named: then the command measures these too, once each, for that file.
-  /// @throws UnsupportedError without the engine; ConfigError if the given file is of another
-  /// command, engine or number of threads, or malformed
+  /// Loads the engine and the tables. With a command, the engine measures layers unless a file is
+  /// specified; then the command measures the layers too, once each, for that file.
+  /// @throws UnsupportedError without the engine; ConfigError if the file belongs to another
+  /// command, engine or number of threads, or is malformed
   explicit LatencyProfiler(const PruneRequest& request);
-  /// Saves what was measured before a failure.
+  /// Saves the measurements made before a failure.
   ~LatencyProfiler();
   LatencyProfiler(const LatencyProfiler&) = delete;
   LatencyProfiler& operator=(const LatencyProfiler&) = delete;
 
   LatencyMeter& meter() { return meter_ ? *meter_ : *layers_; }
-  /// plan_pruning() adds to them.
+  /// The tables, to which plan_pruning() adds.
   LatencyTables& tables() { return file_.tables; }
 
   /// Writes the tables if there are new ones. Failure to write the cache is ignored.
@@ -106,7 +106,7 @@ class LatencyProfiler {
   int threads() const { return file_.threads; }
   /// The command that measures whole networks; empty: an engine does, or nothing.
   const std::string& command() const { return command_; }
-  /// Whose tables are all there is; empty: networks are measured.
+  /// The machine of the tables if nothing can be measured; empty if networks are measured.
   const std::string& other_machine() const { return other_machine_; }
   const LatencyTables& tables() const { return file_.tables; }
 

@@ -147,7 +147,7 @@ TEST(CliPrune, AProofThatFailsNamesTheGroupAndLeavesNoFile) {
   EXPECT_EQ(second.code, 1);
   EXPECT_EQ(second.err,
             "parsimony: verification failed: output \"y\": difference 5.0e-01, allowed 1.0e-04. It "
-            "begins with group g1 (c2): exclude its layers. Nothing was changed or written.\n");
+            "is caused by group g1 (c2): exclude its layers. Nothing was changed or written.\n");
   EXPECT_NE(run("g0").err.find("group g0 (c1)"), std::string::npos);
   EXPECT_NE(run("none").err.find("No single group causes"), std::string::npos);
   EXPECT_TRUE(place.results().empty());
