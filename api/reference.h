@@ -27,11 +27,11 @@ class InputSlicer {
 
   bool has_states() const { return !states_.empty(); }
 
-  /// Replaces the states among `inputs` by the outputs of the run before. Of an output that is
-  /// longer, as of a cache that grows, the end.
+  /// Replaces the states among `inputs` by the outputs of the previous run. Of a longer output,
+  /// such as a growing cache, the end is used.
   void feed_back(const TensorList& outputs, TensorList& inputs) const;
 
-  /// Sets to zero what the small network's inputs lack.
+  /// Sets the parts of the inputs that the small network does not have to zero.
   void mask(TensorList& inputs) const;
 
   /// Returns the part of the original's inputs or outputs that remains in the small network.
@@ -48,41 +48,43 @@ class InputSlicer {
   std::vector<std::pair<size_t, size_t>> states_;  // numbers of output and input
 };
 
-/// Does a group of the plan pass an operator that mixes channels?
+/// Returns whether a group of the plan passes through an operator that mixes channels.
 bool mixes(const Plan& plan);
 
-/// Is the masked original just the original with zeros in its tensors? Not if a group mixes, or if
-/// the plan changes more than tensors.
+/// Returns whether the masked original is the original with zeros in its tensors: not if a group
+/// mixes, or if the plan changes more than tensors.
 bool zeros_suffice(const Plan& plan);
 
-/// max|a - b| / max|a|. Equal infinities count as equal; NaN, different shapes and a tensor without
-/// elements against one with some always differ.
+/// Returns max|a - b| / max|a|. Equal infinities count as equal; NaN, different shapes and a tensor
+/// without elements against one with some always differ.
 double difference_of(const TensorBytes& a, const TensorBytes& b);
 
-/// With the tolerance that float16 needs on an engine that computes in it.
+/// Returns the options, with the tolerance for float16 on an engine that computes in it.
 ProofOptions tolerance_for(const Engine& engine, const Graph& graph, ProofOptions options);
 
-/// Why a difference that this engine finds proves nothing; empty if it does: the network chooses
-/// among numbers, and the engine does not tell what its nodes choose from.
+/// Returns why a difference found by this engine is inconclusive; empty if it is conclusive. It is
+/// inconclusive if the network makes discrete choices and the engine does not report their
+/// operands.
 std::string why_inconclusive(const Engine& engine, const Graph& graph, const Facts& facts);
 
-/// Holds the masked original's outputs on random inputs. Outputs that the plan names as states are
-/// fed back, for several steps; the original lacks what the plan cuts of inputs.
+/// Stores the masked original's outputs on random inputs. States of the plan are fed back for
+/// several steps; the parts of inputs that the plan cuts are zero for the original.
 class Reference {
  public:
-  /// Runs `masked` on random inputs for `graph`, of the first distribution on which its outputs are
-  /// numbers; of `sample`, if it is not empty, the first are its arrays, and the others vary them.
-  /// @throws UnsupportedError if it runs on none, or gives no numbers on any
+  /// Runs `masked` on random inputs for `graph`, from the first distribution that yields finite
+  /// outputs. If `sample` is not empty, its arrays are the first inputs, and the others are
+  /// variations of them.
+  /// @throws UnsupportedError if it runs on none, or yields finite outputs on none
   Reference(const Graph& graph, const Probe& probe, const Plan& plan, Network& masked,
             const ProofOptions& options, const TensorList& sample = {});
 
-  /// By the tolerance alone, without the original's own rounding. Where the outputs differ and the
-  /// original chose among numbers, the small network runs again and chooses from the original's,
-  /// and what it would have chosen from is compared like an output: see ChoiceRecord.
+  /// Compares by the tolerance alone, without the original's own rounding. If the outputs differ
+  /// and the network makes discrete choices, the small network runs again with the operands of the
+  /// original's choices, and its own operands are compared like outputs: see ChoiceRecord.
   Proof compare(Network& small) const;
 
-  /// Measures the original's rounding error at the outputs that exceed the tolerance, and allows
-  /// for it. Runs the original again.
+  /// Measures the original's rounding error at the outputs that exceed the tolerance, and widens
+  /// the tolerance by it. Runs the original again.
   void widen_tolerance(Proof& proof, Network& masked) const;
 
  private:
@@ -92,14 +94,14 @@ class Reference {
   void run(const Graph& graph, const Probe& probe, Network& masked, runtime::Floats floats);
   void run_steps(Network& masked);
   void draw(const Graph& graph, const Probe& probe, const runtime::Draw& draw);
-  /// Runs all steps and appends the outputs of each, as the small network has them. Of `choices`
-  /// there is one for each step, or none.
+  /// Runs all steps and appends the outputs of each, cut to those of the small network. `choices`
+  /// has one record per step, or is null.
   void drive(Network& network, Side side, std::vector<ChoiceRecord>* choices,
              bool alternate_kernels, std::vector<TensorList>& outputs) const;
-  /// The name of the first output that has NaN, or nothing but infinities; empty if there is none.
+  /// Returns the name of the first output with NaN or only infinities; empty if there is none.
   std::string without_numbers() const;
   Proof compare_outputs(const std::vector<TensorList>& found) const;
-  /// With the original's choices; empty if it still differs.
+  /// Compares with the original's choices; empty if it still differs.
   std::optional<Proof> compare_choosing_alike(Network& small) const;
   double difference(size_t output, const std::vector<TensorList>& found) const;
   double rounding(size_t output, const std::vector<TensorList>& alternates) const;
@@ -112,12 +114,13 @@ class Reference {
   runtime::Floats floats_ = {};
   std::vector<std::string> names_;
   Steps inputs_;
-  std::string ended_;  ///< why there are fewer steps than expected; empty: there are not
+  std::string ended_;  ///< why there are fewer steps than expected; empty if there are not
   std::vector<TensorList> outputs_;    ///< step by step, as the small network has them
   std::vector<ChoiceRecord> choices_;  ///< of each step
 };
 
-/// Would the small network of `plan` differ? Works on the graph only: no file or module is edited.
+/// Returns whether the small network of `plan` differs. Works on the graph alone: no file or module
+/// is edited.
 bool differs(const Graph& original, const Plan& plan, const Probe& probe,
              const ProofOptions& options, Engine& engine);
 

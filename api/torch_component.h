@@ -25,20 +25,20 @@ namespace parsimony {
 /// The component's side is cli/torch/component.cc. Signatures use only the standard library and
 /// rooms below torch_io. Parsimony's errors propagate unchanged.
 ///
-/// To add a method: declare it here, define it there. What was built before is then refused, see
-/// torch_interface().
+/// To add a method: declare it here, define it there. Components built before are then rejected,
+/// see torch_interface().
 class TorchComponent : public Engine {
  public:
   std::string name() const override { return "libtorch"; }
   bool executes_graphs() const override { return true; }
 
-  /// Called once, before all else: the component has a table of operators of its own.
+  /// Registers custom operators in the component's own table; called once, before anything else.
   virtual void add_own_operators(const OwnOperators& own) = 0;
 
-  /// For what is written: operators run on one thread, up to `requested` batches (by default as
-  /// many as there are cores) side by side. @throws ConfigError if `requested` is not positive
+  /// Configures reproducible results: operators run on one thread, up to `requested` batches
+  /// (default: the number of cores) in parallel. @throws ConfigError if `requested` is not positive
   virtual void use_cores(std::optional<int> requested) = 0;
-  /// For what is timed: sets the number of threads; without `requested` by measurement, once per
+  /// Configures timing: sets the number of threads, without `requested` by measurement, once per
   /// process. @returns the number. @throws ConfigError if `requested` is not positive
   virtual int choose_threads(std::optional<int> requested) = 0;
 
@@ -63,10 +63,10 @@ class TorchComponent : public Engine {
                                                const std::vector<ResidualBlock>& blocks,
                                                const CalibrationData& data) = 0;
 
-  /// Calibration data in the form of the network's inputs, in batches of its declared size or of
-  /// 64, with labels if they have some. @throws ConfigError, IoError, ModelError for the data
-  /// @param unseen  in their place up to 256 of those behind them, or 1,024 of the test part,
-  ///                as far as 128 MB reach
+  /// Returns calibration data as inputs of the network, in batches of its declared size or of 64,
+  /// with labels if there are any. @throws ConfigError, IoError, ModelError for the data
+  /// @param unseen  return up to 256 of the samples after them instead, or 1,024 of the test set,
+  /// up to 128 MB
   virtual ErrorData samples(const Graph& graph, const CalibrationData& data, bool unseen) = 0;
 
   /// Changes values of the small network of `plan`; see training/recovery.
@@ -95,15 +95,15 @@ struct TorchComponentEntry {
   cli::TorchCommands* commands = nullptr;  ///< further functions for the command
 };
 
-/// A hash of this header, of cli/torch_commands.h and of all of ours that they include: calls
-/// across the border rely on the layout of what these declare.
+/// Returns a hash of this header, cli/torch_commands.h and all project headers that they include:
+/// calls across the boundary rely on the layouts declared there.
 const char* torch_interface();
 
 constexpr const char* kTorchComponentSymbol = "parsimony_libtorch";
 
-/// The component, loaded by the first call. Before that, OpenBLAS is configured to use the best
-/// kernels of the processor, and OpenMP's threads to sleep while they wait; both unless set in the
-/// environment.
+/// Returns the component, which the first call loads. Before that, OpenBLAS is configured to use
+/// the best kernels of the processor, and OpenMP's threads to sleep while they wait; both unless
+/// set in the environment.
 /// @throws UnsupportedError if it is missing, or of another version or build
 TorchComponent& torch_component();
 /// Likewise loads the component; returns its entry, which also has the command's functions.
@@ -112,8 +112,8 @@ const TorchComponentEntry& torch_component_entry();
 /// Registers a function that is called before libtorch is loaded.
 void before_libtorch(void (*prepare)());
 
-/// Loads it in the background, which takes about 0.6 s, until the caller's first call of
-/// torch_component(), which also reports errors.
+/// Loads the component in the background, which takes about 0.6 s; errors are reported by the
+/// caller's first call of torch_component().
 std::jthread loading_torch_component();
 
 /// libtorch as an engine: the component, loaded when a network is first opened.
@@ -135,7 +135,7 @@ class LazyTorch final : public Engine {
     return loaded().open_masked(graph, plan, options);
   }
 
-  /// With its threads chosen.
+  /// Returns the component with its threads configured.
   TorchComponent& loaded() const;
 
  private:
@@ -143,11 +143,11 @@ class LazyTorch final : public Engine {
   For use_;
 };
 
-/// Does the component exist?
+/// Returns whether the component exists.
 bool has_torch_component();
 
-/// Beside the command, in the build tree or installed; or at the installation prefix, for other
-/// programs.
+/// Returns the path of a file next to the command, in the build tree or installed; for other
+/// programs, under the installation prefix.
 std::filesystem::path installed_file(const std::string& name);
 
 }  // namespace parsimony

@@ -15,17 +15,17 @@
 
 namespace parsimony {
 
-/// Processes that do the same together, each with batches of its own.
+/// Processes that compute the same sums together, each over its own batches.
 struct Together {
   int ranks = 1;
-  /// Replaces numbers by their sums over the ranks; empty: there is but one.
+  /// Replaces numbers by their sums over the ranks; empty for a single process.
   std::function<void(std::span<double>)> sum = {};
 };
 
 /// The role of a batch in the sums.
 struct BatchUse {
-  bool rectified = false;  ///< where Relu zeroes the dense target, any negative value is as good
-  bool held_out = false;   ///< it only judges the fit
+  bool rectified = false;  ///< where ReLU zeroes the dense target, negative values count as equal
+  bool held_out = false;   ///< it only validates the fit
   auto operator<=>(const BatchUse&) const = default;
 };
 
@@ -34,22 +34,23 @@ struct BatchUse {
 class FitSums {
  public:
   /// @param weights  fits a matrix
-  /// @param shift    fits a constant beside it
+  /// @param shift    fits a constant as well
   FitSums(int64_t systems, bool weights, bool shift);
 
-  /// Forgets what is lacking, which a round changes; the rows x stay.
+  /// Discards the sums with residuals, which a round changes, and keeps those of x.
   void next_round();
-  /// Do the sums lack those of x alone?
+  /// Returns whether the sums of x alone are still incomplete.
   bool reads_rows() const { return !complete_; }
 
-  /// Adds what `add` takes to a graph's outputs. x [systems, rows, in], or [1, rows, in] for all;
-  /// lack and target [systems, rows, out].
+  /// Adds the outputs that `add` reads to a graph. x [systems, rows, in], or [1, rows, in] for all;
+  /// lack (the residual) and target [systems, rows, out].
   void ask(GraphBuilder& graph, ValueId x, ValueId lack, ValueId target, bool held_out) const;
-  /// @param next  the first of these; moves behind the last one
+  /// Adds the results of such a graph. @param next  the index of the first result; advanced past
+  /// the last
   void add(const TensorList& results, size_t& next, bool held_out);
 
-  /// For each system those whose fit is the change of the matrix, and of the constant behind it:
-  /// [out, in (+ 1)]. Empty if nothing was added.
+  /// Returns, for each system, the sums whose fit is the change of the matrix and its constant
+  /// column: [out, in (+ 1)]. Empty if nothing was added.
   std::vector<SplitSums> sums(const Together& together);
 
  private:
@@ -65,10 +66,10 @@ struct LayerFit {
   const FitLayer& layer;
   const Node& node;
   const Weight& weight;        ///< its matrix
-  std::vector<int64_t> kept;   ///< of the dense answer's channels; empty: all
-  std::vector<int64_t> steps;  ///< by spatial axis: every so many positions; empty: all
+  std::vector<int64_t> kept;   ///< channels of the dense output; empty: all
+  std::vector<int64_t> steps;  ///< stride of the sampled positions per spatial axis; empty: all
   bool weights = true;         ///< fit the matrix
-  bool shift = true;           ///< fit a constant beside it
+  bool shift = true;           ///< fit a constant as well
 };
 
 /// The sums of a layer without a state.
@@ -78,8 +79,7 @@ class LayerSums {
 
   void next_round() { sums_.next_round(); }
   /// @param input   of the layer
-  /// @param target  the dense network's answer
-  /// @param found   the small network's
+  /// @param target  the dense network's output @param found   the small network's output
   void add(const EngineValue& input, const EngineValue& target, const EngineValue& found,
            BatchUse use);
   std::vector<SplitSums> sums(const Together& together) { return sums_.sums(together); }
@@ -108,7 +108,7 @@ class LayerSums {
   std::map<Kind, Summing> known_;
 };
 
-/// Copies in host memory.
+/// Copies values to host memory.
 TensorList on_host(const EngineValues& values);
 
 }  // namespace parsimony

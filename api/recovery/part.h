@@ -16,19 +16,19 @@ namespace parsimony {
 /// A network's input values for some samples, in the order of its inputs.
 struct ValueBatch {
   EngineValues inputs;
-  bool alone = false;  ///< the next batch is made of what the network answers to this one
+  bool alone = false;  ///< the next batch depends on the outputs for this one
 };
 
-/// The next batch; empty after the last.
+/// Returns the next batch; empty after the last.
 using ValueSource = std::function<std::optional<ValueBatch>()>;
 
-/// Opened when it first runs and the types of its inputs are known.
+/// A network that is opened on its first run, when the types of its inputs are known.
 class Part {
  public:
-  /// Both must outlive it.
+  /// Both must outlive this.
   Part(Engine& engine, const Graph& graph);
 
-  /// From the graph's inputs to its outputs, which may be inputs. Several threads may call it.
+  /// Computes the graph's outputs, which may be inputs. Thread-safe.
   /// @throws UnsupportedError if it cannot be run
   EngineValues run(const EngineValues& inputs);
 
@@ -37,14 +37,14 @@ class Part {
 
   Engine& engine_;
   const Graph& graph_;
-  std::vector<ValueId> computed_;  ///< outputs that are no inputs
+  std::vector<ValueId> computed_;  ///< outputs that are not inputs
   std::once_flag opening_;
   std::unique_ptr<Network> network_;
 };
 
 int64_t bytes_of(const EngineValue& value);
 
-/// The dims behind the first one.
+/// Returns the dims after the first one.
 Shape sample_dims(const EngineValue& value);
 
 }  // namespace parsimony

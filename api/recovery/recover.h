@@ -15,27 +15,26 @@
 
 namespace parsimony {
 
-/// The samples of a recovery, the engine that runs them, and what needs more than the values of a
-/// network.
+/// The samples of a recovery, and steps that need more than an engine.
 class RecoverySource {
  public:
   enum class Samples : uint8_t {
-    kOwn,     ///< calibrate, of several processes those of this one
-    kAll,     ///< calibrate
-    kHeldOut  ///< are not seen by recovery
+    kOwn,     ///< calibration samples of this process
+    kAll,     ///< calibration samples of all processes
+    kHeldOut  ///< samples that recovery does not see
   };
 
   virtual ~RecoverySource() = default;
 
   virtual Engine& engine() = 0;
-  virtual int64_t samples() const = 0;       ///< that calibrate
-  virtual int64_t test_samples() const = 0;  ///< of test errors and accuracies
+  virtual int64_t samples() const = 0;       ///< calibration samples
+  virtual int64_t test_samples() const = 0;  ///< samples for test errors and accuracies
   virtual bool has_held_out() const = 0;
-  /// @param small  takes them in place of the dense network; null: that
+  /// Returns batches of samples. @param small  the network that they are for; null: the dense one
   virtual ValueSource feed(Samples which, int64_t batch, const SmallNetwork* small) = 0;
 
   virtual int64_t batch() const = 0;      ///< samples per run
-  virtual int64_t fit_batch() const = 0;  ///< where the batches of a fit should be several
+  virtual int64_t fit_batch() const = 0;  ///< samples per run of a fit, which needs several batches
   virtual Together together() const { return {}; }
   /// Whether this process, of several that do the same, is the one that measures and reports.
   virtual bool leads() const { return true; }
@@ -53,10 +52,11 @@ class RecoverySource {
   }
 };
 
-/// Changes values of what the plan makes of `original`, never its shapes. Nothing is edited; the
-/// returned updates replace those of the plan. @param dense  what the small network should compute
+/// Recovers the small network that the plan makes of `original`; changes values, never shapes.
+/// Nothing is edited: the returned updates replace those of the plan. @param dense  the network to
+/// match
 /// @param say  called at every step; may be empty
-/// @throws as source and engine
+/// @throws like source and engine
 Recovered recover(RecoverySource& source, const Graph& dense, const Graph& original,
                   const Plan& plan, const RecoverySettings& settings, const Say& say = {});
 
@@ -66,7 +66,7 @@ Recovered recover(RecoverySource& source, const Graph& dense, const Graph& origi
 double output_error(Engine& engine, Part& dense, const SmallNetwork& small, const ValueSource& feed,
                     const ValueSource& small_feed);
 
-/// In closed form, from calibration data; other methods change nothing.
+/// Recovers in closed form from calibration data; other methods change nothing.
 /// @throws ConfigError, IoError for the data; ModelError if they do not fit; UnsupportedError for
 /// what cannot be run
 Recovered recover_on(Engine& engine, const Graph& original, const Plan& plan,

@@ -21,19 +21,19 @@ std::vector<ValueId> recurrent_reads(const Graph& dense, const FitLayer& layer);
 /// A term that is scaled by another gate before it is added, as in GRU, is fitted by itself.
 class RecurrentFit {
  public:
-  /// All must outlive it. @param dense  has all steps of the layer as its `answer`
+  /// All must outlive this. @param dense  has all steps of the layer as its `answer`
   RecurrentFit(Engine& engine, const Graph& dense, SmallNetwork& small, const FitLayer& layer,
                bool weights);
 
   /// @param x      of the small network
   /// @param dense  as of recurrent_reads()
   void add(const EngineValue& x, const EngineValues& dense, bool held_out);
-  /// Changes the weights if that helps.
+  /// Changes the weights if that reduces the error.
   ValidatedFit finish(std::optional<double> ridge, const Together& together,
                       const std::string& reason);
 
  private:
-  /// [directions, gates · units, n], by rows.
+  /// Matrices [directions, gates · units, n], row-major.
   struct Matrices {
     int64_t rows = 0;
     int64_t columns = 0;
@@ -42,9 +42,10 @@ class RecurrentFit {
   struct Weights {
     Matrices input;
     Matrices state;
-    Matrices shift;  ///< one column, beside the input; empty if there is none
+    Matrices shift;  ///< one column, next to the input; empty if there is none
   };
-  /// The networks of sums differ in what is held out, and in the ranks of their inputs.
+  /// The networks of sums differ in whether the batch is held out, and in the ranks of their
+  /// inputs.
   struct Kind {
     bool held_out = false;
     size_t rank = 0;  ///< of the steps
@@ -69,11 +70,11 @@ class RecurrentFit {
   const bool fits_weights_;
   const Node& node_;  ///< of the dense network
   int64_t directions_ = 1;
-  Weights dense_;  ///< at the rows that are kept
+  Weights dense_;  ///< at the kept rows
   Weights small_;
   std::vector<int64_t> kept_state_;
   int64_t together_ = 0;  ///< rows whose input and state are added directly
-  int64_t apart_ = 0;     ///< the others, behind them
+  int64_t apart_ = 0;     ///< the other rows, which follow
   FitSums both_;
   FitSums input_;
   FitSums state_;

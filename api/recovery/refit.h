@@ -18,30 +18,30 @@ namespace parsimony {
 
 /// The outcome for each layer.
 struct RefitLog {
-  std::vector<LayerRecovery> fits;  ///< those that were fitted
-  /// Recurrent ones for which there are too few samples.
+  std::vector<LayerRecovery> fits;  ///< fitted layers
+  /// Recurrent layers with too few samples.
   std::vector<UnfitLayer> unfit;
 };
 
 struct RefitOptions {
   bool weights = true;               ///< matrix and shift; otherwise only the shift
   std::optional<double> ridge = {};  ///< see validated_fit()
-  int rounds = 3;                    ///< for layers before a Relu; others need one
+  int rounds = 3;                    ///< for layers followed by ReLU; others need one
   int64_t batch = 64;                ///< samples per run; see fit_batch()
   int64_t most_bytes = kMostActivations;
-  RefitLog* log = nullptr;  ///< null: nobody asks
+  RefitLog* log = nullptr;  ///< receives the outcomes; may be null
 };
 
-/// One batch in so many is held out of a fit, the last of them.
+/// Every kHeldOut-th batch is held out of a fit.
 inline constexpr int64_t kHeldOut = 5;
 
-/// Samples per run, at most `most`, of which so many make several batches.
+/// Returns the number of samples per run, at most `most`, so that `samples` make several batches.
 int64_t fit_batch(int64_t samples, int64_t most);
 
 /// The engine and the batches that a refit runs on.
 struct RefitData {
   Engine& engine;
-  /// The batches of both networks, the same ones from the first on; begins anew for every call.
+  /// Returns the batches of either network, from the first one on.
   std::function<ValueSource(bool small)> feed;
   Together together = {};
 };
@@ -56,10 +56,9 @@ struct RefitData {
 /// the layer compensates for errors of the other summand (see fit_layers). Both networks walk
 /// through the data once (see Walk); a layer takes as many samples and positions as its fit needs.
 /// Memory does not grow with the number of samples.
-///
-/// One batch in five is held out: by the error on these the ridge is chosen, and a layer whose fit
-/// makes that error larger keeps its weights (see validated_fit). What is assigned is fitted, with
-/// that ridge, to all batches.
+/// One batch in five is held out: the error on these selects the ridge, and a layer whose fit
+/// increases that error keeps its weights (see validated_fit). The assigned values are fitted with
+/// that ridge to all batches.
 ///
 /// Without `weights` only Δ₁ is fitted: the mean residual, mostly that of the removed channels, is
 /// added to the bias.

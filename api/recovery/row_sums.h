@@ -13,18 +13,19 @@ namespace parsimony {
 /// The opset of the networks that compute sums.
 constexpr int kSumsOpset = 13;
 
-/// An input of this type, in float32.
+/// Adds an input of this type, cast to float32.
 ValueId input_in_floats(GraphBuilder& graph, DType dtype = DType::kFloat32);
 
-/// The operand of a layer's matrix, row by row.
+/// The operand that a layer multiplies by its matrix.
 struct RowsOf {
-  const Node& layer;                ///< Conv, ConvTranspose, Gemm, MatMul or a recurrent layer
-  Shape weight;                     ///< of its matrix
-  int data = 0;                     ///< the operand that is multiplied
-  std::vector<int64_t> steps = {};  ///< by spatial axis: only every so many positions; empty: all
+  const Node& layer;  ///< Conv, ConvTranspose, Gemm, MatMul or a recurrent layer
+  Shape weight;       ///< shape of its matrix
+  int data = 0;       ///< index of the multiplied operand
+  std::vector<int64_t> steps =
+      {};  ///< stride of the sampled positions per spatial axis; empty: all
 };
 
-/// The number of groups of such a layer.
+/// Returns the number of groups of such a layer.
 int64_t groups_of_layer(const Node& layer);
 
 /// Returns the operand of the layer's matrix, for data x with these dims but for the number of
@@ -36,12 +37,12 @@ ValueId rows_of(GraphBuilder& graph, const RowsOf& rows, ValueId x, const Shape&
 /// channels as columns.
 ValueId input_rows_of(GraphBuilder& graph, const RowsOf& rows, ValueId x, const Shape& dims);
 
-/// A layer's answer in the same order: [groups, rows, out / groups].
-/// @param channels  that the answer has along `axis`, which may count from the end
+/// Returns a layer's output in the same order: [groups, rows, out / groups]. @param channels  of
+/// the output along `axis`, which may be negative
 ValueId output_rows_of(GraphBuilder& graph, const RowsOf& rows, ValueId answer, size_t rank,
                        int64_t axis, int64_t channels);
 
-/// These of an answer's channels; all if there are none.
+/// Selects channels of an output; all if the list is empty.
 ValueId channels_of(GraphBuilder& graph, ValueId answer, int64_t axis,
                     const std::vector<int64_t>& kept);
 
@@ -58,14 +59,14 @@ ValueId sum_of_rows(GraphBuilder& graph, ValueId a);
 /// Σ a² over its rows: [groups, n].
 ValueId sum_of_squares(GraphBuilder& graph, ValueId a);
 
-/// The sizes of a value, as int64.
+/// Returns the shape of a value, as int64.
 ValueId sizes_of(GraphBuilder& graph, ValueId a);
 
-/// Σ x and Σ x² of each channel, the axis 1 of x, in double; outputs of the graph.
+/// Adds Σ x and Σ x² of each channel (axis 1 of x), in double, as outputs of the graph.
 void sum_channels(GraphBuilder& graph, ValueId x, size_t rank);
 
-/// The sum of the cosines between vectors of x and y along an axis, and how many there are; outputs
-/// of the graph. @param rectified  without their negative parts
+/// Adds the sum and the number of cosines between vectors of x and y along an axis as outputs of
+/// the graph. @param rectified  ignore their negative parts
 void sum_cosines(GraphBuilder& graph, ValueId x, ValueId y, int64_t axis, bool rectified);
 
 /// Returns the samples [begin, end) of x; both bounds are values with one element.

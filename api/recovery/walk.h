@@ -12,36 +12,36 @@
 
 namespace parsimony {
 
-/// Up to `most` batches; fewer at the end of the data, and one where the next depends on it.
+/// Returns up to `most` batches; fewer at the end of the data, and one if the next depends on it.
 std::vector<ValueBatch> next_group(const ValueSource& feed, int64_t most);
 
 /// Computes values in the order in which they are needed, each node once per batch, and keeps only
-/// what later values need. Weights may change in between: what is computed stays as it is.
+/// what later values need. Weights may change in between: computed values are not recomputed.
 class Walk {
  public:
-  /// @param target  all values that will be asked for, as often as they will be: see finish().
-  /// `engine` and `graph` must outlive it.
+  /// @param target  all values that will be requested, once per request, see finish(). `engine` and
+  /// `graph` must outlive this.
   Walk(Engine& engine, const Graph& graph, std::vector<ValueId> target);
 
-  /// Up to `count` more batches, which are brought as far as the others. @returns how many
+  /// Adds up to `count` batches, and computes the values that the others have. @returns how many
   int64_t add(const ValueSource& feed, int64_t count);
-  /// Forgets all batches but the first ones.
+  /// Discards all batches except the first ones.
   void truncate(int64_t batches);
   int64_t batches() const { return static_cast<int64_t>(batches_.size()); }
   /// Returns the memory that the kept values of all batches take.
   int64_t bytes() const;
 
-  /// A value in every batch.
+  /// Returns a value for every batch.
   EngineValues compute(ValueId value);
   /// Computes a value that depends on a weight; nodes that depend on the weight stay uncomputed.
   EngineValues after(WeightId weight, ValueId value);
-  /// The value is needed once less.
+  /// Releases one of the requests of a value.
   void finish(ValueId value);
 
  private:
   using Values = IdVector<ValueId, EngineValue>;
 
-  /// Nodes that are not computed yet, in order.
+  /// Returns the nodes that are not computed yet, in order.
   std::vector<NodeId> needed_for(const std::vector<ValueId>& values) const;
   IdVector<ValueId, bool> read_by(const std::vector<NodeId>& nodes) const;
   Graph part_of(const std::vector<NodeId>& nodes, std::vector<ValueId> outputs) const;
@@ -58,10 +58,10 @@ class Walk {
 /// The most bytes of activations to keep; where they need more, fewer samples are used.
 constexpr int64_t kMostActivations = int64_t{768} << 20;
 
-/// Networks that walk side by side over the same batches.
+/// Networks that walk in parallel over the same batches.
 class Walks {
  public:
-  /// The batches of a walk from the first one on.
+  /// Returns the batches of a walk from the first one on.
   using FeedOf = std::function<ValueSource(size_t walk)>;
 
   Walks(std::vector<Walk> walks, FeedOf feed_of, int64_t most_bytes = kMostActivations)
@@ -83,7 +83,7 @@ class Walks {
   std::vector<Walk> walks_;
   FeedOf feed_of_;
   int64_t most_bytes_;
-  std::optional<int64_t> limit_;  ///< that the data give
+  std::optional<int64_t> limit_;  ///< number of batches in the data
 };
 
 }  // namespace parsimony
