@@ -45,7 +45,7 @@ void check_name(const std::string& name) {
   }
 }
 
-/// libtorch measures how many are best; without it there is one per processor.
+/// Returns the number of threads: measured by libtorch, or one per processor without it.
 int choose_threads(bool with_torch, std::optional<int> expected) {
   if (with_torch) return torch_component().choose_threads(expected);
   return expected.value_or(machine::these_cores().usable());
@@ -101,7 +101,8 @@ namespace fs = std::filesystem;
 
 using Batch = std::optional<int64_t>;
 
-/// File names; paths where two files have the same name, a number where even those are the same.
+/// Returns file names as labels; paths if two files have the same name, numbered if those are equal
+/// too.
 std::vector<std::string> labels_of(const std::vector<std::string>& paths) {
   const auto name_of = [](const std::string& path) { return fs::path(path).filename().string(); };
   std::map<std::string, int> seen;
@@ -133,7 +134,7 @@ std::vector<Entrant> read_models(const LatencyOptions& options) {
   return entrants;
 }
 
-/// A model that an engine has opened, ready to run; or why it is not.
+/// A model opened by an engine and ready to run, or the reason why it is not.
 struct Candidate {
   Network* network = nullptr;  ///< with inputs bound
   BenchRow row;
@@ -197,7 +198,7 @@ std::vector<BenchRow> measure(const std::vector<Entrant>& entrants,
   return rows;
 }
 
-/// All that one engine is to run.
+/// Measures all models and batches on one engine.
 std::vector<BenchRow> measure(const std::vector<Entrant>& entrants, Engine& engine,
                               const LatencyOptions& options, const std::vector<Batch>& batches) {
   std::vector<std::unique_ptr<Network>> networks(entrants.size());
@@ -213,7 +214,7 @@ std::vector<BenchRow> measure(const std::vector<Entrant>& entrants, Engine& engi
   for (const Batch batch : batches) {
     for (BenchRow& row : measure(entrants, networks, refusals, options, batch)) {
       Network* network = networks[row.model].get();
-      // Of several batches it would be that of the largest so far.
+      // With several batches it would be the peak of the largest so far.
       const bool counts = row.refused.empty() && batches.size() == 1;
       if (counts) row.peak_bytes = network->peak_bytes();
       rows.push_back(std::move(row));
@@ -222,7 +223,8 @@ std::vector<BenchRow> measure(const std::vector<Entrant>& entrants, Engine& engi
   return rows;
 }
 
-/// By a command, which chooses inputs and batch itself: one run of each, then the next.
+/// Measures with a command, which chooses inputs and batch itself; the runs of the models
+/// alternate.
 std::vector<BenchRow> measure_by_command(const LatencyOptions& options) {
   constexpr int kRuns = 10;
   const int runs = options.rounds.runs > 0 ? options.rounds.runs : kRuns;

@@ -31,8 +31,8 @@ struct Engines {
 /// Adds --engine, --onnxruntime and, as `threads`, --threads.
 void add_engine_options(CLI::App& command, EngineOptions& options, std::optional<int>& threads);
 
-/// Loads them. @throws ConfigError for an unknown name; UnsupportedError if an engine that was
-/// requested, by name or by the path of its library, is not available, or if there is none at all
+/// Loads the engines. @throws ConfigError for an unknown name; UnsupportedError if an engine that
+/// was requested, by name or by the path of its library, is not available, or if there is none
 Engines find_engines(const EngineOptions& options);
 
 struct LatencyOptions {
@@ -47,7 +47,7 @@ struct LatencyOptions {
   std::string json;
 };
 
-/// "1,64"; one empty entry, the files' own batch, if nothing is given. @throws ConfigError
+/// Parses "1,64"; an empty text is one empty entry, the batch of the files. @throws ConfigError
 std::vector<std::optional<int64_t>> parse_batches(const std::string& text);
 
 void add_options(CLI::App& command, LatencyOptions& options);

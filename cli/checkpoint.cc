@@ -36,7 +36,7 @@ int64_t bytes_of(const Checkpoint& checkpoint) {
   return bytes;
 }
 
-/// What `prune` would do with the checkpoint alone.
+/// The prunable axes of a checkpoint without a model file.
 struct KnownCuts {
   std::string network;                          ///< empty if it is not known
   std::map<TensorId, std::set<int>> axes = {};  ///< that can lose channels, in every copy
@@ -94,7 +94,7 @@ Json to_json(const Checkpoint& checkpoint, const KnownCuts& cuts) {
   return json;
 }
 
-/// ", axes 0 and 1 can lose channels"; often empty
+/// Returns ", axes 0 and 1 can lose channels"; often empty.
 std::string axes_text(const KnownCuts& cuts, TensorId id) {
   const auto found = cuts.axes.find(id);
   if (id == TensorId() || found == cuts.axes.end()) return {};

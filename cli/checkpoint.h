@@ -24,29 +24,28 @@ struct CheckpointOptions {
 
 void add_checkpoint_options(CLI::App& command, CheckpointOptions& options);
 
-/// Its files, for check_outputs.
+/// Adds the files of the options, for check_outputs().
 void add_files(const CheckpointOptions& options, std::vector<NamedFile>& outputs,
                std::vector<NamedFile>& inputs);
 
-/// The options if a checkpoint may stand in place of the model: it is then what is cut, and
-/// `output` is another checkpoint unless it is called ".onnx". @throws ConfigError if --checkpoint
-/// is given too
+/// Resolves the options if the model may be a checkpoint: that is then pruned, and `output` is a
+/// checkpoint unless its name ends in ".onnx". @throws ConfigError if --checkpoint is set too
 CheckpointOptions resolved(const CheckpointOptions& options, const std::string& model,
                            const std::string& output);
 
-/// A checkpoint between two moments: it is matched with the network before that is edited, and cut
-/// once the plan is known. Without --checkpoint it does nothing.
+/// Prunes a checkpoint along with the model: matches it with the network before the edit, and cuts
+/// it once the plan is known. Does nothing without --checkpoint.
 class CheckpointJob {
  public:
   /// @throws ConfigError if one of the two files is missing; what open_checkpoint throws
   CheckpointJob(CheckpointOptions options, const Graph& graph);
 
-  /// Whose weights are pruned: with --weights-from checkpoint the model, opened again with those of
-  /// the checkpoint, else itself.
+  /// Returns the model whose weights are pruned: with --weights-from checkpoint, the model reopened
+  /// with the checkpoint's weights, otherwise the model itself.
   std::unique_ptr<EditableFile> weighted(std::unique_ptr<EditableFile> model,
                                          const std::vector<std::string>& specs);
 
-  /// Writes the checkpoint, cut, where --checkpoint-out says or to `path`.
+  /// Writes the pruned checkpoint to the path of --checkpoint-out, or to `path`.
   /// @throws what cut_checkpoint throws, IoError
   void write(const Plan& plan) { write(plan, options_.out); }
   void write(const Plan& plan, const std::string& path);
@@ -64,13 +63,14 @@ class CheckpointJob {
   std::vector<std::string> notes_;
 };
 
-/// The model in the file `path` with new weights. @throws what the model's editor and open_model do
+/// Writes the model with new weights to `path` and opens it. @throws like the model's editor and
+/// open_model()
 std::unique_ptr<EditableFile> reopened(EditableFile& model,
                                        const std::vector<TensorUpdate>& weights,
                                        const std::string& path,
                                        const std::vector<std::string>& specs);
 
-/// `inspect` of a checkpoint.
+/// Prints a checkpoint, for `inspect`.
 void inspect_checkpoint(const std::string& path, bool as_json);
 
 }  // namespace parsimony::cli

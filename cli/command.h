@@ -30,7 +30,7 @@ struct Session {
   bool quiet = false;
   int verbosity = 0;
   bool version = false;
-  bool json = false;         ///< of the version
+  bool json = false;         ///< print the version as JSON
   bool after_input = false;  ///< wait for the end of standard input
   OwnOperators own;          ///< --rules and --ort-library
   ProcessLimits limits;
@@ -39,7 +39,7 @@ struct Session {
   std::function<void()> run;       ///< set by the subcommand that was named
 };
 
-/// Each adds one subcommand, which only reads options; `session.run` does the work.
+/// Each function adds one subcommand, which only parses options; `session.run` does the work.
 void add_prune(CLI::App& app, Session& session);
 void add_speedup(CLI::App& app, Session& session);
 void add_inspect(CLI::App& app, Session& session);
@@ -59,7 +59,7 @@ void add_bench(CLI::App& app, Session& session);
 void add_man(CLI::App& app, Session& session);
 void add_completion(CLI::App& app, Session& session);
 
-/// Adds a subcommand: its example, and the options of `add_options`, with which `run` works.
+/// Adds a subcommand with an example and the options of `add_options`, which `run` receives.
 template <typename Options>
 void add_command(CLI::App& app, Session& session, const std::string& name,
                  const std::string& description, const std::string& example,
@@ -83,7 +83,7 @@ std::vector<std::string> command_names(const CLI::App& app);
 /// Prints to standard output. @throws IoError if that fails
 void print(const std::string& text);
 
-/// Writes a line of text to standard error, while work goes on.
+/// Writes a line of progress to standard error.
 void log_line(const std::string& line);
 
 /// Writes report.html, .md, .csv and .json of the folders' ledgers into `out`.
@@ -92,16 +92,16 @@ void log_line(const std::string& line);
 std::string write_report(const std::vector<std::string>& folders, const std::string& out,
                          const std::string& title, const std::string& tensorboard = {});
 
-// Texts that several commands throw.
+// Errors of several commands.
 namespace errors {
 
-/// `message` is CLI11's; `command` may be empty.
+/// A usage error; `command` may be empty.
 ConfigError usage(std::string_view command, std::string_view message);
 ConfigError unknown_command(std::string_view name, std::span<const std::string> known);
 ConfigError unexpected(std::string_view command, std::string_view argument,
                        std::span<const std::string> known);
 
-/// `reasons`: one for each model and engine.
+/// No engine runs any of the models; `reasons` has one entry per model and engine.
 UnsupportedError nothing_runs(std::span<const std::string> reasons);
 
 }  // namespace errors

@@ -42,8 +42,8 @@ using State = LayerSetting::State;
 
 constexpr size_t kMostGroups = 4;
 
-/// The effective keys, as in a config list; defaults are omitted, except the criterion and how much
-/// to prune.
+/// Returns the effective keys, as in a config list; defaults are omitted, except the criterion and
+/// the amount.
 Json setting_of(const Graph& graph, const Request& request) {
   if (request.aligned_with != kNone) {
     return {{"align", label_of(graph, graph.node(request.aligned_with))}};
@@ -56,7 +56,7 @@ std::string state_of(const LayerSetting& setting) {
   return setting.state == State::kExcluded ? "excluded" : "not named";
 }
 
-/// Of "cnn.json: config_list[2]" only the part after the file.
+/// Returns "config_list[2]" of "cnn.json: config_list[2]".
 std::string short_place(const std::string& place) {
   const size_t colon = place.rfind(": ");
   return colon == std::string::npos ? place : place.substr(colon + 2);
@@ -77,7 +77,7 @@ std::string text_of(const LayerRow& row) {
   return text;
 }
 
-/// Solves the coupling again with the configuration's options. @throws as resolve() does
+/// Solves the coupling again with the configuration's options. @throws like resolve()
 ConfigExplanation explain_config(const Graph& graph, const Analysis& analysis,
                                  const PruneRequest& request) {
   const ConfigList& config = request.config;
@@ -117,7 +117,7 @@ ConfigExplanation explain_config(const Graph& graph, const Analysis& analysis,
   return result;
 }
 
-/// A table, and the notes.
+/// Renders a table, followed by the notes.
 std::string to_text(const ConfigExplanation& explanation) {
   using Align = Table::Align;
   Table table({"layer", "type", "groups", "setting", "from"},
@@ -132,7 +132,7 @@ std::string to_text(const ConfigExplanation& explanation) {
   return text;
 }
 
-/// {"parsimony_explain": 1, "layers": […], "notes": […]}
+/// Returns {"parsimony_explain": 1, "layers": […], "notes": […]}.
 std::string to_json(const ConfigExplanation& explanation) {
   Json layers = Json::array();
   for (const LayerRow& row : explanation.layers) {
@@ -150,7 +150,7 @@ std::string to_json(const ConfigExplanation& explanation) {
 
 struct ExplainOptions {
   std::string model;
-  PruneCommandOptions prune;  ///< what the page shows: the config and the options in its place
+  PruneCommandOptions prune;  ///< shown on the page: the config or shorthand options
   ExplainFilter filter;
   std::string dot;
   std::string html;
@@ -159,7 +159,7 @@ struct ExplainOptions {
   bool blocks = false;
 };
 
-/// What the coupling depends on.
+/// Returns a request with the settings that the coupling depends on.
 PruneRequest coupling_request(const ExplainOptions& options) {
   PruneRequest result;
   result.interface = options.prune.prune.interface;
@@ -167,7 +167,7 @@ PruneRequest coupling_request(const ExplainOptions& options) {
   return result;
 }
 
-/// What the configuration asks of every layer.
+/// Prints the settings of every layer.
 void print_config(const ExplainOptions& options, const AnalysedModel& model, ConfigList config) {
   PruneRequest request = coupling_request(options);
   request.config = std::move(config);
@@ -175,7 +175,7 @@ void print_config(const ExplainOptions& options, const AnalysedModel& model, Con
   print(options.json ? to_json(explanation) : to_text(explanation));
 }
 
-/// What `prune --layers` could remove.
+/// Prints the blocks that `prune --layers` could remove.
 void print_blocks(const ExplainOptions& options, const AnalysedModel& model) {
   const Analysis& analysis = model.analysis;
   DepthReport report;
@@ -184,7 +184,7 @@ void print_blocks(const ExplainOptions& options, const AnalysedModel& model) {
   print(options.json ? blocks_json(report) : blocks_text(report));
 }
 
-/// The network, and what `prune` would remove if it is said how much.
+/// Writes the page of the network, with the channels that `prune` would remove if an amount is set.
 void write_page(const ExplainOptions& options, const AnalysedModel& model, bool quiet) {
   if (!asks_for_pruning(options.prune)) {
     return write_network_page(options.html, options.model, model.graph(), model.analysis);

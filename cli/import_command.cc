@@ -23,8 +23,8 @@ struct ImportOptions {
   TransferOptions transfer;
 };
 
-/// What is said of the model's weights and the checkpoint's tensors: by the checkpoint that the
-/// model's weights are from, where there is one, since its elements show what was folded.
+/// Matches the model's weights with the checkpoint's tensors, using the checkpoint that the model
+/// was made from if available, since its elements show what was folded.
 CheckpointMatch match_of(const Graph& graph, const Checkpoint& checkpoint,
                          const std::string& before) {
   if (before.empty()) return match_checkpoint(graph, checkpoint);
@@ -34,7 +34,7 @@ CheckpointMatch match_of(const Graph& graph, const Checkpoint& checkpoint,
   return match;
 }
 
-/// @throws VerificationError unless the new weights are the checkpoint's, number by number
+/// @throws VerificationError unless the new weights equal the checkpoint's, element by element
 void prove(const Graph& graph, const std::vector<TensorUpdate>& updates,
            const Checkpoint& checkpoint) {
   const CheckpointMatch found = match_checkpoint(graph, checkpoint);

@@ -23,7 +23,7 @@ struct KnowOptions {
   std::vector<std::string> ignored;
 };
 
-/// The model as the bytes of an ONNX file.
+/// Returns the model as the bytes of an ONNX file.
 std::string as_onnx(const KnowOptions& options) {
   if (!is_zip(options.model)) return read_file(options.model);
   const TemporaryFolder folder;

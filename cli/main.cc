@@ -78,7 +78,7 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return names;
 }
 
-/// The first word that no option of ours begins: it must be a command.
+/// Checks that the first word that is not part of an option is a command.
 void check_command(const CLI::App& app, int argc, char** argv) {
   const std::vector<std::string> known = command_names(app);
   for (int i = 1; i < argc; ++i) {
@@ -93,7 +93,7 @@ void check_command(const CLI::App& app, int argc, char** argv) {
   }
 }
 
-/// The options whose names stand in a text of CLI11's, in its order.
+/// Returns the options named in a message of CLI11, in its order.
 std::vector<const CLI::Option*> named_in(const std::string& text,
                                          const std::vector<const CLI::App*>& apps) {
   const auto is_part = [&](size_t at) {
@@ -127,8 +127,8 @@ bool is(const CLI::ParseError& error) {
   return dynamic_cast<const Kind*>(&error) != nullptr;
 }
 
-/// In our words: CLI11 tells what is wrong by the type of its error, and of which options by their
-/// names. The texts of validators are ours already.
+/// Describes an error in our own words: the type of CLI11's error tells what is wrong, and its text
+/// which options are affected. Messages of validators are used unchanged.
 std::string what_is_wrong(const CLI::ParseError& error, const std::vector<const CLI::App*>& apps) {
   const std::vector<const CLI::Option*> options = named_in(error.what(), apps);
   if (options.empty() || is<CLI::ValidationError>(error)) return error.what();
@@ -162,7 +162,7 @@ ConfigError usage_error(const CLI::App& app, const CLI::ParseError& error) {
   return errors::unexpected(command, left[0], known);
 }
 
-/// Of us and of the libraries that are loaded at run time.
+/// Returns the version, as JSON with those of the libraries loaded at run time.
 std::string version_text(bool json) {
   if (!json) return "parsimony " PARSIMONY_VERSION "\n";
   nlohmann::ordered_json text;
@@ -183,7 +183,7 @@ std::string command_line(int argc, char** argv) {
   return text;
 }
 
-/// Runs the command. Prints help and results; leaves errors to the caller.
+/// Runs the command. Prints help and results; errors are handled by the caller.
 /// @throws parsimony::Error
 void run(int argc, char** argv) {
   before_libtorch(allow_large_pages);  // its tensors are large and short-lived
@@ -197,7 +197,7 @@ void run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) throw usage_error(app, error);
-    app.exit(error);  // prints the help or the version that was asked for
+    app.exit(error);  // prints the requested help or version
     print("");
     return;
   }

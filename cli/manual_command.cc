@@ -20,7 +20,7 @@ std::vector<const CLI::Option*> options_of(const CLI::App& app, const std::strin
   });
 }
 
-/// "-o", "--output"; of a flag that switches something off "--no-verify".
+/// Returns "-o", "--output"; for a negated flag, "--no-verify".
 std::vector<std::string> names_of(const CLI::Option& option) {
   std::vector<std::string> names;
   for (const std::string& name : option.get_snames()) names.push_back("-" + name);
@@ -30,7 +30,7 @@ std::vector<std::string> names_of(const CLI::Option& option) {
 
 bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
 
-/// "WHAT" of "WHAT:{drop,exact}", and the words in braces.
+/// Returns "WHAT" of "WHAT:{drop,exact}", and the words in braces.
 std::pair<std::string, std::vector<std::string>> value_of(const CLI::Option& option) {
   std::string type = option.get_type_name();
   std::vector<std::string> words;
@@ -53,7 +53,7 @@ std::string joined(const std::vector<std::string>& words, const std::string& gap
   return CLI::detail::join(words, gap);
 }
 
-/// As roff shows it: no line may begin with a control character.
+/// Escapes text for roff: no line may begin with a control character.
 std::string roff(const std::string& text) {
   std::string escaped = replaced(replaced(text, "\\", "\\e"), "-", "\\-");
   if (escaped.starts_with('.') || escaped.starts_with('\'')) escaped.insert(0, "\\&");
@@ -96,7 +96,7 @@ std::string head(const std::string& name, const std::string& description) {
          roff(name) + " \\- " + roff(description) + "\n";
 }
 
-/// Written line by line.
+/// Returns text to be shown line by line.
 std::string literal(const std::string& text) { return ".nf\n" + roff(text) + "\n.fi\n"; }
 
 std::string page_of_program(const CLI::App& app) {
@@ -171,7 +171,7 @@ std::string bash(const CLI::App& app) {
          "complete -o default -o bashdefault -F _parsimony parsimony\n";
 }
 
-/// A description inside of brackets, in quotes.
+/// Escapes a description for brackets within quotes.
 std::string in_brackets(const std::string& text) {
   return replaced(replaced(replaced(replaced(text, "[", "("), "]", ")"), ":", "\\:"), "'", "'\\''");
 }
@@ -247,7 +247,7 @@ std::string fish(const CLI::App& app) {
   return text;
 }
 
-/// Of the program, or of one of its commands.
+/// Returns the manual page of the program, or of one of its commands.
 std::string man_page(const CLI::App& app, const std::string& command) {
   if (command.empty()) return page_of_program(app);
   for (const CLI::App* one : commands_of(app)) {

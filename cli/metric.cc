@@ -14,7 +14,7 @@
 namespace parsimony::cli {
 namespace {
 
-/// Neither a command with {model} nor a built-in metric.
+/// The metric is neither a command with {model} nor built in.
 ConfigError unknown_metric(std::string_view found) {
   std::vector<std::string> names;
   for (const OutputMetric& metric : output_metrics()) names.emplace_back(metric.name);
@@ -30,7 +30,7 @@ constexpr std::string_view kLower = ":min";
 
 bool is_command(std::string_view metric) { return metric.find(kModelPlace) != std::string::npos; }
 
-/// Where a command may write a picture.
+/// The file to which a command may write a picture.
 class PictureFile {
  public:
   std::string path() const { return (folder_.path() / "picture.png").string(); }
@@ -43,7 +43,7 @@ class PictureFile {
   TemporaryFolder folder_;
 };
 
-/// What a command prints of a model. @throws as Meter::measure
+/// Runs a command on a model and parses its output. @throws like Meter::measure
 Measured output_of(const std::string& metric, const std::string& model, double minutes) {
   std::optional<PictureFile> picture;
   std::string command = with_path(metric, kModelPlace, model);

@@ -14,9 +14,9 @@
 namespace parsimony::cli {
 
 struct MetricOptions {
-  std::vector<std::string> commands;  ///< "COMMAND {model}", also with ":min" behind; "psnr"
-  double minutes = 60;                ///< after which a command is stopped
-  int runs = 7;                       ///< cuts that a budget tries
+  std::vector<std::string> commands;  ///< "COMMAND {model}", optionally followed by ":min"; "psnr"
+  double minutes = 60;                ///< time limit of a command
+  int runs = 7;                       ///< networks that a budget tries
 };
 
 void add_metric_options(CLI::App& command, MetricOptions& options);
@@ -31,17 +31,18 @@ struct BuiltInMetric {
   double of(const NetworkComparison& networks, const Outputs& found) const;
 };
 
-/// Empty for a command, with {model} in it. @throws ConfigError for what is neither
+/// Parses a built-in metric; returns nothing for a command with {model}. @throws ConfigError for
+/// anything else
 std::optional<BuiltInMetric> parse_built_in(const std::string& text);
 
-/// "COMMAND {model}", also with ":min" behind; "psnr".
-/// @throws ConfigError for what is neither a command with {model} nor a built-in metric
+/// Parses "COMMAND {model}", optionally followed by ":min", or "psnr". @throws ConfigError for
+/// anything else
 MetricRow parse_metric(const std::string& text);
 
 struct Measured {
   double value = 0;
   std::string output;   ///< a command's standard output; at most the last 128 kB
-  std::string picture;  ///< a PNG or JPEG that it wrote to {picture}, as a data URI; empty: none
+  std::string picture;  ///< the PNG or JPEG written to {picture}, as a data URI; empty: none
 };
 
 /// The data and the engine with which the built-in metrics compare models.
@@ -52,7 +53,7 @@ struct MetricData {
   EngineChoice engine = {};
 };
 
-/// Measures models: by a command of the user's, or by a built-in metric that compares their outputs
+/// Measures models with a user's command, or with a built-in metric that compares their outputs
 /// with the dense network's (api/output_metrics.h).
 class Meter {
  public:
@@ -60,16 +61,16 @@ class Meter {
   Meter(const MetricOptions& options, std::string model, MetricData data);
   ~Meter();
 
-  /// Every metric of the dense network. @throws as parse_metric and measure
+  /// Measures all metrics of the dense network. @throws like parse_metric and measure
   std::vector<MetricRow> before();
 
-  /// A command is run by the shell, with {model} replaced by the path, and {picture} by that of a
-  /// file which it may write, of at most 1 MB. The last number in its
-  /// standard output is the value; standard error goes through.
+  /// Measures a model. The shell runs commands with {model} replaced by the path, and {picture} by
+  /// the path of a file of at most 1 MB that they may write. The value is the last number in
+  /// standard output; standard error is passed through.
   /// @throws ModelError if it fails, takes too long or prints no finite number
   Measured measure(const MetricRow& metric, const std::string& model);
 
-  /// From here on another network may be in the dense network's file.
+  /// Allows the file of the dense network to be replaced from now on.
   void let_replace();
 
  private:
@@ -80,7 +81,7 @@ class Meter {
   const MetricOptions& options_;
   const std::string model_;
   const MetricData data_;
-  std::unique_ptr<Comparison> comparison_;  ///< once a built-in metric is asked for
+  std::unique_ptr<Comparison> comparison_;  ///< set by the first built-in metric
   bool is_replaced_ = false;
 };
 

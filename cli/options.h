@@ -24,7 +24,7 @@ CLI::Option* add_option(CLI::App& command, const std::string& name, Value& value
   return command.add_option(name, value, meaning)->type_name(type);
 }
 
-/// Adds an option for a share, 0.5 or 50%, or for several.
+/// Adds an option for one or several fractions, such as 0.5 or 50%.
 CLI::Option* add_share_option(CLI::App& command, const std::string& name, double& share,
                               const char* type, const std::string& meaning,
                               const Interval& interval);
@@ -32,14 +32,13 @@ CLI::Option* add_share_option(CLI::App& command, const std::string& name,
                               std::vector<double>& shares, const char* type,
                               const std::string& meaning, const Interval& interval);
 
-// Validators whose messages are ours, with short descriptions: CLI11's would print the largest
-// double.
+// Validators with our messages and short descriptions: CLI11's would print the largest double.
 CLI::Validator above_zero();
 CLI::Validator not_below_zero();
 CLI::Validator within(const Interval& interval);
 /// Returns whichever of the validators above describes the interval best.
 CLI::Validator in_range(const Interval& interval);
-/// One of these words.
+/// Accepts one of these words.
 CLI::Validator any_of(const std::vector<std::string_view>& words);
 
 /// Adds the option of a setting, which fills `settings`.
@@ -107,26 +106,26 @@ std::vector<CLI::Option*> add_settings(CLI::App& command, std::span<const Field<
   return options;
 }
 
-/// The argument that names the model.
+/// Adds the argument for the model.
 void add_model_argument(CLI::App& command, std::string& path);
 
-/// --rules and --ort-library, which every command takes.
+/// Adds --rules and --ort-library, which are common to all commands.
 void add_own_operator_options(CLI::App& app, OwnOperators& own);
 
-/// --input
+/// Adds --input.
 void add_input_option(CLI::App& command, std::vector<std::string>& specs);
 
-/// --sample
+/// Adds --sample.
 void add_sample_option(CLI::App& command, std::string& source);
 
 /// Reads the --input options. @throws ConfigError if there are more than the graph has inputs
 std::vector<InputSpec> input_specs(const std::vector<std::string>& specs, const Graph& graph);
 
-/// --threads
+/// Adds --threads.
 void add_threads_option(CLI::App& command, std::optional<int>& threads);
 
-/// --loss where it is of something else than in `prune`.
-/// @param others  what may be said in place of a loss
+/// Adds --loss with another meaning than in `prune`. @param others  words accepted in place of a
+/// loss
 void add_loss_option(CLI::App& command, CalibrationData& job, const std::string& of_what,
                      std::vector<std::string> others = {});
 

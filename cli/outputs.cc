@@ -15,7 +15,7 @@ ConfigError same_file(std::string_view path, std::string_view one, std::string_v
   return ConfigError(one, " and ", other, " are the same file: ", path);
 }
 
-/// A path that ends as files of another format than the result's do; `ending` would be right.
+/// The extension of the path belongs to another format than the result; `ending` would be right.
 ConfigError wrong_ending(std::string_view path, std::string_view format, std::string_view ending) {
   const std::string name = std::filesystem::path(path).stem().string() + std::string(ending);
   return ConfigError(path, ": the output has the format ", format,
@@ -28,7 +28,7 @@ bool is_same(const NamedFile& a, const NamedFile& b) {
   if (a.path.empty() || b.path.empty()) return false;
   std::error_code error;
   if (fs::equivalent(a.path, b.path, error) && !error) return true;
-  // Of a relative path of which nothing exists, weakly_canonical makes no absolute one.
+  // weakly_canonical does not make a relative path absolute if no part of it exists.
   const fs::path first = fs::weakly_canonical(fs::absolute(a.path), error);
   const fs::path second = fs::weakly_canonical(fs::absolute(b.path), error);
   return !error && first == second;
@@ -44,7 +44,7 @@ void check_writable(const std::string& path) {
   const NewFile probe(path);
 }
 
-/// What files of an ending are. Others may be anything.
+/// The formats of files with an extension. Other extensions are not checked.
 struct Ending {
   std::string_view ending;
   std::vector<std::string_view> formats;
@@ -109,7 +109,7 @@ void check_outputs_beside(const std::vector<NamedFile>& outputs, std::vector<Nam
     if (output.replaces != kModel) continue;
     const NamedFile data{"the output's external data", output.path + ".data"};
     const auto is_data = [&](const NamedFile& file) { return is_same(file, data); };
-    // Where the model's lie there the writer takes another name.
+    // If it is the model's own, the writer chooses another name.
     if (std::ranges::none_of(beside, is_data)) written.push_back(data);
   }
   inputs.insert(inputs.end(), beside.begin(), beside.end());

@@ -30,10 +30,10 @@ extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX does
 namespace parsimony::cli {
 namespace {
 
-/// Holds the process id of the one that started the worker.
+/// Holds the process id of the worker's parent.
 constexpr std::string_view kVariable = "PARSIMONY_PARENT";
 
-/// Pointers to `texts`, and a null at the end.
+/// Returns pointers to `texts`, terminated by null.
 std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> result;
   for (std::string& text : texts) result.push_back(text.data());
@@ -84,7 +84,7 @@ bool is_worker() {
   const char* owner = std::getenv(kVariable.data());
   if (owner == nullptr) return false;
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  // It may be gone already.
+  // It may have ended already.
   if (getppid() != std::atoi(owner)) _exit(EXIT_FAILURE);
   return true;
 }
@@ -104,7 +104,7 @@ constexpr const char* kGroup = "Several processes";  // of options
 
 volatile std::sig_atomic_t interrupted = 0;
 
-/// The command itself, several times.
+/// Several processes of this command.
 class Processes {
  public:
   Processes(int count, const Session& session) : count_(count), session_(session) {}
@@ -151,7 +151,7 @@ class Processes {
     const auto number = [](const char* name, int value) {
       return std::string(name) + "=" + std::to_string(value);
     };
-    // What a rank that is killed leaves goes with the folder.
+    // Files of a killed rank are removed with the folder.
     const std::vector<std::string> variables = {
         number("RANK", rank), number("WORLD_SIZE", count_), number("LOCAL_WORLD_SIZE", count_),
         "PARSIMONY_STORE=file:" + file("store"), "TMPDIR=" + folder_.path().string()};
@@ -236,7 +236,7 @@ RankPlace ranks_of(const RankOptions& options, const Session& session) {
           "the launcher does not set a rendezvous; pass --store file:PATH in a shared folder or "
           "--store tcp:HOST:PORT, or set MASTER_ADDR and MASTER_PORT");
     }
-    is_worker();  // which ends with the process that started it
+    is_worker();  // ends with the process that started it
     return place;
   }
   if (options.processes <= 1) return place;

@@ -13,8 +13,7 @@
 
 namespace parsimony::cli {
 
-/// Starts `count` copies of the command with the same arguments. They terminate with this process,
-/// however it ends.
+/// Starts `count` copies of the command with the same arguments. They terminate with this process.
 class Workers {
  public:
   /// @throws IoError if one cannot be started
@@ -30,17 +29,17 @@ class Workers {
   std::vector<pid_t> pids_;
 };
 
-/// Starts the command again, with these arguments and further variables "NAME=VALUE". It can see by
-/// is_worker() what it is. @param messages  the file that has its standard error; its standard
-/// output is then dropped. Empty: both stay. @throws IoError
+/// Starts the command again with these arguments and additional variables "NAME=VALUE"; is_worker()
+/// is true there. @param messages  file for its standard error; its standard output is then
+/// discarded. Empty: both are inherited. @throws IoError
 pid_t start_copy(const std::vector<std::string>& words,
                  const std::vector<std::string>& variables = {}, const std::string& messages = {});
 
-/// Is this process a worker? Ties its lifetime to its parent's.
+/// Returns whether this process is a worker, and ties its lifetime to its parent's.
 bool is_worker();
 
 struct RankOptions {
-  int processes = 0;  ///< to start; 0: what a launcher says, or one
+  int processes = 0;  ///< to start; 0: set by a launcher, or one
   std::string store;
   RankSettings settings;
 };
@@ -51,7 +50,8 @@ void add_rank_proof_option(CLI::App& command, RankOptions& options);
 /// Adds all options of a training's ranks, including those for their cooperation.
 void add_rank_training_options(CLI::App& command, RankOptions& options);
 
-/// For commands to which a launcher's variables alone mean something else.
+/// Returns whether ranks were requested, for commands that interpret a launcher's variables
+/// differently.
 inline bool wants_ranks(const RankOptions& options) {
   return options.processes > 1 || !options.store.empty();
 }
@@ -62,7 +62,7 @@ inline bool wants_ranks(const RankOptions& options) {
 /// @throws ConfigError if a launcher names no place to meet and --store does not either
 RankPlace ranks_of(const RankOptions& options, const Session& session);
 
-/// Ranks of one machine share its cores, unless a number is given.
+/// Divides the cores of a machine among its ranks, unless a number is specified.
 std::optional<int> threads_of(std::optional<int> given, const RankPlace& place);
 
 }  // namespace parsimony::cli

@@ -35,7 +35,7 @@ const std::vector<std::string> kStages = {"read",   "blocks",  "config", "weight
                                           "couple", "measure", "score",  "constants", "plan",
                                           "check",  "recover", "prove",  "edit",      "write"};
 
-/// Does ranking its channels take noticeable time?
+/// Returns whether ranking its channels takes noticeable time.
 bool is_large(const Graph& graph) {
   constexpr int64_t kLarge = int64_t{1} << 28;  // bytes
   return weight_bytes(graph) >= kLarge;
@@ -49,8 +49,8 @@ bool any_budget(const ConfigList& config, Budget budget) {
   });
 }
 
-/// Masks of the removed channels and the zeroed elements over the original's weights; with exact
-/// constants, the plan's.
+/// Returns masks of removed channels and zeroed elements over the original's weights; with exact
+/// constants, those of the plan.
 std::vector<ElementMask> pruning_masks(const Graph& graph, const Pruning& pruning) {
   if (pruning.plan.constants == Constants::kExact) {
     std::vector<ElementMask> masks;
@@ -89,7 +89,7 @@ Files files_of(const PruneCommandOptions& options) {
   return files;
 }
 
-/// The user's, other ranks, or the driver of a device.
+/// Returns whether user commands, other ranks or the driver of a device run.
 bool runs_programs(const PruneCommandOptions& options) {
   const auto is_command = [](const std::string& metric) { return !parse_built_in(metric); };
   return wants_ranks(options.ranks) || !options.prune.latency.command.line.empty() ||
@@ -114,7 +114,7 @@ class PruneRun {
     const ConfigList& config = request.config;
     check_something_to_measure(config);
     const RankPlace place = join_ranks(request);
-    // Before anything else, so that a command that does not work is no surprise at the end.
+    // First of all, so that a failing command is noticed at once.
     meter_.emplace(options_.metric, options_.model, metric_data(options_, request.calibration));
     if (place.rank == 0) metrics_ = meter_->before();
     if (!budget_) progress_.begin("read");
@@ -187,7 +187,7 @@ class PruneRun {
              formatted(", expected %.6g", search.bound));
   }
 
-  /// Where this process stands among those that measure and recover together.
+  /// Returns the rank of this process among those that measure and recover together.
   RankPlace join_ranks(PruneRequest& request) const {
     if (!wants_ranks(options_.ranks)) return {};
     if (any_budget(request.config, Budget::kLatency)) {
@@ -216,7 +216,7 @@ class PruneRun {
                         "--latency-command requires --budget latency_ms=… or --round-to auto");
   }
 
-  /// What is written stays, whatever becomes of this.
+  /// Written files are kept even if this fails.
   void measure_after() {
     report_.metrics = std::move(metrics_);
     for (MetricRow& row : report_.metrics) {
@@ -230,7 +230,7 @@ class PruneRun {
     }
   }
 
-  /// Facts known to the command only.
+  /// Adds facts that only the command knows.
   void complete(const PruneResult& result, const EngineServices& services) {
     report_.command = session_.command_line;
     report_.source = {options_.model, {}, size_of_file(options_.model)};
@@ -246,12 +246,12 @@ class PruneRun {
     if (result.latency) report_.latency = row_of(*result.latency, *services.profiler());
   }
 
-  /// The model first: files that describe it must not exist without it.
+  /// Writes the model first: files that describe it must not exist without it.
   void write(const PruneResult& result, const ConfigList& config) {
     Plan plan = result.plan;
     plan.sha256 = sha256_;
     report_.source.sha256 = plan.sha256;
-    if (!options_.plan.empty()) static_cast<void>(plan.to_json());  // it may refuse
+    if (!options_.plan.empty()) static_cast<void>(plan.to_json());  // may throw
     progress_.begin("write");
     if (options_.in_place) meter_->let_replace();
     std::optional<int64_t> bytes;
@@ -298,14 +298,14 @@ class PruneRun {
   std::optional<CheckpointJob> checkpoint_;
   std::string sha256_;              ///< of the model's file
   std::vector<std::string> notes_;  ///< on it
-  bool writes_model_ = true;        ///< or a checkpoint in its place
+  bool writes_model_ = true;        ///< false: a checkpoint instead
   std::optional<Meter> meter_;
   std::vector<MetricRow> metrics_;           ///< as far as they are known before the files are
   std::optional<ModelError> failed_metric_;  ///< of the small network
   PruneReport report_;
 };
 
-/// With a search in place of an amount, which names none.
+/// Returns the options for a search, without an amount.
 PruneCommandOptions searching(PruneCommandOptions options) {
   if (wants_ranks(options.ranks)) {
     throw errors::usage("prune", "--processes cannot be combined with --budget metric");
@@ -327,7 +327,7 @@ PruneCommandOptions searching(PruneCommandOptions options) {
 void prune(const PruneCommandOptions& options, const Session& session) {
   std::vector<NamedFile> written = files_of(options).outputs;
   written.push_back({"--latency-table", options.prune.latency.table});
-  std::error_code ignored;  // what does not exist by then cannot be made in the sandbox
+  std::error_code ignored;                                       // cannot be created in the sandbox
   std::filesystem::create_directories(cache_folder(), ignored);  // for latency tables
   enter_sandbox(session.limits, written, runs_programs(options));
   const std::optional<MetricBudget> budget = parse_metric_budget(options.shorthand.budget);

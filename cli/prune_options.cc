@@ -16,7 +16,8 @@ namespace {
 
 bool gives(const CLI::Option* option) { return option != nullptr && option->count() > 0; }
 
-/// Those with an N:M pattern do. Names that are none are refused later.
+/// Returns whether a criterion determines the amount, as N:M patterns do. Unknown names are
+/// rejected later.
 bool says_how_much(const std::string& criterion) {
   try {
     const auto rule = element_rule(criterion);
@@ -46,8 +47,8 @@ void add_run(CLI::App& command, PruneCommandOptions& options) {
   command.add_flag("--timings", options.timings, "Print the time of each stage");
 }
 
-/// What --preset takes where calibration data are given and no other option says it:
-/// docs/results/defaults.md compares the choices.
+/// Values of --preset for options that are not set explicitly; docs/results/defaults.md compares
+/// the choices.
 struct Preset {
   std::string_view name;
   std::string_view criterion;
@@ -94,7 +95,7 @@ void add_engine(CLI::App& command, EngineChoice& engine) {
   }
 }
 
-/// The command's options stand between those of the tables.
+/// Adds the command's options between those of the tables.
 void add_latency(CLI::App& command, LatencySettings& latency) {
   add_setting(command, setting(latency_settings(), "latency_table"), latency);
   add_settings(command, latency_command_settings(), latency.command);

@@ -24,15 +24,15 @@ struct PruneCommandOptions {
   std::string report;
   std::string html;
   std::string masks;
-  std::string masks_in;  ///< of `speedup`, in place of a config
+  std::string masks_in;  ///< for `speedup`, in place of a config
   CheckpointOptions checkpoint;
   bool in_place = false;
   bool timings = false;
-  // Options that have to be read into those of `prune`.
+  // Options to be parsed into those of `prune`.
   std::vector<std::string> inputs;
   std::string sample;
   std::string recipe;  ///< a recipe file, whose `train` configures `finetune`
-  const CLI::Option* recover_epochs = nullptr;  ///< which go before those of `recipe`
+  const CLI::Option* recover_epochs = nullptr;  ///< take precedence over `recipe`
   const CLI::Option* layers = nullptr;
   MetricOptions metric;
   RankOptions ranks;
@@ -40,28 +40,28 @@ struct PruneCommandOptions {
 
 void add_options(CLI::App& command, PruneCommandOptions& options);
 
-/// The options of `speedup`, which takes masks in place of a config.
+/// Adds the options of `speedup`, which takes masks in place of a config.
 void add_speedup_options(CLI::App& command, PruneCommandOptions& options);
 
-/// The options that stand for a config file: --ratio, --criterion, …
+/// Adds the shorthand options that replace a config file: --ratio, --criterion, …
 void add_shorthand(CLI::App& command, PruneCommandOptions& options, const std::string& group);
 
-/// Is there a config file, or one of the options that stand for it?
+/// Returns whether there is a config file or one of its shorthand options.
 bool asks_for_pruning(const PruneCommandOptions& options);
 
-/// "--ratio 0.5 --scope global", "--config cfg.json", "--masks m.safetensors": what decides which
-/// channels go, as it was typed.
+/// Returns the options that determine the removed channels, as typed: "--ratio 0.5 --scope global",
+/// "--config cfg.json", "--masks m.safetensors".
 std::string asked_text(const PruneCommandOptions& options);
 
-/// The config file or the shorthand options; empty with masks. @throws ConfigError if neither says
-/// how much to prune, IoError
+/// Returns the configuration from file or shorthand options; empty with masks. @throws ConfigError
+/// if neither specifies an amount, IoError
 ConfigList config_of(const PruneCommandOptions& options);
 
 /// Returns the data with which the command's metrics compare networks.
 MetricData metric_data(const PruneCommandOptions& options, CalibrationData calibration);
 
-/// `options.prune` with the configuration, complete except for the inputs, which need the model's
-/// graph. @throws ConfigError, IoError
+/// Returns `options.prune` with the configuration, complete except for the inputs, which need the
+/// model's graph. @throws ConfigError, IoError
 PruneRequest prune_request_of(const PruneCommandOptions& options, ConfigList config);
 
 }  // namespace parsimony::cli

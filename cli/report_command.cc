@@ -14,7 +14,7 @@
 namespace parsimony::cli {
 namespace {
 
-/// A report's figures, each with what it was.
+/// Figures are worse than the baseline's; `figures` has the old values too.
 VerificationError worse_than(std::string_view baseline, const std::vector<std::string>& figures) {
   std::string text = "worse than " + std::string(baseline) + ":";
   for (const std::string& figure : figures) text += "\n  " + figure;
@@ -32,7 +32,7 @@ struct ReportOptions {
   double allowed = 1;  ///< per cent
 };
 
-/// Where the report goes: beside the first ledger, unless somewhere else was named.
+/// Returns the folder of the report: --out, or that of the first ledger.
 std::string folder_of(const ReportOptions& options) {
   if (!options.out.empty()) return options.out;
   const fs::path first = options.folders[0];

@@ -29,7 +29,7 @@
 namespace parsimony::cli {
 namespace {
 
-/// --sandbox on, on a kernel without `what`.
+/// --sandbox on is not supported by a kernel without `what`.
 UnsupportedError no_sandbox(std::string_view what) {
   return UnsupportedError("--sandbox on: this kernel has no ", what);
 }
@@ -44,7 +44,7 @@ constexpr uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
 constexpr uint32_t kArchitecture = 0;
 #endif
 
-/// What nothing that reads, prunes and runs a network needs.
+/// System calls that are not needed to read, prune and run a network.
 constexpr int kForbidden[] = {__NR_socket,
                               __NR_socketpair,
                               __NR_connect,
@@ -96,7 +96,7 @@ bool forbid_calls() {
   return syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter) == 0;
 }
 
-/// Allows what the ruleset handles below a path; what does not exist needs no rule.
+/// Allows the handled accesses below a path; missing paths need no rule.
 void allow_below(int ruleset, const fs::path& path, uint64_t access) {
   const int folder = open(path.c_str(), O_PATH | O_CLOEXEC);
   if (folder < 0) return;
@@ -152,7 +152,7 @@ void end_of_time(int /*signal*/) {
   end_with("parsimony: exceeded --max-seconds of processor time\n");
 }
 
-/// An allocation was refused. Whoever asked may do without, or end with the process.
+/// Set when an allocation was refused. The caller may recover, or abort the process.
 volatile std::sig_atomic_t memory_was_refused = 0;
 
 void refuse_memory() {
@@ -160,7 +160,7 @@ void refuse_memory() {
   throw std::bad_alloc();
 }
 
-/// mimalloc, where the command is linked with it, asks no handler of C++.
+/// mimalloc, if linked, does not call C++'s new handler.
 void watch_mimalloc() {
   using OnError = void (*)(int error, void* argument);
   const auto watch =
@@ -172,8 +172,8 @@ void watch_mimalloc() {
   watch(on_error, nullptr);
 }
 
-/// Bytes that RLIMIT_DATA counts, as /proc/self/statm has them: the sixth number, in pages. Only
-/// calls that a signal handler may make.
+/// Returns the bytes that RLIMIT_DATA counts: the sixth number of /proc/self/statm, in pages.
+/// Async-signal-safe.
 uint64_t data_in_use() {
   std::array<char, 256> text{};
   const int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
@@ -188,8 +188,8 @@ uint64_t data_in_use() {
   return pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-/// ONNX Runtime aborts where memory ends. Other aborts are crashes: abort() goes on when this
-/// returns, and a signal from outside is sent again.
+/// ONNX Runtime aborts when out of memory. Other aborts are crashes: abort() continues when this
+/// returns, and external signals are raised again.
 void end_of_memory(int signal) {
   rlimit limits{};
   getrlimit(RLIMIT_DATA, &limits);
@@ -207,7 +207,7 @@ CLI::Validator a_size() {
     const std::string found = text;
     try {
       if (read(text).empty()) return std::string();
-    } catch (const CLI::ParseError&) {  // it is no size
+    } catch (const CLI::ParseError&) {  // not a size
     }
     return "found \"" + found + "\", expected a size, for example 4G or 512M";
   };

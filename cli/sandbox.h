@@ -11,25 +11,24 @@
 namespace parsimony::cli {
 
 struct ProcessLimits {
-  uint64_t memory = 0;  ///< bytes; 0: as the system says
-  double seconds = 0;   ///< of processor time; 0: as the system says
+  uint64_t memory = 0;  ///< bytes; 0: the system's limit
+  double seconds = 0;   ///< of processor time; 0: the system's limit
   std::string sandbox = "auto";
 };
 
-/// --max-memory, --max-seconds and --sandbox, which every command takes.
+/// Adds --max-memory, --max-seconds and --sandbox, which are common to all commands.
 void add_limit_options(CLI::App& app, ProcessLimits& limits);
 
-/// Bounds private memory and processor time of the process. When the time is over, or a library
-/// aborts for want of memory, the process ends with exit code 3. @throws UnsupportedError if the
-/// system refuses
+/// Limits private memory and processor time of the process. When the time is exceeded, or a library
+/// aborts out of memory, the process exits with code 3. @throws UnsupportedError if the system
+/// refuses
 void apply(const ProcessLimits& limits);
 
-/// From here on this thread and those that it starts open no socket, start no program, and write
-/// only in the folders of the outputs, the cache and the folder for temporary files (Landlock and
-/// seccomp). Open files stay as they are.
-/// @param starts_programs  the command runs some of the user's, or talks to other processes or
-/// drivers: then "auto" leaves it alone, and "on" is a ConfigError
-/// @throws UnsupportedError for "on" where the kernel lacks one of the two
+/// Restricts this thread and the threads that it starts from now on: no sockets, no other programs,
+/// and writes only to the folders of the outputs, the cache and temporary files (Landlock and
+/// seccomp). Open files are not affected. @param starts_programs  the command runs user commands,
+/// or communicates with processes or drivers: "auto" then does nothing, and "on" is a ConfigError
+/// @throws UnsupportedError for "on" if the kernel does not support both
 void enter_sandbox(const ProcessLimits& limits, std::span<const NamedFile> outputs,
                    bool starts_programs);
 

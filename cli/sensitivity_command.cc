@@ -27,7 +27,7 @@ struct SensitivityCommandOptions {
   std::string model;
   std::vector<std::string> inputs;
   std::string criterion = "l1";
-  MetricOptions metric;  ///< one, or none: the output error, or the accuracy
+  MetricOptions metric;  ///< at most one; none: the output error, or the accuracy
   std::vector<double> ratios;
   double ratio = 0;
   CalibrationData calibration;
@@ -60,7 +60,7 @@ void propose(const std::vector<GroupSensitivity>& curves, double ratio, Sensitiv
   for (size_t i = 0; i < report.rows.size(); ++i) report.rows[i].proposed = proposal.ratios[i];
 }
 
-/// What the criterion reads of the data, if it does.
+/// Returns the statistics that the criterion needs, if any.
 std::optional<Statistics> statistics_for(const std::string& criterion, const CalibrationData& job,
                                          const AnalysedModel& model, const DataEngine& engine) {
   const std::optional<Measure> measure = find_criterion(criterion).measure;
@@ -70,7 +70,7 @@ std::optional<Statistics> statistics_for(const std::string& criterion, const Cal
   return engine.measure(model.graph(), model.analysis.facts, model.analysis.coupling, needs, job);
 }
 
-/// What a cut costs, and what it is measured on.
+/// The loss by pruning, and the data on which it is measured.
 struct LossMeasure {
   NetworkError error_of;
   std::string measure;
@@ -79,7 +79,7 @@ struct LossMeasure {
   double accuracy = -1;
 };
 
-/// Compares networks in memory with the dense one: by a built-in metric, if there is one.
+/// Compares networks in memory with the dense one, by a built-in metric if one is set.
 LossMeasure loss_in_memory(const std::optional<BuiltInMetric>& metric, const std::string& name,
                            const std::string& data, const NetworkComparison& comparison) {
   LossMeasure loss;

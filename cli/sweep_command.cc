@@ -28,7 +28,7 @@ std::optional<int> from_environment(const char* name) {
   return text == nullptr ? std::nullopt : number_of<int>(text);
 }
 
-/// Where a launcher says which of its processes this is.
+/// Environment variables with a launcher's index and number of processes.
 struct Launcher {
   const char* index;
   const char* count;
@@ -42,8 +42,8 @@ constexpr std::array<Launcher, 4> kLaunchers = {
      // Not SLURM_NTASKS: a batch script has that too, and is itself but one process.
      {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", nullptr}}};
 
-/// The part of a sweep that this process does: "2/8" is the second of eight. If empty, taken from
-/// the environment: a Slurm array or job, or mpirun's variables. @throws ConfigError
+/// Parses the part of a sweep for this process: "2/8" is the second of eight. If empty, it is taken
+/// from the environment: a Slurm array or job, or mpirun's variables. @throws ConfigError
 Shard parse_shard(const std::string& text) {
   if (!text.empty()) {
     const size_t slash = text.find('/');
@@ -66,7 +66,7 @@ Shard parse_shard(const std::string& text) {
   return {};
 }
 
-/// What --demo runs: two minutes, no file.
+/// The recipe of --demo, which takes two minutes and needs no file.
 constexpr const char* kDemo = R"({
   "model": "cnn", "data": "shapes",
   "train": {"epochs": 3, "lr": 1e-3, "evaluate_every": 0},
@@ -84,7 +84,8 @@ struct SweepCommandOptions {
   RankOptions ranks;
 };
 
-/// Commands only: other metrics compare with one dense network, and a sweep has one for each seed.
+/// Parses the metrics, which must be commands: built-in metrics compare with one dense network, and
+/// a sweep has one per seed.
 std::vector<MetricRow> metrics_of(const MetricOptions& options) {
   std::vector<MetricRow> metrics;
   for (const std::string& text : options.commands) {
@@ -95,7 +96,7 @@ std::vector<MetricRow> metrics_of(const MetricOptions& options) {
   return metrics;
 }
 
-/// The last lines, which a report shows.
+/// Returns the last lines, which a report shows.
 std::string end_of(std::string_view output) {
   constexpr size_t kShown = 2000;
   if (output.size() <= kShown) return std::string(output);
@@ -103,7 +104,7 @@ std::string end_of(std::string_view output) {
   return std::string(last.substr(std::min(last.find('\n') + 1, last.size())));
 }
 
-/// A command that fails costs its own value only.
+/// Measures all metrics; a failing command only loses its own value.
 std::vector<LedgerPoint::Metric> measured(Meter& meter, const std::vector<MetricRow>& metrics,
                                           const std::string& model) {
   std::vector<LedgerPoint::Metric> values;
@@ -155,8 +156,8 @@ void complete(SweepCommandOptions& options, const Session& session) {
   }
 }
 
-/// Trains, with workers beside this process. @returns the number of points that other processes are
-/// working on
+/// Trains with additional workers. @returns the number of points that other processes are working
+/// on
 int train(SweepCommandOptions& options, const Session& session) {
   std::optional<Workers> others;
   if (options.jobs > 1) {

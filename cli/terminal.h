@@ -18,13 +18,13 @@ enum class Stream : int { kOut = 1, kErr = 2 };
 
 bool is_terminal(Stream stream);
 
-/// Is it a terminal with colours enabled?
+/// Returns whether the stream is a terminal with colours enabled.
 /// @source https://no-color.org
 bool has_colours(Stream stream);
 
 enum class Colour { kBold, kRed, kGreen, kYellow };
 
-/// `text` in that colour if the stream shows colours.
+/// Returns `text` in that colour if the stream shows colours.
 std::string coloured(std::string_view text, Colour colour, Stream stream);
 
 /// A progress bar on standard error: the current stage and its duration. Nothing appears within the

@@ -74,7 +74,7 @@ struct ExportJob {
   ProofOptions proof;
 };
 
-/// See Exported of torch_io/export.
+/// See Exported in torch_io/export.
 struct ExportOutcome {
   std::vector<std::string> inputs;
   std::vector<std::string> outputs;
@@ -91,7 +91,8 @@ class TorchCommands {
   /// Measures the machine, in about a second.
   virtual machine::MachineReport doctor() = 0;
 
-  /// The processes at `place`, which all call it; see training/ranks/examine.h.
+  /// Measures the connections of the processes at `place`, which must all call it; see
+  /// training/ranks/examine.h.
   virtual std::vector<machine::Finding> doctor_of_ranks(const RankPlace& place) = 0;
 
   /// Trains a network by the recipe. @returns the result
@@ -113,7 +114,7 @@ class TorchCommands {
   ~TorchCommands() = default;  // lives as long as the process
 };
 
-/// The component's. @throws as torch_component() does
+/// Returns the commands of the component. @throws like torch_component()
 inline TorchCommands& torch_commands() { return *torch_component_entry().commands; }
 
 }  // namespace parsimony::cli

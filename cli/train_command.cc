@@ -60,7 +60,7 @@ std::string summary(const LedgerPoint& point) {
   return text;
 }
 
-/// The format of a network that is trained on: the file's own, or that of a module.
+/// Returns the format of the trained network: that of the file, or of a module.
 std::string_view written_as(const std::string& model) {
   if (is_zip(model)) return model.ends_with(".pt2") ? "torch.export" : "torchscript";
   return std::filesystem::exists(model) ? "onnx" : "torchscript";
@@ -71,7 +71,8 @@ void run_train(TrainCommandOptions& options, const Session& session) {
   request.ranks = ranks_of(options.ranks, session);
   request.threads = threads_of(request.threads, request.ranks);
   complete(request, options.recipe, session);
-  if (request.recipe.sweep) request.recipe.sweep.reset();  // one point of it: as the entries say
+  if (request.recipe.sweep)
+    request.recipe.sweep.reset();  // train a single point with the entries' settings
   if (request.recipe.train.distill > 0 && request.teacher.empty() && !request.recipe.prune) {
     throw errors::usage("train", "--distill requires a --teacher, or a recipe that prunes");
   }
@@ -123,7 +124,7 @@ void check_on_arrays(const TrainCommandOptions& options, const Recipe& recipe, b
   }
 }
 
-/// Training to the outputs of the teacher, without labels, or to arrays of the data.
+/// Trains to match the teacher's outputs, without labels, or arrays of the data.
 void run_on_arrays(TrainCommandOptions& options, const Session& session) {
   Recipe recipe = options.recipe.config.empty() ? Recipe() : read_recipe(options.recipe.config);
   for (const auto& change : options.recipe.changes) change(recipe);
@@ -169,7 +170,7 @@ void run_on_arrays(TrainCommandOptions& options, const Session& session) {
   if (!session.quiet) print(to_text(result.report));
 }
 
-/// With --data a loss is one of its labels, with --calibration one of arrays.
+/// With --data the loss uses labels, with --calibration arrays.
 void run_finetune(TrainCommandOptions& options, const Session& session) {
   CalibrationData& calibration = options.calibration;
   if (calibration.loss == kLabelsOfData) calibration.loss.clear();

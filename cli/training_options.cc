@@ -16,12 +16,12 @@
 namespace parsimony::cli {
 namespace {
 
-/// Neither `option` nor the recipe gives it.
+/// Neither `option` nor the recipe specifies a value.
 ConfigError nothing_named(std::string_view option) {
   return ConfigError(option, " is required, as the recipe does not specify it");
 }
 
-/// The first part of the schema's description.
+/// Returns the first part of the schema's description.
 std::string in_short(std::string_view meaning) {
   return std::string(meaning.substr(0, std::min(meaning.find("; "), meaning.find('.'))));
 }
@@ -102,7 +102,7 @@ void add_options(CLI::App& command, TrainingRequest& request, RecipeOptions& opt
     if (command.get_option_no_throw(option_of(field.key)) != nullptr) continue;  // has its own
     const FieldOption add(command, options, field);
     const auto add_if = [&](const auto& member) {
-      if constexpr (requires { add(member); }) add(member);  // other kinds are of a pruning
+      if constexpr (requires { add(member); }) add(member);  // other kinds configure pruning
     };
     std::visit(add_if, field.member);
   }

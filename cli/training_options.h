@@ -18,16 +18,16 @@ struct RecipeOptions {
   std::vector<std::function<void(Recipe&)>> changes;
 };
 
-/// All except the model, which `finetune` takes as an argument.
+/// Adds all options except the model, which `finetune` takes as an argument.
 void add_options(CLI::App& command, TrainingRequest& request, RecipeOptions& options);
-/// `name` is that of the option, or of the argument.
+/// Adds the model; `name` is that of the option or argument.
 CLI::Option* add_model_option(CLI::App& command, const std::string& name, RecipeOptions& options);
 
-/// The recipe with the changes applied. @throws ConfigError, also if model or data are missing;
-/// IoError
+/// Completes the request with the recipe and its changes. @throws ConfigError, also if model or
+/// data are missing; IoError
 void complete(TrainingRequest& request, const RecipeOptions& options, const Session& session);
 
-/// The same, with a given recipe.
+/// Completes the request with a recipe that was read before.
 void complete(TrainingRequest& request, const RecipeOptions& options, const Session& session,
               Recipe recipe);
 

@@ -37,7 +37,7 @@ std::unique_ptr<Engine> engine_of(const VerifyOptions& options) {
   return parsimony::engine_of({name_of(requested), requested.onnxruntime}, options.threads);
 }
 
-/// One comparison of two models on one engine.
+/// A comparison of two models on one engine.
 class Verification {
  public:
   Verification(const VerifyOptions& options, const Plan& plan)
