@@ -13,7 +13,7 @@
 namespace parsimony {
 namespace {
 
-/// What of the data, or of the network, only libtorch handles; empty: nothing.
+/// Returns the feature of the data or the network that only libtorch supports; empty if none.
 std::string only_libtorch(const Graph& graph, const CalibrationData& data) {
   if (graph.format != "onnx") return "running data through a network that is not an ONNX model";
   if (!data.states.empty()) return "--states with calibration data";
@@ -27,7 +27,7 @@ ErrorData array_samples(const Graph& graph, const CalibrationData& data, bool un
   const CalibrationSamples samples(data, graph);
   const bool held_out = unseen && samples.held_out() > 0;
   constexpr int64_t kBatch = 64;
-  constexpr size_t kMostUnseen = 128 << 20;  // all stay in memory, with what they lead to
+  constexpr size_t kMostUnseen = 128 << 20;  // all stay in memory, with their outputs
   size_t bytes = 0;
   ErrorData result;
   samples.for_each(held_out, kBatch, [&](int64_t first, int64_t count) {
@@ -50,8 +50,7 @@ DataEngine::DataEngine(const EngineChoice& choice, std::optional<int> threads) :
   onnx_runtime_ = engine_of({name, choice.onnxruntime}, threads);
 }
 
-/// On ONNX Runtime, or on libtorch: for `why`, if that is not empty, and for networks that only
-/// libtorch runs.
+/// Runs on ONNX Runtime, or on libtorch if `why` is not empty or only libtorch can run the network.
 template <typename OnOnnxRuntime, typename OnTorch>
 auto DataEngine::either(const std::string& why, const OnOnnxRuntime& on_onnx_runtime,
                         const OnTorch& on_torch) const {

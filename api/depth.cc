@@ -16,7 +16,8 @@
 namespace parsimony {
 namespace {
 
-/// `excluded` of the network's `blocks` are kept because the configuration excludes layers in them.
+/// Too many blocks were requested; `excluded` of the `blocks` are kept because the configuration
+/// excludes layers in them.
 ConfigError too_few_blocks(int64_t expected, size_t blocks, size_t excluded) {
   std::string stay;
   if (excluded > 0) {
@@ -52,7 +53,7 @@ Cost cost_of(const Graph& graph, const Facts& sample) {
   return cost;
 }
 
-/// Of weights that nothing outside the block reads.
+/// Counts the elements of weights that are used only in the block.
 int64_t params_of(const Graph& graph, const ResidualBlock& block,
                   const IdVector<WeightId, bool>& counts) {
   IdVector<WeightId, bool> inside(graph.weights.size(), false);
@@ -147,7 +148,7 @@ class DepthPlanner {
     }
   }
 
-  /// The removable blocks, by ascending influence.
+  /// Ranks the removable blocks by ascending influence.
   void rank() {
     if (blocks_.empty()) return;
     if (services_.progress) services_.progress("blocks");
@@ -194,7 +195,7 @@ class DepthPlanner {
     return result;
   }
 
-  /// What may remain of the whole network.
+  /// Returns the amount of the whole network that may remain.
   double allowed(const Request& request) const {
     return request.amount ? *request.amount
                           : (1 - request.ratio) * quantity(dense_, request.budget);

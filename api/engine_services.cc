@@ -13,7 +13,7 @@ namespace {
 // Enough samples to distinguish candidates; recovery reads them once per layer.
 constexpr int64_t kTrialSamples = 128;
 
-/// Does an entry that prunes use it?
+/// Returns whether an entry that prunes asks for it.
 template <typename Asks>
 bool any_request(const ConfigList& config, const Asks& asks) {
   return std::ranges::any_of(config.entries, [&](const ConfigEntry& entry) {
@@ -21,7 +21,7 @@ bool any_request(const ConfigList& config, const Asks& asks) {
   });
 }
 
-/// The request's data, with what it says elsewhere of the network's inputs.
+/// Returns the request's data, completed by its settings of the network's inputs.
 CalibrationData data_of(const PruneRequest& request) {
   CalibrationData data = calibration_of(request);
   data.inputs = request.inputs;
@@ -29,8 +29,8 @@ CalibrationData data_of(const PruneRequest& request) {
   return data;
 }
 
-/// Compares outputs up to a factor, since outputs of a pruned network are often only smaller. Runs
-/// the original on first use.
+/// Compares outputs up to a factor, since pruning often only scales them down. Runs the original on
+/// first use.
 PlanError as_pruned(const Graph& original, const CalibrationData& data, DataEngine& engine) {
   auto comparison = std::make_shared<std::unique_ptr<NetworkComparison>>();
   return [&original, data, comparison, &engine](const Plan& plan) {
@@ -41,7 +41,7 @@ PlanError as_pruned(const Graph& original, const CalibrationData& data, DataEngi
   };
 }
 
-/// ‖small - dense‖ / ‖dense‖ after the steps of recovery, in one round of each.
+/// Returns ‖small - dense‖ / ‖dense‖ after one round of each recovery step.
 PlanError recovered(const Graph& original, RecoverySettings settings, CalibrationData data,
                     DataEngine& engine) {
   data.samples = std::min(data.samples, kTrialSamples);
@@ -102,7 +102,7 @@ void EngineServices::time_networks(const PruneRequest& request) {
   tables = &profiler_->tables();
 }
 
-/// A latency budget does without it if no engine can run the network.
+/// A latency budget proceeds without the comparison if no engine can run the network.
 void EngineServices::compare_outputs(const Graph& original, const CalibrationData& data,
                                      bool required) {
   try {

@@ -14,7 +14,7 @@
 namespace parsimony {
 namespace {
 
-/// Opened when it first runs, in the thread that runs it.
+/// A network that is opened on its first run, in the running thread.
 class OpenedLater final : public Network {
  public:
   explicit OpenedLater(std::function<std::unique_ptr<Network>()> open) : open_(std::move(open)) {}

@@ -24,7 +24,8 @@ std::optional<Trial> cut(const Coupled& network, const AxisMasks& masks) {
 
 namespace {
 
-/// Ascending widths at which a group of `size` is evaluated: its tenths, none twice.
+/// Returns the ascending widths at which a group of `size` is evaluated: its tenths, without
+/// duplicates.
 std::vector<int> scored_widths(int size) {
   constexpr int kParts = 10;
   std::vector<int> widths;
@@ -61,8 +62,8 @@ std::vector<double> ImportanceMeter::curve(std::span<const GroupId> groups,
 
 namespace {
 
-/// The error without the first `removed` channels of the order; empty if the network cannot be
-/// pruned that way.
+/// Returns the error without the first `removed` channels of the order; empty if the network cannot
+/// be pruned that way.
 std::optional<double> error_without(const Graph& graph, const Analysis& analysis, GroupId group,
                                     const std::vector<int>& order, int removed,
                                     const NetworkError& error_of) {

@@ -18,7 +18,7 @@
 namespace parsimony {
 namespace {
 
-/// Tensors alone, of a network that is not known.
+/// The checkpoint belongs to no known network.
 UnsupportedError checkpoint_alone(std::string_view path, std::string_view why) {
   return UnsupportedError(
       path, " is a checkpoint, which has tensors but no network, and ", why,
@@ -61,14 +61,14 @@ void for_each_network(const Visit& visit) {
   for (const fs::path& path : added) visit(path.stem().string(), read_file(path));
 }
 
-/// How the weights of a graph lie in a checkpoint.
+/// The mapping of a graph's weights to a checkpoint.
 struct Fit {
   std::string name;
   std::string prefix;
   std::vector<std::string> reshaped;
 };
 
-/// The module that owns a tensor: "layer1.0.bn1" of "layer1.0.bn1.weight".
+/// Returns the module of a tensor: "layer1.0.bn1" of "layer1.0.bn1.weight".
 std::string_view module_of(std::string_view name) {
   const size_t dot = name.rfind('.');
   return dot == name.npos ? std::string_view() : name.substr(0, dot);
@@ -81,8 +81,8 @@ class Recogniser {
     for (const StoredTensor& tensor : checkpoint.tensors()) full_.push_back(dotted_name(tensor));
   }
 
-  /// The first prefix under which the checkpoint has all weights, and nothing that the network has
-  /// not.
+  /// Returns the first prefix under which the checkpoint has all weights, and no tensors that the
+  /// network does not have.
   std::optional<Fit> fit(const std::string& name, std::string_view skeleton) const {
     const onnx_io::Skeleton graph = onnx_io::read_skeleton(skeleton);
     const auto first = std::ranges::find(graph.weights, false, &SkeletonWeight::filled);
@@ -105,7 +105,7 @@ class Recogniser {
     return id == TensorId() ? nullptr : &checkpoint_.tensors()[id];
   }
 
-  /// What the weight is filled with; nothing if the checkpoint has none.
+  /// Returns the values of the weight; nothing if the checkpoint has none.
   std::optional<onnx_io::Filling> filling(const std::string& prefix,
                                           const SkeletonWeight& weight) const {
     const TensorId id = find(prefix + weight.name);
@@ -115,13 +115,13 @@ class Recogniser {
   }
 
  private:
-  /// A weight by its own name, or what it is computed from.
+  /// Finds a weight by its own name, or the tensor from which it is computed.
   TensorId find(const std::string& name) const {
     const TensorId id = names_.find(name);
     return id == TensorId() ? dependents_.standing_for(name) : id;
   }
 
-  /// Does the tensor hang on a weight of the network, and add nothing to it?
+  /// Returns whether the tensor belongs to a weight of the network without changing its function.
   bool belongs(TensorId id, const std::set<std::string>& weights) const {
     const std::string& weight = dependents_.weight_of(id);
     return weights.contains(weight) &&
@@ -182,7 +182,7 @@ class Recogniser {
   IdVector<TensorId, std::string> full_;
 };
 
-/// A model of the network in a folder of its own.
+/// A model of the network, in its own temporary folder.
 class FilledNetwork final : public EditableFile {
  public:
   FilledNetwork(std::unique_ptr<TemporaryFolder> folder, const std::string& file, const Fit& fit)
@@ -235,7 +235,7 @@ KnownNetwork open_known_network(const std::string& path) {
   std::string skeleton;
   for_each_network([&](const std::string& name, std::string_view stored) {
     const std::optional<Fit> fit = recogniser.fit(name, stored);
-    // The user's come last, and win.
+    // The user's come last, and take precedence.
     if (!fit || (best && best->reshaped.size() < fit->reshaped.size())) return;
     best = fit;
     skeleton = stored;

@@ -24,10 +24,10 @@
 namespace parsimony {
 namespace {
 
-// Of a run's activations.
+// The limit for activations of a run, in bytes.
 constexpr int64_t kMostMeasured = int64_t{128} << 20;
 constexpr int64_t kLargestRun = 64;
-// Elements of the windows of a convolution in memory at a time.
+// The limit for convolution windows in memory, in elements.
 constexpr int64_t kMostElements = 16 << 20;
 
 void see(ActivationSums& activations, ValueId value, const TensorBytes& x) {
@@ -42,7 +42,8 @@ void see(ActivationSums& activations, ValueId value, const TensorBytes& x) {
   activations.see(value, {floats.data(), x.dims});
 }
 
-/// So many samples to a run that these values of all fit, as far as their sizes are known.
+/// Returns a number of samples per run for which these values fit into memory, as far as their
+/// sizes are known.
 int64_t batch_for(const Graph& graph, const Facts& facts, const std::vector<ValueId>& values) {
   const auto& first = facts.shapes[graph.inputs.front()];
   const int64_t probed = first && !first->empty() ? first->front() : 1;
@@ -100,7 +101,7 @@ class ForwardStatistics::Moments {
     std::unique_ptr<Part> part;
   };
 
-  /// Of so many samples of a convolution the windows are in memory at a time.
+  /// Returns the number of samples whose convolution windows are in memory at a time.
   static int64_t step_of(const MatrixInput& input, const Shape& dims) {
     const int64_t all = dims.empty() ? 1 : std::max<int64_t>(1, dims[0]);
     if (input.kind != LinearKind::kConvolution) return all;
@@ -153,7 +154,7 @@ class ForwardStatistics::Moments {
     const std::vector<double> products = numbers_of(found[1]).floats;
     InputMoments& moments = moments_[input.weight->name];
     moments.rows += shape.ints[1];
-    // Symmetric blocks one after the other are, read by columns, blocks side by side.
+    // Consecutive symmetric blocks, read by columns, are blocks next to each other.
     const Eigen::Map<const Eigen::MatrixXd> second(products.data(), shape.ints[2],
                                                    shape.ints[0] * shape.ints[2]);
     if (moments.second.size() == 0) {

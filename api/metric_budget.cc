@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kKey = "metric=";
 
-/// What the metric allows is allowed, however little is left.
+/// Sets the share of MACs, without the limit for small remainders.
 PruneRequest with_macs(PruneRequest request, double share) {
   request.config.force = true;
   for (ConfigEntry& entry : request.config.entries) {

@@ -29,7 +29,7 @@ class Correlation {
     }
   }
 
-  /// r², 0 for a negative correlation; NaN if an element is not finite.
+  /// Returns r², 0 for a negative correlation; NaN if an element is not finite.
   double r_squared() const {
     if (!std::isfinite(xx_) || !std::isfinite(yy_)) return std::nan("");
     return xy_ > 0 && xx_ > 0 && yy_ > 0 ? xy_ * xy_ / (xx_ * yy_) : 0;

@@ -15,7 +15,7 @@
 namespace parsimony {
 namespace {
 
-/// A metric of an output that is not there, or of any if none is floating-point.
+/// The requested output does not exist, or no output is floating-point.
 ConfigError no_output_to_measure(std::string_view name) {
   return ConfigError("--metric: the network has no ",
                      name.empty() ? "floating-point output" : "output " + in_quotes(name));
@@ -23,7 +23,7 @@ ConfigError no_output_to_measure(std::string_view name) {
 
 using Row = std::vector<double>;
 
-// What is all but exact would be infinite.
+// Nearly exact outputs would be infinite.
 constexpr double kMostDecibels = 200;
 
 double decibels(double signal, double noise) {
@@ -41,7 +41,7 @@ double squared_distance(const Row& a, const Row& b) {
                                [](double x, double y) { return (x - y) * (x - y); });
 }
 
-/// The mean over the samples.
+/// Returns the mean over the samples.
 template <typename OfSample>
 double mean_of(const Predictions& predictions, OfSample of) {
   double sum = 0;
@@ -94,7 +94,7 @@ double cosine_of(const Row& a, const Row& b) {
 
 double cosine(const Predictions& predictions) { return mean_of(predictions, cosine_of); }
 
-/// Where the classes of a sample lie: along the first axis of maps [c, h, w], else the last.
+/// The layout of a sample's classes: along the first axis of maps [c, h, w], else the last.
 struct Classes {
   explicit Classes(const Shape& dims)
       : count(dims.empty()      ? 1
@@ -102,7 +102,7 @@ struct Classes {
                                 : dims.back()),
         step(dims.size() > 2 ? element_count(dims) / std::max<int64_t>(1, count) : 1) {}
 
-  /// Index of the element of a class, for the decision `at`: a position or a row.
+  /// Returns the index of the element of a class for the prediction `at`, a position or a row.
   size_t index(int64_t at, int64_t of_class) const {
     return static_cast<size_t>(step == 1 ? at * count + of_class : of_class * step + at);
   }
@@ -113,7 +113,7 @@ struct Classes {
     }
     return best;
   }
-  /// How many classes are ahead of this one; NaN is behind all.
+  /// Returns the number of classes with higher scores; NaN ranks last.
   int64_t rank(const Row& row, int64_t at, int64_t of_class) const {
     int64_t ahead = 0;
     for (int64_t c = 0; c < count; ++c) {
@@ -129,8 +129,8 @@ struct Classes {
   int64_t step;
 };
 
-/// The share of decisions whose class, by `expected_of`, is among the first few; kNoLabel does not
-/// count.
+/// Returns the share of predictions whose top classes contain the class of `expected_of`; kNoLabel
+/// does not count.
 template <typename Expected>
 double among_first(const Predictions& predictions, int64_t first, Expected expected_of) {
   const Classes classes(predictions.dims);
@@ -157,7 +157,7 @@ double agreement_of(const Predictions& predictions, int64_t first) {
 double agreement(const Predictions& predictions) { return agreement_of(predictions, 1); }
 double top5(const Predictions& predictions) { return agreement_of(predictions, 5); }
 
-/// Of each sample, or of each decision; beyond the classes where there is none.
+/// Returns the label of a sample or a prediction; out of range if there is none.
 int64_t label_of(const Predictions& predictions, const Classes& classes, size_t sample,
                  int64_t at) {
   const bool one_each = predictions.labels.size() == predictions.found.size();
@@ -173,8 +173,8 @@ double accuracy(const Predictions& predictions) {
   });
 }
 
-/// e to the mean cross-entropy of a decision. Where the scores of the first one are probabilities,
-/// all are; else they are logits.
+/// Returns the exponential of the mean cross-entropy. Scores are probabilities if those of the
+/// first prediction are, otherwise logits.
 double perplexity(const Predictions& predictions) {
   const Classes classes(predictions.dims);
   const auto scores_of = [&](const Row& row, int64_t at) {
@@ -211,7 +211,7 @@ double perplexity(const Predictions& predictions) {
   return count > 0 ? std::exp(loss / static_cast<double>(count)) : 1;
 }
 
-/// The mean over the classes that one of the networks sees.
+/// Returns the mean over the classes that either network predicts.
 double iou(const Predictions& predictions) {
   const Classes classes(predictions.dims);
   std::map<int64_t, std::pair<int64_t, int64_t>> seen;  // by class: both, either
@@ -231,7 +231,7 @@ double iou(const Predictions& predictions) {
   return seen.empty() ? 1 : sum / static_cast<double>(seen.size());
 }
 
-/// The other sample whose row is nearest by the cosine.
+/// Returns the other sample with the largest cosine similarity.
 size_t nearest(const std::vector<Row>& rows, size_t to) {
   size_t best = to;
   double closest = -2;
@@ -280,7 +280,7 @@ size_t index_of(const std::vector<TensorBytes>& outputs, std::string_view name) 
   throw no_output_to_measure(name);
 }
 
-/// A row for each sample of the batch.
+/// Appends a row for each sample of the batch.
 void add_rows(const TensorBytes& output, std::vector<Row>& rows) {
   const HostTensor numbers = numbers_of(output);
   const int64_t samples = output.dims.empty() ? 1 : output.dims.front();
@@ -350,7 +350,7 @@ double overlap(const Box& a, const Box& b) {
   return both / (a.area() + b.area() - both);
 }
 
-/// The numbers of one sample, in either order.
+/// The values of one sample, in either layout.
 struct BoxRows {
   explicit BoxRows(const Shape& dims)
       : in_columns(dims.size() == 2 && dims[0] < dims[1]),
@@ -367,7 +367,7 @@ struct BoxRows {
   int64_t width;
 };
 
-/// The boxes of one sample, the most confident first, without those that lie over one of their
+/// Returns the boxes of one sample by descending confidence, after non-maximum suppression per
 /// class.
 std::vector<Box> boxes_of(const BoxRows& rows, const Row& row) {
   constexpr double kLeastConfidence = 0.3;

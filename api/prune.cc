@@ -50,7 +50,7 @@ void exclude_groups(const PruneRequest& request, const Coupling& coupling, AxisM
   }
 }
 
-/// Outcomes of a softmax are kept although nothing prevents their removal.
+/// Notes outcomes of a softmax, which are kept although nothing prevents their removal.
 void note_outcomes(const Coupling& coupling, Mixing mixing, std::vector<std::string>& notes) {
   if (mixing != Mixing::kExceptOutcomes) return;
   for (const Group& group : coupling.groups) {
@@ -113,7 +113,7 @@ class Planner {
         shared_(shared),
         timed_(pruning_.times, services) {}
 
-  /// @param settings  in place of the configuration; null: those that it says
+  /// @param settings  in place of the configuration; null: those of the configuration
   Pruning run(const Settings* settings) {
     settings_ = timed_("config", [&] {
       return settings != nullptr ? *settings : resolve(request_.config, graph_);
@@ -121,7 +121,8 @@ class Planner {
     settings_.mixing = request_.mixing;
     pruning_.notes = graph_.notes;
     pruning_.notes.insert(pruning_.notes.end(), settings_.notes.begin(), settings_.notes.end());
-    if (!services_.score) needs_ = needs_of(settings_);  // it scores channels, not elements
+    if (!services_.score)
+      needs_ = needs_of(settings_);  // custom scores are for channels, not elements
     add_element_needs(graph_, settings_, needs_);
     require_measurement();
     timed_("weights", [&] {
@@ -140,7 +141,7 @@ class Planner {
   }
 
  private:
-  /// A part of the analysis; where it is shared, as it was made first.
+  /// Returns a part of the analysis, reused if it is shared.
   template <typename Part, typename Make>
   Part once(std::optional<Part> SharedAnalysis::*part, const Make& make) {
     if (shared_ == nullptr || !coupling_options_.pinned_nodes.empty()) return make();
@@ -194,7 +195,7 @@ class Planner {
     });
     measure();
     if (is_targeted()) read_steps();
-    const Facts& sample = pruning_.analysis.sample;  // an amount of MACs is one sample's
+    const Facts& sample = pruning_.analysis.sample;  // MACs are counted for one sample
     pruning_.allocation = timed_("score", [&] {
       return allocate(graph_, sample, coupling, settings_, criterion(), services_.choose,
                       importance());
@@ -236,7 +237,7 @@ class Planner {
                                [](const Request& request) { return request.target.has_value(); });
   }
 
-  /// Widths that a table that the user names shows to be quick.
+  /// Reads fast widths from a table specified by the user.
   void read_steps() {
     if (services_.tables == nullptr || request_.latency.table.empty()) return;
     Probe probe = pruning_.analysis.probe;
@@ -255,7 +256,7 @@ class Planner {
     return {request_.seed, needs_.empty() ? nullptr : &statistics_, services_.score};
   }
 
-  /// Importance measured on outputs; empty if networks cannot be run.
+  /// Returns the importance measured on outputs; empty if networks cannot be run.
   ImportanceCurves importance() const {
     if (!services_.r_squared || !request_.interface.empty()) return {};
     return [this, meter = std::optional<ImportanceMeter>()](std::span<const GroupId> groups,
@@ -307,14 +308,14 @@ class Planner {
     try {
       const auto pair = services_.meter->networks(other->graph(), rounded->graph());
       if (pair) outcome.time = pair->share;
-    } catch (const Error& error) {  // the engine cannot run it, or a device does not answer
+    } catch (const Error& error) {  // the engine cannot run it, or a device does not respond
       pruning_.notes.push_back("the speedup by rounding was not measured: " +
                                std::string(error.what()));
     }
     return outcome;
   }
 
-  /// Of the groups that were scored.
+  /// Returns the share of scores kept, over the scored groups.
   static double score_kept(const Allocation& allocation) {
     double all = 0;
     double kept = 0;
@@ -337,7 +338,8 @@ class Planner {
                          pruning_.allocation);
   }
 
-  /// The channels of the selection, and of given masks, that can be removed exactly.
+  /// Returns the channels of the selection, and of the request's masks, that can be removed
+  /// exactly.
   AxisMasks fold_constants(const AxisMasks& selected) {
     const Analysis& analysis = pruning_.analysis;
     std::vector<ElementMask> masks = request_.masks;
@@ -438,8 +440,8 @@ namespace {
 
 using ShapeChanges = absl::flat_hash_map<std::string_view, ShapeChange>;
 
-/// Those that several values show. Their readers may keep different indices, and then only one of
-/// them reads the tensor that has the weight's name.
+/// Returns weights that several values refer to. Their readers may keep different indices, and then
+/// only one of them reads the tensor with the weight's name.
 IdVector<WeightId, bool> shared_weights(const Graph& graph) {
   IdVector<WeightId, bool> seen(graph.weights.size());
   IdVector<WeightId, bool> shared(graph.weights.size());
@@ -451,7 +453,7 @@ IdVector<WeightId, bool> shared_weights(const Graph& graph) {
   return shared;
 }
 
-/// What the plan cuts of shared weights.
+/// Adds the plan's cuts of shared weights.
 void add_cuts(const Plan& plan, const Graph& graph, const IdVector<WeightId, bool>& shared,
               ShapeChanges& changes) {
   if (!contains(shared, true)) return;

@@ -23,7 +23,7 @@
 namespace parsimony {
 namespace {
 
-/// `worst` is a to_text(OutputDifference); `guilty` a group, or empty.
+/// Verification failed; `worst` is a to_text(OutputDifference), `guilty` a group or empty.
 VerificationError not_proven(std::string_view worst, std::string_view guilty) {
   const std::string where =
       guilty.empty()
@@ -55,7 +55,7 @@ class ModelPruning {
  private:
   Plan& plan_of_it() { return result_.plan; }
 
-  /// What is planned for: without the removed blocks.
+  /// Returns the graph of the plan, without the removed blocks.
   const Graph& planned_graph() { return result_.depth ? result_.graph : model_.graph(); }
 
   void use(Engine* engine) {
@@ -63,12 +63,12 @@ class ModelPruning {
     if (engine == nullptr) return;
     request_.proof = tolerance_for(*engine, model_.graph(), requested_);
     const bool coarse = request_.proof.tolerance > requested_.tolerance;
-    // One that runs files would be given a copy of all weights.
+    // An engine that runs files would need a copy of all weights.
     const bool unsuited = coarse || (!engine->executes_graphs() && !is_small());
     if (unsuited && engine->fallback() != nullptr) use(engine->fallback());
   }
 
-  /// False if a group was at fault, which the next attempt leaves as it is.
+  /// Returns false if a group was at fault, which the next attempt does not prune.
   bool attempt() {
     result_.proof = {};
     refuted_ = nullptr;
@@ -110,7 +110,8 @@ class ModelPruning {
   using Pending = std::future<Reference>;
 
   /// Runs the masked original before its weights become invalid or, on an engine that has it as a
-  /// file, beside what follows. Empty, with the reason in the proof, if it cannot be opened.
+  /// file, concurrently with the following steps. Empty, with the reason in the proof, if it cannot
+  /// be opened.
   std::optional<Pending> begin_original() {
     std::string& why_not = result_.proof.not_run;
     if (!request_.verify) why_not = "switched off";
@@ -134,14 +135,14 @@ class ModelPruning {
     return weight_bytes(model_.graph()) < kLarge;
   }
 
-  /// The network is gone when it has run; both are in memory if they are small.
+  /// Runs the network and releases it; small networks are run concurrently.
   Pending running(std::unique_ptr<Network> masked) {
     const Probe& probe = result_.analysis.probe;
     if (!engine_->executes_graphs() && is_small()) {
       TensorMemory memory;
       Graph graph = model_.graph();
       own_literals(graph, memory);
-      // All is the thread's own: meanwhile the model is edited and the result filled in.
+      // The thread shares nothing: meanwhile the model is edited and the result filled in.
       return std::async(
           std::launch::async,
           [probe, plan = plan_of_it(), proof = request_.proof, sample = request_.sample,
@@ -173,8 +174,8 @@ class ModelPruning {
     });
   }
 
-  /// Edits, and compares if there is something to compare with. False if that fails and the group
-  /// at fault is to be left.
+  /// Edits the model, and compares it if possible. Returns false if the comparison fails and the
+  /// group at fault is to be excluded.
   bool proven(std::optional<Pending> original) {
     edit();
     if (!original) return conclude();
@@ -215,8 +216,9 @@ class ModelPruning {
     return leave(proof.worst_text(), guilty());
   }
 
-  /// What an engine refused or refuted that ran the original is not written, whatever another says.
-  /// Within the original's own rounding there is no difference, unless another finds one.
+  /// Concludes the proof. If an engine that ran the original rejected or refuted the small network,
+  /// nothing is written, whatever another engine finds. Differences within the original's own
+  /// rounding are accepted, unless another engine finds one.
   bool conclude(std::optional<Proof> proof = {}) {
     if (refuted_) std::rethrow_exception(refuted_);
     if (!proof && held_ && !held_->ran()) held_->not_run += ", but: " + result_.proof.not_run;
@@ -225,7 +227,7 @@ class ModelPruning {
     return true;
   }
 
-  /// By the engine that says what a network chooses among, and which group is at fault.
+  /// Repeats the proof on the engine that reports the operands of choices and the group at fault.
   bool proven_by_fallback() {
     use(engine_->fallback());
     start_again();
@@ -237,8 +239,8 @@ class ModelPruning {
     separate_shared_vectors(model_.graph());
   }
 
-  /// Allows a difference as far as the original rounds as much; one that proves nothing is no proof
-  /// either. Reverts the edits.
+  /// Accepts a difference within the original's own rounding; an inconclusive comparison is not a
+  /// proof. Reverts the edits.
   void allow(const Reference& original, Proof& proof) {
     start_again();
     original.widen_tolerance(proof, *model_.open_masked(*engine_, plan_of_it()));
@@ -256,7 +258,7 @@ class ModelPruning {
     }
   }
 
-  /// Does the engine take the model as it was read?
+  /// Returns whether the engine can open the model as it was read.
   bool opens_original() {
     start_again();
     bool opens = true;
@@ -269,7 +271,7 @@ class ModelPruning {
     return opens;
   }
 
-  /// @throws VerificationError unless a group can be left
+  /// Excludes a group. @throws VerificationError if that is not possible
   bool leave(const std::string& worst, const std::optional<GroupAtFault>& group) {
     const bool again = request_.on_failure == OnFailure::kExclude && group.has_value() &&
                        !contains(request_.left_groups, group->id);
@@ -308,9 +310,9 @@ class ModelPruning {
   const PruneServices& services_;
   const ProofOptions requested_;
   SharedAnalyses* const shared_;  ///< null: none
-  Engine* engine_ = nullptr;      ///< that proves: the first, or another where it cannot
-  std::exception_ptr refuted_;    ///< what an engine has against the small network
-  std::optional<Proof> held_;     ///< of an engine before another was asked
+  Engine* engine_ = nullptr;      ///< used for the proof: the first, or its fallback
+  std::exception_ptr refuted_;    ///< why an engine rejected the small network
+  std::optional<Proof> held_;     ///< of an engine whose fallback was used
   PruneResult result_;
   std::vector<std::string> left_;  ///< notes on groups at fault
   Stopwatch timed_{result_.times, services_};
@@ -330,7 +332,7 @@ PruneResult prune_model(EditableModel& model, const PruneRequest& request,
 
 namespace {
 
-/// Groups that lose channels, in the plan's order.
+/// Returns the groups that lose channels, in the plan's order.
 std::vector<GroupId> pruned_groups(const Pruning& pruning) {
   std::vector<GroupId> groups;
   for (const GroupId g : pruning.allocation.masks.keep.ids()) {

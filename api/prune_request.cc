@@ -19,7 +19,7 @@ Target this_target() {
   return vectors == machine::Vectors::kAvx2 ? Target::kX86Avx2 : Target::kGeneric;
 }
 
-/// How finetune trains unless something is said of it: for as many epochs as `recover_epochs` says.
+/// Returns the default settings of finetune, with the epochs of `recover_epochs`.
 TrainSettings usual_finetune(const RecoverySettings& recovery) {
   TrainSettings usual = gentle_training();
   if (recovery.outputs.epochs != MatchSettings().epochs) usual.epochs = recovery.outputs.epochs;

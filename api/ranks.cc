@@ -21,7 +21,7 @@ std::optional<int> number_in(const char* name) {
   return text.empty() ? std::nullopt : number_of<int>(text);
 }
 
-/// Of "2(x3),1": two on each of three machines, one on a fourth.
+/// Parses "2(x3),1": two tasks on each of three machines, one on a fourth.
 std::optional<int> tasks_of_machine(std::string_view list, int machine) {
   while (!list.empty()) {
     const std::string_view entry = list.substr(0, list.find(','));

@@ -36,7 +36,7 @@ void shorten(TensorBytes& tensor, const std::vector<AxisKeep>& axes) {
   tensor.dims = sliced(tensor.dims, axes);
 }
 
-/// Which indices `axis` lacks.
+/// Returns the indices that are missing in `axis`.
 AxisKeep complement(const AxisKeep& axis) {
   AxisKeep rest{axis.axis, axis.size, {}};
   for (int64_t i = 0; i < axis.size; ++i) {
@@ -45,7 +45,7 @@ AxisKeep complement(const AxisKeep& axis) {
   return rest;
 }
 
-/// The last elements along every dimension that is longer than expected.
+/// Keeps the last elements along every dimension that is longer than expected.
 void take_end(TensorBytes& tensor, const Shape& expected) {
   std::vector<AxisKeep> axes;
   for (int d = 0; d < std::ssize(tensor.dims) && d < std::ssize(expected); ++d) {
@@ -112,8 +112,9 @@ constexpr double kWeakTolerance = 1e-2;
 constexpr size_t kSteps = 8;  // of networks with states
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Can a result jump where numbers move a little? Not if it is made of integers, which are the same
-/// in both networks unless a node before them chose, nor where one is only written in another type.
+/// Returns whether a result can jump when operands change slightly: not if it is computed from
+/// integers, which are equal in both networks unless a node before them chose, nor if it is only
+/// cast to another type.
 bool chooses(const Graph& graph, const Facts& facts, const Node& node) {
   if (!has_trait(node, kChooses)) return false;
   const auto moves = [&](ValueId v) {
@@ -192,7 +193,7 @@ Reference::Reference(const Graph& graph, const Probe& probe, const Plan& plan, N
       run(graph, probe, masked, floats);
     } catch (const UnsupportedError&) {
       if (first_without.empty()) throw;
-      continue;  // it did run, without numbers
+      continue;  // it did run, with non-finite values
     }
     const std::string without = without_numbers();
     if (without.empty()) return;
@@ -220,8 +221,8 @@ void Reference::run(const Graph& graph, const Probe& probe, Network& masked,
   }
 }
 
-/// As many as there are before one that fails, as where positions or masks would have to grow with
-/// a cache.
+/// Runs the steps up to the first that fails, for example because positions or masks would have to
+/// grow with a cache.
 void Reference::run_steps(Network& masked) {
   choices_.assign(inputs_.size(), {});
   outputs_.clear();
@@ -256,7 +257,7 @@ void Reference::drive(Network& network, Side side, std::vector<ChoiceRecord>* ch
   }
 }
 
-/// Of every step, though states are replaced in all but the first.
+/// Draws the inputs of every step, although states are replaced in all but the first.
 void Reference::draw(const Graph& graph, const Probe& probe, const runtime::Draw& draw) {
   const uint64_t seeds = std::max<uint64_t>(1, graph.inputs.size());  // one for each input
   uint64_t seed = options_.seed;
@@ -299,7 +300,7 @@ std::string Reference::without_numbers() const {
   return {};
 }
 
-/// The difference of the original from itself when computed in another way.
+/// Returns the difference of the original from itself when computed with alternate kernels.
 double Reference::rounding(size_t output, const std::vector<TensorList>& alternates) const {
   double largest = 0;
   for (size_t i = 0; i < alternates.size(); ++i) {

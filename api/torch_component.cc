@@ -51,7 +51,7 @@ void correct_blas_kernel() {
   dlclose(library);
 }
 
-/// Spinning threads occupy cores that other threads need: beside other programs a step with two
+/// Spinning threads occupy cores that other threads need: when other programs run, a step with two
 /// threads takes twice as long.
 void let_openmp_sleep() {
   if (!is_set("OMP_WAIT_POLICY") && !is_set("GOMP_SPINCOUNT")) {

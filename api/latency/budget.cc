@@ -18,7 +18,7 @@ namespace {
 constexpr double kAim = 0.985;  ///< of the budget: a margin for noise
 constexpr int kMostAttempts = 24;
 constexpr int kRounds = 6;
-constexpr int kRoundsByCommand = 10;  // whose times are noisier
+constexpr int kRoundsByCommand = 10;  // commands have noisier times
 constexpr double kMilli = 1e-3;
 
 const Request* latency_request(const Settings& settings) {
@@ -28,7 +28,7 @@ const Request* latency_request(const Settings& settings) {
   return it == all.end() ? nullptr : &*it;
 }
 
-/// The target for the tables that makes the network take the requested time.
+/// Finds the target for the tables with which the network takes the requested time.
 class Aim {
  public:
   explicit Aim(double seconds) : seconds_(seconds) {}
@@ -97,10 +97,10 @@ class LatencySpender {
     AxisMasks masks;
     double share = 1;      ///< of the dense network's time
     double noise = 0;      ///< relative standard error of `share`
-    double predicted = 0;  ///< the same by the tables
-    bool limited = false;  ///< other amounts leave no more
+    double predicted = 0;  ///< the share predicted by the tables
+    bool limited = false;  ///< limited by other amounts
   };
-  /// With what the measurements of other trials say of this one.
+  /// A trial's share, estimated from all measurements.
   struct Estimate {
     double share = 1;
     double error = 0;  ///< relative standard error
@@ -158,7 +158,7 @@ class LatencySpender {
   }
 
   /// Measures the network under the masks, relative to the dense one. @returns false if it cannot
-  /// be pruned that way, or the device no longer answers
+  /// be pruned that way, or the device stops responding
   bool measure(const Coupled& network, Trial& trial) {
     const auto small = cut(network, trial.masks);
     if (!small) {
@@ -196,12 +196,13 @@ class LatencySpender {
     }
   }
 
-  /// The budget in seconds: the given milliseconds, or a share of the dense network's time.
+  /// Returns the budget in seconds: the requested milliseconds, or a share of the dense network's
+  /// time.
   double requested() const {
     return amount_ ? *amount_ * kMilli : requested_share_ * dense_seconds();
   }
 
-  /// The dense network's time, as a minimum since noise can only add to it.
+  /// Returns the dense network's time, the minimum since noise can only add to it.
   double dense_seconds() const { return *std::ranges::min_element(dense_seconds_); }
 
   void search(const LatencyModel& model, const Coupled& network) {
@@ -251,9 +252,9 @@ class LatencySpender {
     take(best_of());
   }
 
-  /// Where measurements are noisy, those of similar networks count too: the logarithm of measured
-  /// over predicted time differs by no more than `kSlope` of the logarithm of the predictions'
-  /// ratio.
+  /// Combines noisy measurements with those of similar networks, assuming that the logarithm of
+  /// measured over predicted time differs by at most `kSlope` times the logarithm of the
+  /// predictions' ratio.
   Estimate estimate(const Trial& trial) const {
     constexpr double kSlope = 0.5;
     if (trial.noise <= 0) return {trial.share, 0};
@@ -269,13 +270,13 @@ class LatencySpender {
     return {trial.predicted * std::exp(sum / weights), 1 / std::sqrt(weights)};
   }
 
-  /// By which share of the budget the trial takes longer; below 0: shorter.
+  /// Returns the relative excess over the budget; negative if the trial is faster.
   double miss(const Trial& trial) const {
     return estimate(trial).share * dense_seconds() / requested() - 1;
   }
 
-  /// Within budget and tolerance the one that retains most, otherwise the closest, where being too
-  /// slow counts three times.
+  /// Returns the trial within budget and tolerance that retains most, otherwise the closest, where
+  /// too slow counts three times.
   const Trial& best_of() const {
     const auto distance = [&](const Trial& trial) {
       const double missed = miss(trial);
@@ -314,14 +315,14 @@ class LatencySpender {
   LatencyTables& tables_;
   Allocation& allocation_;
   std::optional<double> amount_;  ///< milliseconds
-  double requested_share_ = 1;    ///< of the dense network's time, where there is no amount
+  double requested_share_ = 1;    ///< of the dense network's time, if there is no amount
   std::vector<WidthCandidate> candidates_;
   PerGroup<std::vector<double>> ranks_;
   PerGroup<int> dense_;  ///< channels at first
   std::vector<double> dense_seconds_;
   std::vector<Trial> trials_;
   bool by_tables_ = false;  ///< whole networks are not measured
-  double most_seconds_ = std::numeric_limits<double>::infinity();  ///< that other amounts leave
+  double most_seconds_ = std::numeric_limits<double>::infinity();  ///< bound by other amounts
   int given_back_ = 0;
   LatencyOutcome outcome_;
 };

@@ -45,7 +45,7 @@ class SubgraphMeasure {
     return table;
   }
 
-  /// Of a width that the table was not made from; empty if there is none that can be measured.
+  /// Returns the error at a held-out width; empty if none can be measured.
   std::optional<double> held_out_error(const LatencyTable& table) {
     constexpr int kNarrow = 4;
     int width = 0;
@@ -75,7 +75,7 @@ class SubgraphMeasure {
     return static_cast<int>(network_.coupling.channels(subgraph_.dim_classes[axis]).size());
   }
 
-  /// Widths of an axis, with the other one at full width.
+  /// Returns the widths of an axis, with the other one at full width.
   std::vector<int> widths_along(size_t axis) {
     std::vector<int> widths;
     std::vector<double> seconds;
@@ -144,7 +144,7 @@ class SubgraphMeasure {
     return narrow(axis, width, masks);
   }
 
-  /// The subgraph at these widths; empty if the network cannot be pruned that way.
+  /// Returns the subgraph at these widths; empty if the network cannot be pruned that way.
   std::optional<StandaloneSubgraph> cut(const std::vector<int>& widths) const {
     const Coupling& coupling = network_.coupling;
     AxisMasks masks = AxisMasks::all_kept(coupling);
@@ -208,7 +208,7 @@ TablesMeasured measure_subgraphs(const Coupled& network, std::span<const Subgrap
 
 namespace {
 
-/// The elements of `constant` in its type, for the types of shape arithmetic.
+/// Returns the elements of `constant` in its type, for the types of shape arithmetic.
 std::pair<DType, std::vector<std::byte>> elements_of(const HostTensor& constant) {
   const bool as_it_is = constant.dtype == DType::kBool || constant.dtype == DType::kInt32;
   const DType type = constant.floating() ? DType::kFloat32
@@ -320,7 +320,7 @@ class Extraction {
     });
   }
 
-  /// Is it read outside the subgraph, or not at all?
+  /// Returns whether the value is read outside the subgraph, or not at all.
   bool leaves(ValueId v) const {
     const Value& value = network_.value(v);
     return value.is_output || value.uses.empty() ||

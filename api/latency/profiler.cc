@@ -26,7 +26,7 @@ namespace {
 constexpr double kPauseFactor = 8;
 constexpr double kOutlier = 0.25;  ///< deviation from the median
 
-/// Those that are no outliers.
+/// Returns the times without outliers.
 std::vector<double> usual(const std::vector<double>& times) {
   const double median = machine::summary_of(times).median;
   std::vector<double> kept = times;
@@ -198,7 +198,7 @@ std::string cached_path(const LatencyFile& file) {
   return cache_folder() / "latency" / (sha256(what).substr(0, kDigits) + ".json");
 }
 
-/// Another machine's tables, where nothing can be measured.
+/// Uses tables of another machine, without measuring.
 class TableMeter final : public LatencyMeter {
  public:
   TableMeter(std::string path, std::string machine)

@@ -13,21 +13,21 @@ const float* floats_in(const TensorBytes& tensor) {
   return reinterpret_cast<const float*>(tensor.bytes.data());
 }
 
-/// Matrix `g` of [systems, rows, columns]; of a single one that.
+/// Returns matrix `g` of [systems, rows, columns], or the only one.
 Eigen::MatrixXd matrix_in(const TensorBytes& tensor, int64_t g) {
   const Shape& dims = tensor.dims;
   const float* begin = floats_in(tensor) + (dims[0] == 1 ? 0 : g) * dims[1] * dims[2];
   return Eigen::Map<const RowMajor>(begin, dims[1], dims[2]).cast<double>();
 }
 
-/// Row `g` of [systems, columns]; of a single one that.
+/// Returns row `g` of [systems, columns], or the only one.
 Eigen::VectorXd vector_in(const TensorBytes& tensor, int64_t g) {
   const Shape& dims = tensor.dims;
   const float* begin = floats_in(tensor) + (dims[0] == 1 ? 0 : g) * dims[1];
   return Eigen::Map<const Eigen::VectorXf>(begin, dims[1]).cast<double>();
 }
 
-/// Of sizes [systems, rows, out].
+/// Returns the rows of sizes [systems, rows, out].
 int64_t rows_in(const TensorBytes& sizes) {
   int64_t rows = 0;
   std::memcpy(&rows, sizes.bytes.data() + sizeof rows, sizeof rows);

@@ -13,7 +13,7 @@ Part::Part(Engine& engine, const Graph& graph) : engine_(engine), graph_(graph) 
   }
 }
 
-/// With inputs of these types, of any shape, and the outputs that it computes.
+/// Opens the network for inputs of these types and any shape, with the outputs that it computes.
 Network& Part::opened_for(const EngineValues& inputs) {
   std::call_once(opening_, [&] {
     Graph typed = graph_;

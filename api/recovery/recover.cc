@@ -92,7 +92,7 @@ class Recovering {
     return source_.train(method, small_, fixed_, report_.notes);
   }
 
-  /// Samples that recovery does not see count where there are some.
+  /// Compares errors, on held-out samples if there are any.
   static bool is_further(const RecoveryState& now, const RecoveryState& before) {
     if (now.test_error && before.test_error) return *now.test_error > *before.test_error;
     return now.error > before.error;
@@ -110,7 +110,7 @@ class Recovering {
     return contains(values.floats, 0.0) || contains(values.ints, int64_t{0});
   }
 
-  /// What the step leaves as it was, by reason.
+  /// Notes the layers that the step did not change, by reason.
   void note_unfit(RecoveryMethod method, const std::vector<UnfitLayer>& of_data) {
     std::vector<UnfitLayer> unfit = unfit_layers(small_.graph(), fixed_);
     unfit.insert(unfit.end(), of_data.begin(), of_data.end());
@@ -164,7 +164,7 @@ class Recovering {
   RecoveryReport report_;
 };
 
-/// Of calibration data in host memory.
+/// Calibration data in host memory.
 class CalibrationSource final : public RecoverySource {
  public:
   CalibrationSource(Engine& engine, const Graph& dense, const Plan& plan,

@@ -22,7 +22,7 @@ const Node& node_of(const Graph& graph, ValueId value) {
   return graph.nodes[producers_of(graph)[value]];
 }
 
-/// The operand with the state before the first step.
+/// Returns the operand with the initial state.
 ValueId initial_of(const Node& node) {
   const auto i = static_cast<size_t>(schema_of(node).recurrence.initial);
   return i < node.inputs.size() ? node.inputs[i] : kNone;
@@ -109,7 +109,7 @@ RecurrentFit::Weights RecurrentFit::weights_of(const Graph& graph, const Node& n
   const int64_t rows = dims[dims.size() - 2];
   Weights result{matrices(1, rows), matrices(2, rows), {}};
   if (layer_.shift == kNone) return result;
-  // That of the state may follow.
+  // The row of the state may follow.
   const Matrices all = matrices(3, rows);
   result.shift = {rows, 1, {}};
   for (int64_t d = 0; d < directions_; ++d) {
@@ -119,14 +119,14 @@ RecurrentFit::Weights RecurrentFit::weights_of(const Graph& graph, const Node& n
   return result;
 }
 
-/// x [t n i] or [n t i] as [d, t·n, i].
+/// Returns x [t n i] or [n t i] as [d, t·n, i].
 ValueId RecurrentFit::input_rows(GraphBuilder& graph, ValueId x, int64_t columns) const {
   const ValueId steps = is_batch_first(node_) ? transposed(graph, x, {1, 0, 2}) : x;
   const ValueId rows = reshaped(graph, steps, {1, -1, columns});
   return joined(graph, std::vector<ValueId>(static_cast<size_t>(directions_), rows), 0);
 }
 
-/// y [t d n h], [n t d h] or [t n h] as what each step begins with, [d, t·n, h].
+/// Returns the states before each step, [d, t·n, h], from y [t d n h], [n t d h] or [t n h].
 ValueId RecurrentFit::states_before(GraphBuilder& graph, ValueId steps, size_t rank,
                                     ValueId initial) const {
   const int64_t units = dense_.state.columns;
@@ -159,7 +159,7 @@ ValueId RecurrentFit::states_before(GraphBuilder& graph, ValueId steps, size_t r
   return reshaped(graph, joined(graph, std::move(before), 0), {directions_, -1, units});
 }
 
-/// [d, rows, n] times each matrix.
+/// Multiplies [d, rows, n] by each matrix.
 ValueId RecurrentFit::times(GraphBuilder& graph, ValueId rows, const Matrices& matrices) const {
   std::vector<float> turned(matrices.numbers.size());
   const auto [out, in] = std::pair(matrices.rows, matrices.columns);
@@ -244,7 +244,7 @@ ValidatedFit RecurrentFit::finish(std::optional<double> ridge, const Together& t
   return fit;
 }
 
-/// `maps` are those of `both_`, `input_` and `state_`, as far as there are such sums.
+/// Changes the weights by the fits of `both_`, `input_` and `state_`, if they have sums.
 void RecurrentFit::change(const std::vector<Eigen::MatrixXd>& maps, const std::string& reason) {
   const Eigen::MatrixXd* both = maps.data();
   const Eigen::MatrixXd* input = both + directions_;
@@ -253,7 +253,7 @@ void RecurrentFit::change(const std::vector<Eigen::MatrixXd>& maps, const std::s
   const int64_t states = fits_weights_ ? small_.state.columns : 0;
   const int64_t rows = small_.input.rows;
   const Graph& graph = small_network_.graph();
-  /// Adds to columns what the maps have from a column on.
+  /// Adds the columns of the maps from a column on to those of the weight.
   const auto add_to = [&](WeightId weight, int64_t columns, const Eigen::MatrixXd* alone,
                           int64_t column_of_both, int64_t column_alone) {
     const Weight& old = graph.weight(weight);

@@ -15,8 +15,8 @@
 namespace parsimony {
 namespace {
 
-// A fit of n numbers per channel takes so many rows times n, but no fewer than the second, and from
-// no fewer samples than the third, where there are as many.
+// A fit of n values per channel reads kRowsPerColumn · n rows, with lower limits for the number of
+// rows and samples, if available.
 constexpr int64_t kRowsPerColumn = 32;
 constexpr int64_t kFewestRows = 1 << 15;
 constexpr int64_t kFewestSamples = 64;
@@ -27,8 +27,8 @@ const Weight& weight_at(const Graph& graph, const Node& node, size_t i) {
   return graph.weight(graph.value(node.inputs[i]).weight);
 }
 
-/// By spatial axis: every so many of a layer's positions, about one of `every` in all. Of a
-/// transposed convolution those of all phases.
+/// Returns the stride of the sampled positions per spatial axis, which samples about one position
+/// in `every`. A transposed convolution uses all phases.
 Ints steps_of(const Node& node, size_t axes, int64_t every) {
   if (every == 1 || axes == 0) return {};
   const double root = std::pow(static_cast<double>(every), 1 / static_cast<double>(axes));
@@ -42,7 +42,7 @@ Ints steps_of(const Node& node, size_t axes, int64_t every) {
   return steps;
 }
 
-/// The network, in which recurrent layers give all their steps; these become their `answer`.
+/// Returns the network with all steps of recurrent layers, which become their `answer`.
 Graph with_all_steps(Graph dense, std::vector<FitLayer>& layers) {
   const IdVector<ValueId, NodeId> producers = producers_of(dense);
   for (FitLayer& layer : layers) {
@@ -57,7 +57,7 @@ Graph with_all_steps(Graph dense, std::vector<FitLayer>& layers) {
   return dense;
 }
 
-/// With fewer than five batches the last one; a single one is not held out.
+/// Selects the held-out batches; with fewer than five batches the last one, of a single one none.
 std::vector<bool> held_out_of(int64_t batches) {
   std::vector<bool> held_out(static_cast<size_t>(batches), false);
   const auto period = static_cast<size_t>(std::min(batches, kHeldOut));
@@ -71,12 +71,12 @@ std::optional<double> relative(double squares, double target) {
   return std::sqrt(std::max(0.0, squares) / target);
 }
 
-/// What the fit of a layer takes, by batch.
+/// The data for the fit of a layer, by batch.
 struct FitData {
   EngineValues inputs;
-  /// Values of the dense network: the answer; of a recurrent layer those of recurrent_reads().
+  /// Values of the dense network: the output; for a recurrent layer those of recurrent_reads().
   std::vector<EngineValues> target;
-  std::vector<bool> held_out;  ///< batches that only judge the fit
+  std::vector<bool> held_out;  ///< batches that only validate the fit
   Ints steps;                  ///< see LayerFit
 };
 
@@ -104,7 +104,7 @@ class Refit {
   }
 
  private:
-  /// Of a layer's weights.
+  /// The values of a layer's weights.
   struct Values {
     std::vector<double> matrix;
     std::vector<double> shift;
@@ -162,7 +162,7 @@ class Refit {
       best = std::move(fit);
       ridge = best.ridge;
       before = values_of(layer);
-      // What judges the next round has not been seen so far.
+      // The validation data of the next round must not have been seen so far.
       if (round + 1 < rounds) change_values(layer, before, best.seen);
     }
     if (best.all.empty()) return false;
@@ -171,7 +171,7 @@ class Refit {
   }
 
   bool change_recurrent(const FitLayer& layer, const FitData& data) {
-    // Its errors come back to it: a fit to few samples can be far off on others.
+    // Errors of a recurrent layer accumulate: a fit to few samples can be far off on others.
     if (options_.weights && rows_of(data) < kRowsPerColumn * (columns_of(layer) + 1)) {
       if (options_.log != nullptr) options_.log->unfit.push_back({layer.node, "too few samples"});
       return false;
@@ -199,7 +199,7 @@ class Refit {
     options_.log->fits.push_back(std::move(result));
   }
 
-  /// Of all ranks.
+  /// Returns the number of rows on all ranks.
   int64_t rows_of(const FitData& data) const {
     double rows = 0;
     for (const EngineValue& x : data.inputs) {
@@ -214,7 +214,7 @@ class Refit {
     return options_.weights ? "least squares" : "means of the removed channels";
   }
 
-  /// From as many samples as the fit takes, and of these as many rows.
+  /// Returns as many samples as the fit needs, and as many rows of them.
   FitData data_of(const FitLayer& layer) {
     const int ranks = data_.together.ranks;
     const int64_t enough = std::max(kFewestRows, kRowsPerColumn * (columns_of(layer) + 1)) / ranks;
@@ -246,7 +246,7 @@ class Refit {
                                 : columns + small_.graph().weight(layer.state).dims.back();
   }
 
-  /// Per output channel: the factor between the layer's output and the target.
+  /// Returns, per output channel, the factor between the layer's output and the target.
   std::vector<double> scale_of(const FitLayer& layer, size_t out) const {
     std::vector<double> scale(out, 1);
     if (layer.norm == kNone) return scale;
@@ -268,7 +268,7 @@ class Refit {
     return values;
   }
 
-  /// `change` [out / g, in (+ 1)] by group is of the answer, and what the layer had before.
+  /// Adds `change` [out / g, in (+ 1)] of the output, by group, to the previous values.
   void change_values(const FitLayer& layer, Values values,
                      const std::vector<Eigen::MatrixXd>& change) {
     constexpr double kDead = 1e-12;
@@ -315,7 +315,7 @@ class Refit {
   Walks walks_;
 };
 
-/// Sums over a value's channels, its axis 1.
+/// Sums per channel of a value, its axis 1.
 class ChannelSums {
  public:
   explicit ChannelSums(Engine& engine) : engine_(engine) {}

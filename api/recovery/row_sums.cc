@@ -26,7 +26,7 @@ Ints ascending(size_t rank) {
   return order;
 }
 
-/// Along the axes behind the first two.
+/// Slices the axes after the first two.
 ValueId strided(GraphBuilder& graph, ValueId x, const Ints& begin, const Ints& end,
                 const Ints& steps) {
   Ints axes = ascending(steps.size());
@@ -35,7 +35,7 @@ ValueId strided(GraphBuilder& graph, ValueId x, const Ints& begin, const Ints& e
                               graph.integers(steps)});
 }
 
-/// [n, (g c), ..s] as [g, n·s, c].
+/// Returns [n, (g c), ..s] as [g, n·s, c].
 ValueId by_group(GraphBuilder& graph, ValueId x, int64_t groups, int64_t channels) {
   const ValueId split = reshape(graph, x, {0, groups, channels, -1});
   return reshape(graph, transpose(graph, split, {1, 0, 3, 2}), {groups, -1, channels});
@@ -44,7 +44,7 @@ ValueId by_group(GraphBuilder& graph, ValueId x, int64_t groups, int64_t channel
 /// A convolution along one spatial axis.
 struct Window {
   int64_t kernel = 1;
-  int64_t stride = 1;  ///< between the positions that are taken
+  int64_t stride = 1;  ///< between the sampled positions
   int64_t dilation = 1;
   int64_t begin = 0;  ///< padding
   int64_t end = 0;
@@ -76,7 +76,7 @@ std::vector<Window> windows_of(const RowsOf& rows, const Shape& x) {
   return windows;
 }
 
-/// With these zeros around it along the axes behind the first two; fewer than none crop it.
+/// Pads with zeros along the axes after the first two; negative padding crops.
 ValueId padded(GraphBuilder& graph, ValueId x, const std::vector<Window>& windows) {
   Ints begin;
   Ints end;
@@ -96,7 +96,7 @@ ValueId padded(GraphBuilder& graph, ValueId x, const std::vector<Window>& window
   return graph.emit("Pad", {x, graph.integers(around)});
 }
 
-/// Of every window the element at this place of the kernel, which is counted row by row.
+/// Returns the element of every window at a kernel position, counted row-major.
 ValueId element_of(GraphBuilder& graph, ValueId x, const std::vector<Window>& windows,
                    int64_t place) {
   Ints begin(windows.size());
@@ -112,9 +112,8 @@ ValueId element_of(GraphBuilder& graph, ValueId x, const std::vector<Window>& wi
   return strided(graph, x, begin, end, steps);
 }
 
-/// Of x with its padding: [groups, n·positions, channels · kernel].
-/// @param channels  of a group
-/// @param flipped   the last element of a window comes first
+/// Returns the windows of the padded x: [groups, n·positions, channels · kernel]. @param channels
+/// of a group @param flipped   reverse the elements of a window
 ValueId window_rows(GraphBuilder& graph, const RowsOf& rows, ValueId x, std::vector<Window> windows,
                     int64_t channels, bool flipped) {
   int64_t kernel = 1;
@@ -136,7 +135,7 @@ ValueId convolution_rows(GraphBuilder& graph, const RowsOf& rows, ValueId x, con
   return window_rows(graph, rows, padded(graph, x, windows), windows, rows.weight[1], false);
 }
 
-/// x with `stride - 1` zeros behind each element.
+/// Returns x with `stride - 1` zeros after each element.
 ValueId spread(GraphBuilder& graph, ValueId x, const Shape& dims,
                const std::vector<Window>& windows) {
   Ints apart = {0, dims[1]};
@@ -153,7 +152,8 @@ ValueId spread(GraphBuilder& graph, ValueId x, const Shape& dims,
   return reshape(graph, padded, wide);
 }
 
-/// A position of the answer sums what a window of the spread input meets, from its end on.
+/// Returns the rows of a transposed convolution: an output position sums a reversed window of the
+/// spread input.
 ValueId transposed_rows(GraphBuilder& graph, const RowsOf& rows, ValueId x, const Shape& dims) {
   std::vector<Window> windows = windows_of(rows, dims);
   const ValueId wide = spread(graph, x, dims, windows);
@@ -175,7 +175,8 @@ ValueId matrix_rows(GraphBuilder& graph, const RowsOf& rows, ValueId x, const Sh
   if (rank == 1) return reshape(graph, x, {1, 1, -1});
   const bool turned = attr(rows.layer, rows.data == 0 ? "transA" : "transB", 0) != 0;
   Ints order = ascending(rank);
-  // As a first operand the data has its contracted axis last, as a second one last but one.
+  // The contracted axis of the data is the last one of a first operand, the second to last of a
+  // second one.
   if (turned == (rows.data == 0)) std::swap(order[rank - 2], order[rank - 1]);
   const int64_t in = dims[order.back()];
   const ValueId last = std::ranges::is_sorted(order) ? x : transpose(graph, x, std::move(order));
@@ -285,7 +286,7 @@ void sum_cosines(GraphBuilder& graph, ValueId x, ValueId y, int64_t axis, bool r
   };
   const ValueId alike = in_double(graph.emit("And", {is_zero(aa), is_zero(bb)}));
   const ValueId lengths = graph.emit("Mul", {graph.emit("Sqrt", {aa}), graph.emit("Sqrt", {bb})});
-  // A product with a zero vector is zero, over anything.
+  // A product with a zero vector is zero for any denominator.
   constexpr double kNotZero = std::numeric_limits<double>::min();
   const ValueId over = graph.emit("Max", {lengths, graph.number(kNotZero, DType::kFloat64)});
   const ValueId cosine = graph.emit("Add", {graph.emit("Div", {product(a, b), over}), alike});

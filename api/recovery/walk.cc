@@ -10,7 +10,7 @@
 namespace parsimony {
 namespace {
 
-/// Runs a part on the values that it takes.
+/// Runs a part on its input values.
 EngineValues run_part(Part& opened, const Graph& part,
                       const IdVector<ValueId, EngineValue>& values) {
   EngineValues inputs;
@@ -65,7 +65,7 @@ Graph Walk::part_of(const std::vector<NodeId>& nodes, std::vector<ValueId> outpu
   return part;
 }
 
-/// Keeps what nodes that are left read, what is target, and `extra`.
+/// Keeps the values read by remaining nodes, the targets, and `extra`.
 void Walk::run(const std::vector<NodeId>& nodes, const std::vector<ValueId>& extra) {
   for (const NodeId n : nodes) computed_[n] = true;
   const IdVector<ValueId, bool> read = read_by(needed_for(target_));
