@@ -259,7 +259,7 @@ class DepthPlanner {
     std::optional<Planned> chosen;
     size_t at = 0;
     for (size_t k = 0; k <= order_.size(); ++k) {
-      if (services_.progress) services_.progress(std::to_string(k) + " blocks less");
+      if (services_.progress) services_.progress(std::to_string(k) + " blocks removed");
       Planned next = planned(k);
       DepthCandidate candidate;
       candidate.removed = static_cast<int>(k);

@@ -23,9 +23,8 @@ ConfigError no_input_for_array(std::string_view array, std::string_view dims,
                                std::span<const std::string> inputs) {
   std::string known;
   for (const std::string& name : inputs) known += (known.empty() ? "" : ", ") + in_quotes(name);
-  return ConfigError("array ", in_quotes(array), " ", dims,
-                     " is that of no input; the network has ", known, ".",
-                     did_you_mean(array, inputs));
+  return ConfigError("array ", in_quotes(array), " ", dims, " matches no input; the network has ",
+                     known, ".", did_you_mean(array, inputs));
 }
 
 constexpr std::string_view kArray = ".npy";
@@ -60,7 +59,7 @@ ArrayView view_of(std::string_view npy, std::string name, std::string file) {
 
 ConfigError bad_arrays(std::string_view found) {
   return ConfigError("found ", in_quotes(found), ", expected ", array_forms(),
-                     ", with an array for each input");
+                     ", with one array per input");
 }
 
 /// False if the number is not one of the type's.
@@ -158,7 +157,7 @@ TensorBytes converted(TensorBytes array, DType type) {
     } else if (!write_integer(number, type, element)) {
       throw ModelError("element ", i, " of array ", in_quotes(array.name), " is ",
                        std::to_string(number), ", which the input's type ", name_of(type),
-                       " does not hold");
+                       " cannot represent");
     }
   }
   return result;

@@ -17,7 +17,7 @@ namespace parsimony {
 namespace {
 
 ModelError damaged_sound(std::string_view file, std::string_view why) {
-  return ModelError(file, ": cannot be read as sound: ", why);
+  return ModelError(file, ": cannot be decoded as audio: ", why);
 }
 
 constexpr std::array<std::string_view, 4> kSoundEndings = {".wav", ".flac", ".ogg", ".aiff"};

@@ -44,7 +44,7 @@ std::string inflated(const std::string& path, std::string_view packed) {
     if (status == Z_STREAM_END) inflateReset(&stream);
     const size_t filled = out.size();
     if (filled > most_unpacked(packed.size())) {
-      throw damaged("it unpacks to more than 2 MB and 64 times its size");
+      throw damaged("it decompresses to more than 2 MB and 64 times its size");
     }
     out.resize(filled + kChunk);
     stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data() + at));
@@ -55,7 +55,7 @@ std::string inflated(const std::string& path, std::string_view packed) {
     status = inflate(&stream, Z_NO_FLUSH);
     at += offered - stream.avail_in;
     out.resize(out.size() - stream.avail_out);
-    if (status == Z_BUF_ERROR) throw damaged("the file ends in the middle of it");
+    if (status == Z_BUF_ERROR) throw damaged("unexpected end of file");
     if (status != Z_OK && status != Z_STREAM_END) {
       throw damaged(stream.msg != nullptr ? stream.msg : "cannot be decompressed");
     }

@@ -73,8 +73,8 @@ void normalise(Dataset& data, std::string_view spec, const DatasetOptions& optio
   data.scale = bytes ? 1.0 / 255 : 1;
   if (!options.normalise && options.mean.empty()) return;
   if (data.tokens) {
-    throw ConfigError("data ", in_quotes(spec), ": tokens are indices, which have no mean: leave ",
-                      in_quotes("normalise"), ", mean and std out");
+    throw ConfigError("data ", in_quotes(spec), ": tokens are indices, which have no mean: omit ",
+                      in_quotes("normalise"), ", mean and std");
   }
   if (options.mean.empty()) return bytes ? measure<uint8_t>(data) : measure<float>(data);
   const int64_t channels = data.train.dims.empty() ? 1 : data.train.dims.front();
@@ -130,7 +130,7 @@ int64_t test_part_of(int64_t count, const DatasetOptions& options, const std::st
   const int64_t test = std::llround(static_cast<double>(count) * options.test_share);
   if (test >= 1 && test < count) return test;
   throw ConfigError("data ", in_quotes(spec), ": a split of ", count, " samples leaves none to ",
-                    test < 1 ? "test" : "train", " with; give a test set or another share");
+                    test < 1 ? "test" : "train", " with; pass a test set or another share");
 }
 
 Dataset read_dataset(std::string_view spec, const DatasetOptions& options) {

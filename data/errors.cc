@@ -4,7 +4,7 @@ namespace parsimony::errors {
 
 ConfigError array_of_other_shape(std::string_view array, std::string_view found,
                                  std::string_view expected) {
-  return ConfigError("array ", in_quotes(array), " has shape ", found, ", the input wants ",
+  return ConfigError("array ", in_quotes(array), " has shape ", found, ", the input expects ",
                      expected, " (-1 is any size)");
 }
 
@@ -32,7 +32,7 @@ ConfigError bad_spec(std::string_view spec, std::string_view expected) {
   return ConfigError("data ", in_quotes(spec), ": expected ", expected);
 }
 
-ModelError no_samples(std::string_view file) { return ModelError(file, ": holds no sample"); }
+ModelError no_samples(std::string_view file) { return ModelError(file, ": contains no samples"); }
 
 ModelError too_long(std::string_view file, int64_t size, int64_t expected) {
   return ModelError(file, ": byte ", expected, ": the data end here, but the file has ", size,

@@ -24,14 +24,14 @@ struct Item {
 std::vector<Item> items_in(const std::string& folder, std::vector<std::string>& classes) {
   const std::vector<std::string> found = names_in(folder, true);
   if (found.empty()) {
-    throw ModelError(folder, ": found no folder; expected one for each class");
+    throw ModelError(folder, ": found no folders; expected one per class");
   }
   if (classes.empty()) classes = found;
   std::vector<Item> items;
   for (const std::string& name : found) {
     const auto known = std::lower_bound(classes.begin(), classes.end(), name);
     if (known == classes.end() || *known != name) {
-      throw ModelError(folder, ": class ", in_quotes(name), " is not among those to train with.",
+      throw ModelError(folder, ": class ", in_quotes(name), " is not in the training set.",
                        did_you_mean(name, classes));
     }
     const std::string class_folder = folder + "/" + name;
@@ -87,7 +87,7 @@ Samples decode(const std::vector<Item>& items, const Item& first, const DatasetO
     const Shape found = {3, image.height, image.width};
     if (found != samples.dims) {
       throw ModelError(items[index].path, ": the image is ", to_string(found), ", but ", first.path,
-                       " is ", to_string(samples.dims), "; give a size, and they are resized");
+                       " is ", to_string(samples.dims), "; pass a size to resize them");
     }
     to_planar(image, out);
   });

@@ -78,7 +78,7 @@ DataSpec parse_data_spec(std::string_view spec, bool labelled) {
   }
   const Format& format = *found->format;
   if (labelled && !format.has_labels()) {
-    throw ConfigError("data ", in_quotes(spec), ": there are no labels to train with; expected ",
+    throw ConfigError("data ", in_quotes(spec), ": it has no labels for training; expected ",
                       data_forms(true));
   }
   if (found->place.empty() && !(format.bare && spec == format.name)) {
@@ -123,8 +123,8 @@ namespace {
 ConfigError no_window_input(std::string_view input, std::string_view dims,
                             std::string_view option) {
   return ConfigError("input ", in_quotes(input), " ", dims,
-                     " (-1 is any size) takes no windows [samples, length], or their length is "
-                     "open: give it with ",
+                     " (-1 is any size) does not take windows [samples, length], or their length "
+                     "is dynamic: pass it with ",
                      option);
 }
 

@@ -78,9 +78,10 @@ std::string find_file(const IdxFiles& place, const std::string& part, const std:
            std::binary_search(found.begin(), found.end(), name.substr(0, name.size() - 3));
   });
   if (found.size() > 1) {
-    throw ConfigError(place.folder, ": found ", listed(found, found.size()),
-                      "; which is meant? Add the beginning of their names to the folder: ",
-                      place.folder, "/emnist-letters");
+    throw ConfigError(
+        place.folder, ": found ", listed(found, found.size()),
+        "; expected one data set. Append the prefix of its file names to the folder: ",
+        place.folder, "/emnist-letters");
   }
   if (found.empty()) {
     const std::string begin = place.prefix.empty() ? "" : place.prefix + "…";

@@ -18,7 +18,7 @@ class Preparation {
     const Shape declared = input.declared.value_or(Shape{-1, 3, -1, -1});
     if (declared.size() != 4) {
       throw ConfigError("images: input ", in_quotes(input.name), " ", to_string(declared),
-                        " takes no pictures, which have four axes");
+                        " does not take images, which have four axes");
     }
     const auto has_channels = [&](size_t axis) {
       return declared[axis] == 3 || declared[axis] == 1;
@@ -32,7 +32,7 @@ class Preparation {
     if (size_.height < 1 && spec_.shorter) size_ = {*spec_.shorter, *spec_.shorter};
     if (size_.height < 1 || size_.width < 1) {
       throw ConfigError("images: input ", in_quotes(input.name), " ", to_string(declared),
-                        " leaves the size open (-1): give it with --image resize=HxW, or --input");
+                        " has a dynamic size (-1): pass --image resize=HxW or --input");
     }
     scale_ = spec_.scale.value_or(is_floating(input.dtype) ? 1.0 / 255 : 1);
     check_count(spec_.mean, text);

@@ -43,7 +43,7 @@ void read_bytes(png_structp png, png_bytep out, size_t count) {
   auto* decoder = static_cast<PngDecoder*>(png_get_io_ptr(png));
   if (count > decoder->bytes.size() - decoder->at) {
     decoder->at = decoder->bytes.size();
-    png_error(png, "the file ends in the middle of it");
+    png_error(png, "unexpected end of file");
   }
   std::memcpy(out, decoder->bytes.data() + decoder->at, count);
   decoder->at += count;

@@ -74,9 +74,9 @@ struct SampleSource::State {
     const Format& format = *spec.format;
     const bool stored = format.arrays == nullptr && format.input == nullptr && !format.drawn;
     if (!stored && !options.labelled.mean.empty()) {
-      throw ConfigError("--mean and --std are for data sets with classes; ", in_quotes(source),
-                        " is used as it is",
-                        format.name == "images" ? "; give --image mean=…,std=…" : "");
+      throw ConfigError("--mean and --std require a data set with classes; ", in_quotes(source),
+                        " is used unchanged",
+                        format.name == "images" ? "; pass --image mean=…,std=…" : "");
     }
     if (format.drawn) {
       samples = count_of(spec, source);
@@ -104,14 +104,14 @@ struct SampleSource::State {
   void open_stream(const DataSpec& spec, SampleOptions& options) {
     while (streamed < graph.inputs.size() && has_value(streamed)) ++streamed;
     if (streamed == graph.inputs.size()) {
-      throw ConfigError(source, " fills one input, and --input gives all of them values");
+      throw ConfigError(source, " provides one input, but --input sets values for all of them");
     }
     for (size_t i = streamed + 1; i < graph.inputs.size(); ++i) {
       if (!has_value(i)) {
         throw ConfigError(
-            source, " fills one input, and ", in_quotes(input(i).name), " has none: give --input ",
-            input(i).name,
-            "=VALUE, --states if an output is fed back to it, or arrays for all (npz:FILE)");
+            source, " provides one input, but ", in_quotes(input(i).name),
+            " has no data: pass --input ", input(i).name,
+            "=VALUE, --states if an output is fed back to it, or arrays for all inputs (npz:FILE)");
       }
     }
     Value taker = input(streamed);
@@ -133,7 +133,7 @@ struct SampleSource::State {
     Shape run = first.dims;
     run.front() = fixed.value_or(1);
     if (declared && !fits_declared(run, *declared)) {
-      throw ConfigError(source, " gives shape ", to_string(first.dims), ", the input wants ",
+      throw ConfigError(source, " yields shape ", to_string(first.dims), ", the input expects ",
                         to_string(*declared), " (-1 is any size)");
     }
   }
@@ -166,8 +166,8 @@ struct SampleSource::State {
     const auto& declared = input(i).declared;
     return ConfigError(source, ": no array for input ", in_quotes(input(i).name), " ",
                        declared ? to_string(*declared) : "of any shape", "; there ",
-                       known.empty() ? "is none" : "are " + known,
-                       ". A value for all elements: --input ", input(i).name, "=0");
+                       known.empty() ? "is none" : "are " + known, ". To fill it: --input ",
+                       input(i).name, "=0");
   }
 
   void place(const ArrayView& array) {

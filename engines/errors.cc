@@ -5,7 +5,7 @@
 namespace parsimony::runtime::errors {
 
 UnsupportedError no_such_type(std::string_view tensor, std::string_view dtype) {
-  return UnsupportedError("ONNX Runtime takes no elements of type ", dtype, " for ",
+  return UnsupportedError("ONNX Runtime does not support elements of type ", dtype, " for ",
                           in_quotes(tensor));
 }
 

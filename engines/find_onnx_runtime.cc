@@ -12,7 +12,7 @@ namespace {
 /// `tried` lists each location and why it failed.
 UnsupportedError not_found(std::span<const std::string> tried) {
   std::string text =
-      "ONNX Runtime was not found; give --onnxruntime PATH, or set PARSIMONY_ONNXRUNTIME to its "
+      "ONNX Runtime was not found; pass --onnxruntime PATH, set PARSIMONY_ONNXRUNTIME to its "
       "libonnxruntime.so, or run tools/setup.sh";
   for (const std::string& place : tried) text += "\n  " + place;
   return UnsupportedError(text);

@@ -85,7 +85,7 @@ OwnedValue value_of(const ort::Api& api, ort::Allocator* allocator, const Tensor
 TensorBytes type_of(const ort::Api& api, const ort::Value* value, const std::string& name) {
   int is_tensor = 0;
   if (value != nullptr) check(api, api.is_tensor(value, &is_tensor));
-  if (is_tensor == 0) throw UnsupportedError("output ", in_quotes(name), " is no tensor");
+  if (is_tensor == 0) throw UnsupportedError("output ", in_quotes(name), " is not a tensor");
   ort::TensorInfo* made = nullptr;
   check(api, api.tensor_info(value, &made));
   const Owned<ort::TensorInfo> info(made, api.release_tensor_info);
@@ -387,7 +387,7 @@ void append_provider(const Library& library, ort::SessionOptions* options,
     const auto* api = library.base->get_api(ort::kProviderVersion);
     if (api == nullptr) {
       throw UnsupportedError("--provider: ONNX Runtime ", library.version,
-                             " takes this one since 1.12");
+                             " is too old for it; expected 1.12 or newer");
     }
     std::vector<const char*> keys;
     std::vector<const char*> values;

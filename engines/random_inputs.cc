@@ -95,7 +95,7 @@ std::vector<Shape> shapes_of(const Graph& graph, const Probe& probe) {
     const auto& shape = facts.shapes[input];
     if (!shape) {
       throw UnsupportedError("the shape of input ", in_quotes(graph.value(input).name),
-                             " is not known; give --input");
+                             " is unknown; pass --input");
     }
     shapes.push_back(*shape);
   }

@@ -123,7 +123,7 @@ void set_type(const Value& value, onnx::ValueInfoProto& info) {
 }
 
 onnx::ModelProto model_of(const Graph& graph) {
-  if (graph.format != "onnx") throw not_writable(graph.format, "is not of ONNX");
+  if (graph.format != "onnx") throw not_writable(graph.format, "is not an ONNX model");
   onnx::ModelProto model;
   model.set_ir_version(kIrVersion);
   onnx::GraphProto& to = *model.mutable_graph();

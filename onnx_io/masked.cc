@@ -126,14 +126,13 @@ namespace {
 /// Of the masked original, in engines that read files.
 UnsupportedError other_channels(std::string_view tensor) {
   return UnsupportedError("tensor ", in_quotes(tensor),
-                          " loses other elements than channels that were found without the options "
-                          "of the pruning, so that operators that mix them cannot be masked");
+                          " loses elements that are not channels without the pruning's options, so "
+                          "operators that mix them cannot be masked");
 }
 
 UnsupportedError not_gathered(std::string_view node) {
-  return UnsupportedError(
-      "node ", in_quotes(node),
-      " depends on channels of which some are absent, in a form that cannot be masked in a file");
+  return UnsupportedError("node ", in_quotes(node),
+                          " depends on removed channels in a way that cannot be masked in a file");
 }
 
 /// A dimension of which some elements are absent.
@@ -237,14 +236,14 @@ class Gathering {
   void surround(const Node& node, const std::vector<Gap>& gaps) {
     constexpr int kWhere = 9;  // the first opset that has it
     if (file_.opset() < kWhere) {
-      throw UnsupportedError("operators that mix channels are masked from opset ", kWhere,
-                             " on, not in opset ", file_.opset());
+      throw UnsupportedError("masking operators that mix channels requires opset ", kWhere,
+                             " or newer, found opset ", file_.opset());
     }
     // Which results belong to the channels removed is not known.
     if (is_own(node)) {
       throw UnsupportedError(
           "operator ", node.op,
-          ": it mixes channels, and which results belong to those removed is not known");
+          ": it mixes channels, and the results of the removed channels are unknown");
     }
     const std::string key = key_of(graph_, node);
     for (const PlanInteger& integer : plan_.integers) {

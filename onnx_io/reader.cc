@@ -368,7 +368,7 @@ std::optional<std::string> note_on_unread(const onnx::GraphProto& graph, const G
   const bool one = unread.size() == 1;
   return "no node reads " +
          (one ? "initializer" : std::to_string(unread.size()) + " initializers") + " " + names +
-         (one ? ", which stays as it is" : ", which stay as they are");
+         (one ? ", which is kept unchanged" : ", which are kept unchanged");
 }
 
 }  // namespace

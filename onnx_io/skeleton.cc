@@ -22,7 +22,7 @@ onnx::ModelProto parsed(std::string_view bytes) {
   onnx::ModelProto model;
   const bool fits = bytes.size() <= static_cast<size_t>(std::numeric_limits<int>::max());
   if (!fits || !model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    throw ModelError("the stored graph is no ONNX model");
+    throw ModelError("the stored graph is not an ONNX model");
   }
   return model;
 }

@@ -83,9 +83,9 @@ std::string scales_text(const std::vector<ScaleRow>& rows) {
 std::string scales_text(const std::vector<ScaleRow>& rows, bool all) {
   if (rows.empty()) return "";
   const bool patched = rows.front().cut && rows.front().cut->patched;
-  const std::string text =
-      counted(static_cast<int64_t>(rows.size()), "scale") + " of sizes that were cut " +
-      (patched ? "made to follow them.\n" : "frozen; --rescale lets them follow.\n");
+  const std::string text = counted(static_cast<int64_t>(rows.size()), "scale") +
+                           " of pruned sizes " +
+                           (patched ? "updated.\n" : "unchanged; --rescale updates them.\n");
   return text + (all ? "\n" + scales_text(rows) : "");
 }
 
@@ -107,7 +107,7 @@ ConfigError unknown_node(const Graph& graph, const std::string& name) {
     known.push_back(key_of(graph, node));
   }
   for (const Weight& weight : graph.weights) known.push_back(weight.name);
-  return ConfigError("no node or weight of the network is called ", in_quotes(name), ".",
+  return ConfigError("the network has no node or weight named ", in_quotes(name), ".",
                      did_you_mean(name, known));
 }
 

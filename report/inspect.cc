@@ -96,8 +96,8 @@ std::string macs_text(const std::vector<InputRow>& inputs,
   constexpr size_t kMost = 3;
   std::string text = "MACs are counted for " + to_text(inputs) + ".\n";
   if (uncounted.empty()) return text;
-  return text + "They leave out " + counted(static_cast<int64_t>(uncounted.size()), "node") +
-         " whose multiply-adds are not known: " + printable(listed(uncounted, kMost)) + ".\n";
+  return text + "They exclude " + counted(static_cast<int64_t>(uncounted.size()), "node") +
+         " with unknown multiply-adds: " + printable(listed(uncounted, kMost)) + ".\n";
 }
 
 std::string to_text(const std::vector<InputRow>& inputs) {
@@ -196,7 +196,7 @@ std::string to_text(const Inspection& inspection, bool all) {
           macs_text(inspection.inputs, inspection.uncounted);
   if (left_out > 0) text += counted(left_out, "node") + " of shape arithmetic not shown (-v).\n";
   if (params < inspection.params) {
-    text += counted(inspection.params - params, "parameter") + " in weights that no node reads.\n";
+    text += counted(inspection.params - params, "parameter") + " in unused weights.\n";
   }
   return text;
 }
@@ -216,7 +216,7 @@ std::string memory_text(const Inspection& inspection) {
   }
   return table.text() + "\nAt most " + with_thousands(inspection.peak_memory) +
          " bytes of activations are alive at once, for " + to_text(inspection.inputs) +
-         "; memory in which each has its place takes " + with_thousands(inspection.arena) + ".\n";
+         "; an arena for all of them takes " + with_thousands(inspection.arena) + ".\n";
 }
 
 void describe(JsonWriter& json, const std::pair<std::string, Shape>& weight) {

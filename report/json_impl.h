@@ -58,7 +58,8 @@ class JsonWriter {
   void finite_or(const char* key, double value, double /*instead*/) { object_[key] = value; }
   void json(const char* key, const std::string& text) {
     object_[key] = Json::parse(text, nullptr, false);
-    if (!object_[key].is_object()) throw ConfigError("a ledger point's config is no JSON object");
+    if (!object_[key].is_object())
+      throw ConfigError("a ledger point's config is not a JSON object");
   }
   void require(bool /*holds*/, const char* /*why_not*/) {}
 

@@ -32,7 +32,7 @@ void describe(auto& json, Is<LedgerPoint::Pair> auto& pair) {
 void describe(auto& json, Is<LedgerPoint::Score> auto& score) {
   json("correct", score.correct)("total", score.total);
   json.maybe("perplexity", score.perplexity);
-  json.require(score.correct <= score.total, "more are correct than there are");
+  json.require(score.correct <= score.total, "more correct samples than samples");
 }
 
 void describe(auto& json, Is<LedgerPoint::Epoch> auto& epoch) {
@@ -248,8 +248,8 @@ class Collector {
     }
     if (!points_[known->second.index].agrees_with(point)) {
       throw ModelError(known->second.place, " and ", place,
-                       " tell the same point differently (key ", point.key,
-                       "); remove the line that is wrong");
+                       " contradict each other about a point (key ", point.key,
+                       "); remove the wrong line");
     }
   }
   std::vector<LedgerPoint> take() { return std::move(points_); }
@@ -290,7 +290,7 @@ bool collect(std::string_view bytes, const std::string& path, Collector& collect
 
 void collect_file(const std::string& path, Collector& collector, LedgerContent& content) {
   if (collect(read_file(path), path, collector)) {
-    content.notes.push_back(path + ": the last line is unfinished and was skipped");
+    content.notes.push_back(path + ": the last line is incomplete and was skipped");
   }
 }
 
@@ -405,8 +405,7 @@ LedgerContent merge_ledgers(std::span<const std::string> folders) {
     const bool is_folder = fs::is_directory(folder);
     const std::string path = is_folder ? (fs::path(folder) / kFileName).string() : folder;
     if (is_folder && !fs::exists(path)) {
-      throw IoError(folder,
-                    ": has no ledger.jsonl; give the folder that `parsimony sweep --out` names");
+      throw IoError(folder, ": has no ledger.jsonl; pass the folder of `parsimony sweep --out`");
     }
     collect_file(path, collector, content);
   }

@@ -141,7 +141,7 @@ std::string rounding_text(const RoundingRow& row, int64_t macs) {
 
 std::string latency_text(const LatencyRow& row) {
   const std::string by_layers = milliseconds(row.predicted) + " ms by the times of its layers";
-  std::string text = "Asked for " + milliseconds(row.requested) + " ms: ";
+  std::string text = "Requested " + milliseconds(row.requested) + " ms: ";
   if (row.networks == 0) {
     text += by_layers + "; the network as a whole was not measured.\n";
   } else {
@@ -429,8 +429,8 @@ std::string reason_for_nothing(const Pruning& pruning) {
   for (const auto& keep : pruning.allocation.masks.keep) {
     if (std::find(keep.begin(), keep.end(), 0) != keep.end()) return "the plan is empty";
   }
-  if (!pruning.notes.empty()) return "no group is pruned, see the notes";
-  return "what was asked for removes no channel";
+  if (!pruning.notes.empty()) return "no group was pruned, see the notes";
+  return "the requested amount removes no channel";
 }
 
 ConstantsReport constants_report(const Pruning& pruning) {

@@ -49,10 +49,10 @@ std::string to_text(const Proof& proof, bool all, const Plan& plan) {
           original(proof, plan) + ", on " + counted(proof.inputs, "random input") +
           (proof.steps > 1 ? " and " + counted(proof.steps, "step") + " from each" : "") + ".\n";
   if (!proof.choices.empty()) {
-    text += "note: the small network chose from the original's numbers at " +
+    text += "note: the small network used the original's operands at " +
             counted(std::ssize(proof.choices), "place") +
-            " such as TopK or a comparison, where a last bit decides; what it had itself to choose "
-            "from was compared as well\n";
+            " such as TopK or a comparison, where rounding decides the choice; its own operands "
+            "were compared as well\n";
   }
   for (const std::string& note : proof.notes) text += "note: " + printable(note) + "\n";
   if (all) text += output_table(proof);
@@ -79,8 +79,8 @@ std::string fits_text(const RecoveryStep& step) {
     table.add({printable(fit.layer), error_text(fit.before), error_text(fit.after),
                formatted("%g", fit.ridge), fit.kept ? "kept: worse on held-out samples" : ""});
   }
-  return "Fits of " + std::string(name_of(step.method)) +
-         "; errors are of held-out samples, which no fit had seen:\n" + table.text();
+  return "Fits of " + std::string(name_of(step.method)) + "; errors are on held-out samples:\n" +
+         table.text();
 }
 
 }  // namespace

@@ -63,9 +63,9 @@ Finding about_cores(const MachineReport& report) {
                      std::to_string(cores.online) + " cores; `taskset -p` shows and sets it";
   } else if (cores.quota < cores.online) {
     finding.advice = "the control group allows " + number(cores.quota) +
-                     " cores' time; more threads than that only wait";
+                     " cores' time; additional threads only wait";
   } else if (cores.load > cores.online + 0.5) {
-    finding.advice = "run this again when less runs: there are more threads than cores";
+    finding.advice = "run this again under less load: there are more runnable threads than cores";
   }
   return finding;
 }
@@ -92,7 +92,7 @@ std::string advice_on(const Blas& blas, const Processor& processor) {
                : "set OPENBLAS_CORETYPE=" + name + " before the program starts";
   }
   if (blas.threading == "POSIX threads") {
-    return "its own threads fight with OpenMP's: use the OpenMP build, libopenblas0-openmp";
+    return "its threads compete with OpenMP's: use the OpenMP build, libopenblas0-openmp";
   }
   if (blas.threading == "one thread") {
     return "it uses one thread: use the OpenMP build, libopenblas0-openmp";
@@ -124,7 +124,7 @@ Finding about_aten(const TorchFacts& torch, const Processor& processor) {
     finding.advice = is_set("ATEN_CPU_CAPABILITY") ? "unset ATEN_CPU_CAPABILITY"
                                                    : "this libtorch was built without AVX2 kernels";
   } else if (!torch.onednn) {
-    finding.advice = "convolutions are slow without oneDNN: use a libtorch that has it";
+    finding.advice = "convolutions are slow without oneDNN: use a libtorch with it";
   }
   return finding;
 }
@@ -147,7 +147,7 @@ Finding about_threads(const TorchFacts& torch, const Cores& cores) {
   finding.advice = "bench takes " + std::to_string(torch.best_threads) +
                    "; in other programs set OMP_NUM_THREADS=" + std::to_string(torch.best_threads);
   if (torch.best_threads < torch.aten_threads && cores.load > 1) {
-    finding.advice += "; beside other programs OMP_WAIT_POLICY=PASSIVE helps, too";
+    finding.advice += "; OMP_WAIT_POLICY=PASSIVE also helps while other programs run";
   }
   return finding;
 }
@@ -165,9 +165,9 @@ Finding about_allocator(const MachineReport& report) {
   if (report.allocator == "glibc") {
     finding.advice =
         "set MALLOC_MMAP_THRESHOLD_=1073741824 and MALLOC_TRIM_THRESHOLD_=4294967296, so that it "
-        "keeps what tensors give back";
+        "keeps the memory of freed tensors";
   } else if (report.allocator == "mimalloc") {
-    finding.advice = "set MIMALLOC_LARGE_OS_PAGES=1, so that it fetches 2 MB at once";
+    finding.advice = "set MIMALLOC_LARGE_OS_PAGES=1, so that it allocates 2 MB at once";
   }
   return finding;
 }

@@ -35,7 +35,7 @@ UnsupportedError not_lowered(std::string_view op, std::string_view node, std::st
 
 /// Message of ONNX's checker about an exported model.
 ModelError checker_says(std::string_view why) {
-  return ModelError("the ONNX model that was made is refused by ONNX's checker: ", why);
+  return ModelError("ONNX's checker rejects the exported model: ", why);
 }
 
 /// The known sizes of a network during export: with a dynamic batch, those in which two batches
@@ -79,9 +79,9 @@ Sizes::Sizes(const Graph& graph, const std::vector<InputSpec>& inputs, bool open
   try {
     other_ = facts_for(graph, with_other_batch(inputs));
   } catch (const ShapeError& error) {
-    throw UnsupportedError("the batch cannot be left open: ", error.what(),
-                           ". Write -1 where the program writes that size down, as a trace of C++ "
-                           "code does with x.size(0), or export with the batch that is expected");
+    throw UnsupportedError("the batch cannot be dynamic: ", error.what(),
+                           ". Use -1 where the program hard-codes that size, as a trace of C++ "
+                           "code does with x.size(0), or export with the required batch");
   }
 }
 
@@ -101,7 +101,7 @@ bool Sizes::fixed_input(ValueId value) const {
 
 std::pair<Shape, std::vector<std::string>> Sizes::declared(ValueId value) const {
   const auto& shape = facts_.shapes[value];
-  if (!shape) throw not_lowered("", graph_.value(value).name, "its shape is not known");
+  if (!shape) throw not_lowered("", graph_.value(value).name, "its shape is unknown");
   Shape dims = *shape;
   std::vector<std::string> symbols(dims.size());
   if (!other_) return {dims, symbols};
@@ -237,13 +237,13 @@ class Exporter {
     throw UnsupportedError("node ", in_quotes(label_of(source_, node)),
                            " cannot be exported: ", call.empty() ? node.op : call,
                            " has no known counterpart in ONNX", where_called(text(node, "line")),
-                           ". Write the line with the operators that docs/guide/export.md lists");
+                           ". Rewrite the line with operators that docs/guide/export.md lists");
   }
 
   void define_outputs() {
     const std::vector<std::string>& names = options_.outputs;
     if (names.size() > source_.outputs.size()) {
-      throw ConfigError(names.size(), " names of outputs were given, the network has ",
+      throw ConfigError(names.size(), " output names were passed, but the network has ",
                         source_.outputs.size());
     }
     Graph& graph = out_.graph();
@@ -288,7 +288,7 @@ std::vector<InputSpec> with_other_batch(std::vector<InputSpec> inputs) {
 
 const Shape& Lowering::shape(int i) const {
   const Shape* known = view.in_shape(i);
-  require(known != nullptr, "the shape of its operand is not known");
+  require(known != nullptr, "the shape of its operand is unknown");
   return *known;
 }
 
@@ -298,7 +298,7 @@ void Lowering::require(bool holds, std::string_view why) const {
 
 std::vector<int64_t> Lowering::known_integers(int i) const {
   const HostTensor* known = view.constant(i);
-  require(known != nullptr && !known->floating(), "its sizes or axes are not known");
+  require(known != nullptr && !known->floating(), "its sizes or axes are unknown");
   return known->ints;
 }
 
@@ -314,7 +314,8 @@ std::string export_onnx(const Graph& graph, const std::vector<InputSpec>& inputs
   }
   const auto bytes = static_cast<int64_t>(model.ByteSizeLong());
   if (bytes > std::numeric_limits<int32_t>::max()) {
-    throw UnsupportedError("the model needs ", bytes, " bytes, an ONNX file holds 2147483647");
+    throw UnsupportedError("the model needs ", bytes,
+                           " bytes, but an ONNX file is limited to 2147483647");
   }
   std::string text = model.SerializeAsString();
   check(text);

@@ -50,7 +50,7 @@ void lower_mod(Lowering& s) {
 /// And, Or, Xor, Not: of booleans only; torch takes the bits of integers.
 void lower_logical(Lowering& s) {
   for (const ValueId input : s.inputs) {
-    s.require(s.out.dtype(input) == DType::kBool, "ONNX's is of booleans only");
+    s.require(s.out.dtype(input) == DType::kBool, "ONNX supports only booleans");
   }
   s.set_result(s.out.emit(s.node().op, s.inputs));
 }
@@ -112,7 +112,7 @@ CellKind kind_of(std::string_view op) {
 
 /// The rows of a weight, gate by gate.
 Bytes reordered(const Lowering& s, size_t i, const std::vector<size_t>& order) {
-  s.require(s.out.is_weight(s.in(i)), "its weights are computed");
+  s.require(s.out.is_weight(s.in(i)), "its weights are not constant");
   const Bytes bytes = dense_bytes(s.out.weight_of(s.in(i)));
   const size_t gate = bytes.size() / order.size();
   Bytes result;

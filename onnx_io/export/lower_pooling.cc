@@ -116,7 +116,7 @@ WindowSizes sizes_of(const Lowering& s) {
   WindowSizes sizes;
   sizes.to = s.known_integers(3);
   sizes.from.assign(s.shape().begin() + 2, s.shape().end());
-  s.require(sizes.to.size() == sizes.from.size(), "it has another number of sizes");
+  s.require(sizes.to.size() == sizes.from.size(), "the number of sizes does not match");
   for (size_t i = 0; i < sizes.to.size(); ++i) {
     s.require(sizes.to[i] > 0 && sizes.from[i] > 0, "a size is 0");
     sizes.same = sizes.same && sizes.to[i] == sizes.from[i];

@@ -36,7 +36,7 @@ ValueId all_sizes(Lowering& s, size_t leading) {
 /// Ones in front of the scales in operand 2.
 ValueId all_scales(Lowering& s, size_t leading) {
   const HostTensor* given = s.view.constant(2);
-  s.require(given != nullptr, "its scales are not known");
+  s.require(given != nullptr, "its scales are unknown");
   HostTensor scales{.dtype = DType::kFloat32, .dims = {}, .ints = {}, .floats = {}};
   scales.floats.assign(leading, 1);
   for (int64_t i = 0; i < given->count(); ++i) scales.floats.push_back(given->number(i));

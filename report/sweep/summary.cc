@@ -213,16 +213,17 @@ void note_what_differs(SweepReport& report, size_t runs) {
   const auto add = [&](std::string note) { report.notes.push_back(std::move(note)); };
   if (runs > 1) {
     add("The points come from " + std::to_string(runs) +
-        " runs that differ in model, data or configuration; compare within one only.");
+        " runs that differ in model, data or configuration; compare only points of the same run.");
   }
   if (machines.size() > 1) {
     add("The points were measured on " + std::to_string(machines.size()) +
-        " machines or with different threads; compare times within one only.");
+        " machines or with different numbers of threads; compare only times of the same one.");
   }
   if (without_dense > 0) {
     add("There is no dense network of the same seed for " + std::to_string(without_dense) + " of " +
         counted(static_cast<int64_t>(pruned), "pruned point") +
-        ": accuracy is compared with their own before pruning, training time with nothing.");
+        ": their accuracy is compared with that before pruning, their training time is not "
+        "compared.");
   }
   if (disproved > 0) {
     add("The proof does not hold for " + counted(static_cast<int64_t>(disproved), "point") +
@@ -328,9 +329,9 @@ std::vector<Headline> headline(const SweepReport& report) {
   if (point.after.perplexity) {
     constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
     const double before = point.sparsity == 0 ? kNone : row.reference.perplexity.value_or(kNone);
-    lines.push_back({"perplexity", perplexity_text(before),
-                     perplexity_text(*point.after.perplexity),
-                     ratio_text(before, *point.after.perplexity), "e to the mean loss of a token"});
+    lines.push_back(
+        {"perplexity", perplexity_text(before), perplexity_text(*point.after.perplexity),
+         ratio_text(before, *point.after.perplexity), "exponential of the mean token loss"});
   }
   for (const LedgerPoint::Metric& metric : point.metrics) {
     constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
@@ -365,7 +366,7 @@ std::vector<std::string> metric_cells(const SweepSetting& setting) {
 
 SweepReport summarise(LedgerContent content, std::string title) {
   if (content.points.empty()) {
-    throw ModelError("the ledger holds no finished point yet; there is nothing to report");
+    throw ModelError("the ledger has no finished points yet; there is nothing to report");
   }
   // By key first: the names of runs, too, must not depend on who finished when.
   std::sort(content.points.begin(), content.points.end(),

@@ -83,7 +83,7 @@ TEST_F(CliBudgets, InspectShowsMemory) {
   EXPECT_NE(lines_with(outcome.out, "c2").find("# peak"), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("At most 3,584 bytes of activations"), std::string::npos)
       << outcome.out;
-  EXPECT_NE(outcome.out.find("in which each has its place takes 3,584.\n"), std::string::npos);
+  EXPECT_NE(outcome.out.find("an arena for all of them takes 3,584.\n"), std::string::npos);
   const Json json = Json::parse(place_.run("inspect cnn.onnx --json").out);
   EXPECT_EQ(json["totals"]["peak_memory"], 3584);
   EXPECT_EQ(json["totals"]["arena"], 3584);

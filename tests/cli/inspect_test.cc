@@ -48,11 +48,11 @@ TEST(CliInspect, SaysWhatMacsLeaveOut) {
   model.mutable_graph()->mutable_node(1)->set_op_type("Mystery");
   place.write("odd.onnx", model.SerializeAsString());
   const std::string line =
-      "They leave out 3 nodes whose multiply-adds are not known: relu (Mystery), c2 (Conv), fc "
+      "They exclude 3 nodes with unknown multiply-adds: relu (Mystery), c2 (Conv), fc "
       "(Gemm).\n";
-  EXPECT_EQ(lines_with(place.run("inspect odd.onnx").out, "They leave out"), line);
+  EXPECT_EQ(lines_with(place.run("inspect odd.onnx").out, "They exclude"), line);
   const Outcome pruned = place.run("prune odd.onnx -o small.onnx --ratio 0.5 --report report.json");
-  EXPECT_EQ(lines_with(pruned.out, "They leave out"), line) << pruned.err;
+  EXPECT_EQ(lines_with(pruned.out, "They exclude"), line) << pruned.err;
   const Json left_out = Json::parse(place.bytes("report.json")).at("macs").at("uncounted");
   EXPECT_EQ(left_out, Json::array({"relu (Mystery)", "c2 (Conv)", "fc (Gemm)"}));
 }

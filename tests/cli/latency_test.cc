@@ -24,7 +24,7 @@ TEST(CliLatency, IsMeasuredAndReported) {
       kWithinTime + std::string("--threads 1 --latency-table t.json --report r.json"), fake(place));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(lines_with(outcome.out, "latency, ms"), "") << outcome.out;
-  EXPECT_TRUE(lines_with(outcome.out, "Asked for 0.8 ms: measured ")
+  EXPECT_TRUE(lines_with(outcome.out, "Requested 0.8 ms: measured ")
                   .ends_with(" ms by the times of its layers.\n"))
       << outcome.out;
   EXPECT_EQ(lines_with(outcome.out, "On libtorch"),
@@ -109,7 +109,7 @@ TEST(CliLatency, ACommandsTableServesElsewhere) {
       "prune cnn.onnx -o o.onnx --no-verify --budget latency_ms=80% --latency-table board.json",
       fake(place));
   ASSERT_EQ(here.code, 0) << here.err;
-  EXPECT_TRUE(lines_with(here.out, "Asked for ")
+  EXPECT_TRUE(lines_with(here.out, "Requested ")
                   .ends_with(" ms by the times of its layers; the network as a whole was not "
                              "measured.\n"))
       << here.out;

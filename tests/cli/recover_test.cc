@@ -140,7 +140,7 @@ TEST_F(CliRecover, SaysWhatEachStepBrought) {
     EXPECT_NE(outcome.out.find("\n" + fit["layer"].get<std::string>() + " "), std::string::npos)
         << outcome.out;
   }
-  EXPECT_NE(outcome.out.find("Fits of least-squares; errors are of held-out samples"),
+  EXPECT_NE(outcome.out.find("Fits of least-squares; errors are on held-out samples"),
             std::string::npos)
       << outcome.out;
 }

@@ -85,7 +85,7 @@ TEST(CliReport, AnUnfinishedLineIsANote) {
   const Outcome outcome = sweeps.place.run("report torn");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(lines_with(outcome.out, "note:"),
-            "note: torn/ledger.jsonl: the last line is unfinished and was skipped\n");
+            "note: torn/ledger.jsonl: the last line is incomplete and was skipped\n");
   EXPECT_NE(sweeps.place.bytes("torn/report.html").find("skipped"), std::string::npos);
 }
 
@@ -95,8 +95,7 @@ TEST(CliReport, NoLedger) {
   const Outcome outcome = sweeps.place.run("report empty");
   EXPECT_EQ(outcome.code, 4);
   EXPECT_EQ(outcome.err,
-            "parsimony: empty: has no ledger.jsonl; give the folder that `parsimony sweep --out` "
-            "names\n");
+            "parsimony: empty: has no ledger.jsonl; pass the folder of `parsimony sweep --out`\n");
   EXPECT_EQ(sweeps.place.run("report none").code, 4);
 }
 
@@ -135,7 +134,7 @@ TEST(CliReport, NoPointYet) {
   const Outcome outcome = sweeps.place.run("report begun");
   EXPECT_EQ(outcome.code, 4);
   EXPECT_EQ(outcome.err,
-            "parsimony: the ledger holds no finished point yet; there is nothing to report\n");
+            "parsimony: the ledger has no finished points yet; there is nothing to report\n");
   EXPECT_FALSE(sweeps.place.has("begun/report.html"));
 }
 
@@ -158,7 +157,7 @@ TEST(CliReport, ContradictionsNameBothLines) {
   sweeps.add("other", sample_ledger({point}));
   const Outcome outcome = sweeps.place.run("report run other");
   EXPECT_EQ(outcome.code, 4);
-  EXPECT_NE(outcome.err.find(" and other/ledger.jsonl:1 tell the same point differently"),
+  EXPECT_NE(outcome.err.find(" and other/ledger.jsonl:1 contradict each other about a point"),
             std::string::npos)
       << outcome.err;
 }

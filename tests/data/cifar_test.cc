@@ -74,7 +74,7 @@ TEST(Cifar10, NamesFileAndByteOfWhatIsWrong) {
   EXPECT_EQ(failure_of<ModelError>("cifar10:" + place),
             third + ": byte 3073: label 10 is not in 0..9");
   write(third, "");
-  EXPECT_EQ(failure_of<ModelError>("cifar10:" + place), third + ": holds no sample");
+  EXPECT_EQ(failure_of<ModelError>("cifar10:" + place), third + ": contains no samples");
   std::filesystem::remove(third);
   EXPECT_NE(failure_of<IoError>("cifar10:" + place).find("data_batch_3.bin"), std::string::npos);
 }

@@ -25,8 +25,8 @@ TEST(Spec, UnknownNamesHaveCandidates) {
 TEST(Spec, WithoutLabelsThereIsNothingToTrainWith) {
   const std::string why = failure_of<ConfigError>("images:somewhere");
   EXPECT_TRUE(
-      why.starts_with("data \"images:somewhere\": there are no labels to train with; "
-                      "expected cifar10:DIR, cifar100:DIR, "))
+      why.starts_with("data \"images:somewhere\": it has no labels for training; expected "
+                      "cifar10:DIR, cifar100:DIR, "))
       << why;
 }
 

@@ -161,7 +161,7 @@ TEST(Folder, ResizesWhenAsked) {
   write(folder / "val/a/1.png", one_colour(100, 20, 92));
   const std::string spec = "folder:" + folder / "";
   const std::string why = failure_of<ModelError>(spec);
-  EXPECT_NE(why.find("give a size, and they are resized"), std::string::npos) << why;
+  EXPECT_NE(why.find("pass a size to resize them"), std::string::npos) << why;
   const Dataset data = read_dataset(spec, {.size = 16});
   EXPECT_EQ(data.train.dims, (Shape{3, 16, 16}));
   for (int64_t i = 0; i < 2; ++i) {
@@ -179,14 +179,14 @@ TEST(Folder, SaysWhatIsWrong) {
   EXPECT_EQ(failure_of<IoError>(spec), "cannot list \"" + place + "\": No such file or directory");
   std::filesystem::create_directories(place + "/train");
   EXPECT_EQ(failure_of<ModelError>(spec),
-            place + "/train: found no folder; expected one for each class");
+            place + "/train: found no folders; expected one per class");
   write(place + "/train/cat/x.txt", "");
   EXPECT_EQ(failure_of<ModelError>(spec), place + "/train/cat: found no .jpg, .jpeg or .png");
   write(place + "/train/cat/x.png", one_colour(2, 2, 1));
   write(place + "/test/cats/x.png", one_colour(2, 2, 1));
   EXPECT_EQ(failure_of<ModelError>(spec),
             place +
-                "/test: class \"cats\" is not among those to train with. Did you mean "
+                "/test: class \"cats\" is not in the training set. Did you mean "
                 "\"cat\"?");
 }
 
@@ -206,8 +206,7 @@ class Damage : public testing::Test {
 TEST_F(Damage, OfPngs) {
   const std::string good = png(20, 20, PNG_FORMAT_RGB, pattern(1200).data());
   ASSERT_GT(good.size(), 1200U);
-  EXPECT_EQ(complaint(good.substr(0, 300)),
-            "byte 300: damaged image: the file ends in the middle of it");
+  EXPECT_EQ(complaint(good.substr(0, 300)), "byte 300: damaged image: unexpected end of file");
   std::string changed = good;
   changed[200] = static_cast<char>(~changed[200]);
   const std::string why = complaint(changed);
@@ -337,11 +336,12 @@ TEST(Pictures, SayWhatIsMissing) {
     return message_of([&] { prepared(small_picture(), dims, spec); });
   };
   EXPECT_EQ(message({1, 3, -1, -1}, ""),
-            "images: input \"x\" [1, 3, -1, -1] leaves the size open (-1): give it with --image "
-            "resize=HxW, or --input");
+            "images: input \"x\" [1, 3, -1, -1] has a dynamic size (-1): pass --image resize=HxW "
+            "or --input");
   EXPECT_EQ(message({1, 3}, ""),
-            "images: input \"x\" [1, 3] takes no pictures, which have four axes");
-  EXPECT_NE(message({1, 3, 2, 2}, "grey").find("the input wants [1, 3, 2, 2]"), std::string::npos);
+            "images: input \"x\" [1, 3] does not take images, which have four axes");
+  EXPECT_NE(message({1, 3, 2, 2}, "grey").find("the input expects [1, 3, 2, 2]"),
+            std::string::npos);
   EXPECT_NE(message({1, 3, 2, 2}, "mean=1/2").find("--image \"mean=1/2\""), std::string::npos);
 }
 

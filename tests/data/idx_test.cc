@@ -137,7 +137,7 @@ TEST_F(IdxDamage, NamesFileAndByte) {
             name + ": byte 76: the data end here, but the file has 77 bytes");
   EXPECT_EQ(complaint(name, number(0x802) + good.substr(4)),
             name + ": byte 0: found 2050, expected 2051");
-  EXPECT_EQ(complaint(name, images(0, 4, 5)), name + ": holds no sample");
+  EXPECT_EQ(complaint(name, images(0, 4, 5)), name + ": contains no samples");
   EXPECT_EQ(complaint(name, good.substr(0, 8) + number(1 << 20) + good.substr(12)),
             name + ": byte 8: found size 1048576, expected at most 16384");
   // Sizes whose product does not fit into 64 bits must not pass for a small one.
@@ -158,12 +158,12 @@ TEST_F(IdxDamage, OfCompressedData) {
   std::filesystem::remove(folder_ / "train-images-idx3-ubyte");
   const std::string good = gzipped(images(3, 4, 5, 1));
   EXPECT_EQ(complaint(name, good.substr(0, 40)),
-            name + ": byte 40: damaged gzip data: the file ends in the middle of it");
+            name + ": byte 40: damaged gzip data: unexpected end of file");
   EXPECT_EQ(complaint(name, ""), name + ": byte 0: damaged gzip data: the file is empty");
   EXPECT_EQ(complaint(name, "plain text"),
             name + ": byte 2: damaged gzip data: incorrect header check");
   EXPECT_NE(complaint(name, gzipped(std::string(20'000'000, '\0')))
-                .find("it unpacks to more than 2 MB and 64 times its size"),
+                .find("it decompresses to more than 2 MB and 64 times its size"),
             std::string::npos);
   std::string changed = good;
   changed[good.size() - 6] = static_cast<char>(~changed[good.size() - 6]);  // of the checksum

@@ -73,8 +73,8 @@ TEST_F(InputSources, SoundThatCannotBeUsedIsNamed) {
   const std::string path = folder_ / "a.wav";
   write_file(path, wav(1, 8000, {1, 2, 3}));
   EXPECT_EQ(message_of([&] { open("audio:" + path); }),
-            "input \"wave\" [-1, -1] (-1 is any size) takes no windows [samples, length], or their "
-            "length is open: give it with audio:DIR,frames=N");
+            "input \"wave\" [-1, -1] (-1 is any size) does not take windows [samples, length], or "
+            "their length is dynamic: pass it with audio:DIR,frames=N");
   EXPECT_EQ(message_of([&] { open("audio:" + path + ",frames=2,rate=16000"); }),
             path + " has 8000 samples per second, expected 16000; resample it");
   EXPECT_EQ(open("audio:" + path + ",frames=2").samples(), 1);
@@ -82,7 +82,7 @@ TEST_F(InputSources, SoundThatCannotBeUsedIsNamed) {
             "audio: \"frames=x\": expected rate=N or frames=N, with N from 1");
   write_file(path, "RIFF");
   EXPECT_NE(
-      message_of([&] { open("audio:" + path + ",frames=2"); }).find("cannot be read as sound"),
+      message_of([&] { open("audio:" + path + ",frames=2"); }).find("cannot be decoded as audio"),
       std::string::npos);
 }
 
@@ -102,8 +102,8 @@ TEST_F(InputSources, TextMayGiveItsLengthAndLabels) {
   const std::string path = folder_ / "text.gz";
   write_file(path, gzipped("abcdefghi"));
   EXPECT_EQ(message_of([&] { open("text:" + path); }),
-            "input \"tokens\" [-1, -1] (-1 is any size) takes no windows [samples, length], or "
-            "their length is open: give it with text:FILE,length=N or --input");
+            "input \"tokens\" [-1, -1] (-1 is any size) does not take windows [samples, length], "
+            "or their length is dynamic: pass it with text:FILE,length=N or --input");
   const SampleSource bare = open("text:" + path + ",length=3");
   EXPECT_EQ(bare.samples(), 3);
   EXPECT_FALSE(bare.labelled());
@@ -121,7 +121,7 @@ TEST_F(InputSources, TextOfAnotherLengthThanTheInputIsRefused) {
   const std::string source = "text:" + (folder_ / "text") + ",length=2";
   write_file(folder_ / "text", "abcdefgh");
   EXPECT_EQ(message_of([&] { open(source); }),
-            source + " gives shape [1, 2], the input wants [-1, 4] (-1 is any size)");
+            source + " gives shape [1, 2], the input expects [-1, 4] (-1 is any size)");
 }
 
 TEST_F(InputSources, ADataSetIsScaledAndHasLabels) {
@@ -166,8 +166,8 @@ TEST_F(InputSources, OtherInputsNeedAValue) {
   const std::string source = "text:" + (folder_ / "text");
   EXPECT_EQ(message_of([&] { open(source); }),
             source +
-                " fills one input, and \"mask\" has none: give --input mask=VALUE, --states if "
-                "an output is fed back to it, or arrays for all (npz:FILE)");
+                " provides one input, but \"mask\" has no data: pass --input mask=VALUE, --states "
+                "if an output is fed back to it, or arrays for all inputs (npz:FILE)");
   InputSpec nothing;
   nothing.open = true;
   InputSpec ones = nothing;

@@ -134,7 +134,7 @@ TEST_F(Npy, SplitsBySeedWhereThereIsNoTestPart) {
   EXPECT_NE(read_dataset(spec, {.seed = 2}).fingerprint, data.fingerprint);
   EXPECT_EQ(read_dataset(spec, {.test_share = 0.5}).test.count(), 25);
   EXPECT_EQ(failure_of<ConfigError>(spec, {.test_share = 0.001}),
-            "data \"" + spec + "\": a split of 50 samples leaves none to test with; give a test " +
+            "data \"" + spec + "\": a split of 50 samples leaves none to test with; pass a test " +
                 "set or another share");
 }
 
@@ -176,7 +176,8 @@ TEST_F(Npy, NamesFileAndByteOfWhatIsWrong) {
             y_ + ": byte " + std::to_string(labels_.size() - 8) + ": label -1 is not in 0..65535");
   EXPECT_EQ(complaint<ModelError>(good, array("<i4", "(3,)", bytes_of<int32_t>({0, 1, 2}))),
             x_ + ": 2 samples, but 3 labels in " + y_);
-  EXPECT_EQ(complaint<ModelError>(array("<f4", "(0, 3)", ""), labels_), x_ + ": holds no sample");
+  EXPECT_EQ(complaint<ModelError>(array("<f4", "(0, 3)", ""), labels_),
+            x_ + ": contains no samples");
 }
 
 TEST_F(Npy, ChecksTheHeader) {

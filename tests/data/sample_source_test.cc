@@ -111,16 +111,15 @@ TEST_F(InputArrays, RandomOnesAreTheSameEachTime) {
 }
 
 TEST_F(InputArrays, SayWhatIsWrong) {
-  EXPECT_EQ(
-      error_of({{"x", kX}}),
-      "npz:data.npz: no array for input \"ids\" [-1]; there are \"x\" [3, 2]. A value for all "
-      "elements: --input ids=0");
+  EXPECT_EQ(error_of({{"x", kX}}),
+            "npz:data.npz: no array for input \"ids\" [-1]; there are \"x\" [3, 2]. To fill it: "
+            "--input ids=0");
   EXPECT_EQ(error_of({{"x", kX}, {"ids", npy<int32_t>("<i4", "(2,)", {7, 8})}}),
             "npz:data.npz: array \"x\" has 3 samples, \"ids\" has 2");
   EXPECT_EQ(error_of({{"x", kIds}, {"ids", kIds}}),
-            "array \"x\" has shape [3], the input wants [-1, 2] (-1 is any size)");
+            "array \"x\" has shape [3], the input expects [-1, 2] (-1 is any size)");
   EXPECT_EQ(error_of({{"x", kX}, {"ids", kIds}, {"z", kX}}),
-            "array \"z\" [3, 2] is that of no input; the network has \"x\", \"ids\".");
+            "array \"z\" [3, 2] matches no input; the network has \"x\", \"ids\".");
   const auto nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(error_of({{"x", npy<float>("<f4", "(3, 2)", {1, 2, 3, nan, 5, 6})}, {"ids", kIds}}),
             "data.npz: x.npy: element 3 is NaN or infinite");

@@ -71,14 +71,13 @@ TEST_F(SampleArrays, MayBeSafetensors) {
 }
 
 TEST_F(SampleArrays, SayWhatIsWrong) {
-  EXPECT_EQ(
-      error_of("sample.txt"),
-      "found \"sample.txt\", expected npy:NAME=FILE,…, npz:FILE or safetensors:FILE, with an array "
-      "for each input");
+  EXPECT_EQ(error_of("sample.txt"),
+            "found \"sample.txt\", expected npy:NAME=FILE,…, npz:FILE or safetensors:FILE, with "
+            "one array per input");
   EXPECT_EQ(error_of(write({{"z", npy<float>("<f4", "(1,)", {1})}})),
-            "array \"z\" [1] is that of no input; the network has \"x\", \"ids\".");
+            "array \"z\" [1] matches no input; the network has \"x\", \"ids\".");
   EXPECT_EQ(error_of(write({{"x", npy<float>("<f4", "(1, 2)", {1, 2})}})),
-            "array \"x\" has shape [1, 2], the input wants [-1, 3] (-1 is any size)");
+            "array \"x\" has shape [1, 2], the input expects [-1, 3] (-1 is any size)");
   EXPECT_EQ(error_of(write({{"ids", npy<float>("<f4", "(2,)", {1, 0.5})}})),
             "element 1 of array \"ids\" is 0.500000, which the input's type int64 does not "
             "hold");

@@ -53,10 +53,10 @@ TEST_F(TextFile, SaysWhatIsWrong) {
   const std::string requested = "expected text:FILE,length=N, with N of at least 1";
   EXPECT_EQ(failure_of<ConfigError>(spec("abcdefgh", ",length=x")),
             "data \"" + spec("", ",length=x") + "\": " + requested);
-  EXPECT_EQ(failure_of<ConfigError>(spec("abcdefgh")),
-            "data \"" + spec("abcdefgh") +
-                "\": a split of 1 samples leaves none to test with; give a test set or another "
-                "share");
+  EXPECT_EQ(
+      failure_of<ConfigError>(spec("abcdefgh")),
+      "data \"" + spec("abcdefgh") +
+          "\": a split of 1 samples leaves none to test with; pass a test set or another share");
 }
 
 }  // namespace

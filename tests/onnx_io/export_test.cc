@@ -128,8 +128,8 @@ TEST(ExportOnnx, RefusesAnOperatorWithoutCounterpart) {
     ADD_FAILURE() << "was written";
   } catch (const UnsupportedError& error) {
     EXPECT_EQ(std::string(error.what()),
-              "node \"y\" cannot be exported: foo has no known counterpart in ONNX. Write the line "
-              "with the operators that docs/guide/export.md lists");
+              "node \"y\" cannot be exported: foo has no known counterpart in ONNX. Rewrite the "
+              "line with operators that docs/guide/export.md lists");
   }
 }
 

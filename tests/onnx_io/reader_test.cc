@@ -43,7 +43,7 @@ TEST(Reader, SaysWhichInitializersNoNodeReads) {
                                      "stay as they are"});
   model.mutable_graph()->mutable_initializer()->DeleteSubrange(2, 2);
   EXPECT_EQ(Read(model).graph.notes,
-            std::vector<std::string>{"no node reads initializer \"s1\", which stays as it is"});
+            std::vector<std::string>{"no node reads initializer \"s1\", which is kept unchanged"});
 }
 
 /// Scales beside the graph, for compilers: one for all of a tensor fits whatever remains of it.

@@ -88,7 +88,7 @@ TEST(LedgerPoint, FaultsAreNamedWithTheirPlace) {
   EXPECT_EQ(fault("\"axis\":\"fc1.weight[0]\"", "\"axis\":[]"),
             "a.jsonl:4: unpruned_dims[0].axis: found a list, expected a string");
   EXPECT_EQ(fault("\"pruned\":{\"correct\":", "\"pruned\":{\"correct\":90"),
-            "a.jsonl:4: accuracy.pruned: more are correct than there are");
+            "a.jsonl:4: accuracy.pruned: more correct samples than samples");
   EXPECT_EQ(message_of<ModelError>([] { read_ledger_point("[]", "b:1"); }),
             "b:1: found a list, expected an object");
   const std::string deep = std::string(100000, '[') + std::string(100000, ']');
@@ -140,7 +140,7 @@ TEST(Ledger, AnUnfinishedLineIsPassedOverAndCut) {
     const LedgerContent content = ledger.content();
     EXPECT_EQ(content.points.size(), 1U);
     EXPECT_EQ(content.notes, std::vector<std::string>{
-                                 ledger.path() + ": the last line is unfinished and was skipped"});
+                                 ledger.path() + ": the last line is incomplete and was skipped"});
     EXPECT_TRUE(ledger.append(sample_point("l1", 0.4, 0)));
     EXPECT_EQ(read_file(ledger.path()), first + second + "\n");
   }
@@ -256,7 +256,7 @@ TEST(Ledger, AContradictionNamesBothLines) {
   b.append(other);
   EXPECT_EQ(message_of<ModelError>([&] { merge_ledgers(two.folders); }),
             a.path() + ":1 and " + b.path() +
-                ":2 tell the same point differently (key l1-50-1); remove the line that is wrong");
+                ":2 contradict each other about a point (key l1-50-1); remove the wrong line");
 }
 
 TEST(Ledger, AFolderWithoutLedgerIsNamed) {

@@ -18,7 +18,7 @@ Proof proof_with_choices(size_t count) {
 TEST(ProofText, SaysWhereTheOriginalsNumbersWereChosenFrom) {
   const std::string text = to_text(proof_with_choices(1));
   EXPECT_EQ(text.find("Proven: largest difference 2.0e-07"), 0U) << text;
-  EXPECT_NE(text.find("chose from the original's numbers at 1 place such as"), std::string::npos);
+  EXPECT_NE(text.find("used the original's operands at 1 place such as"), std::string::npos);
   EXPECT_EQ(to_text(proof_with_choices(0)).find("chose"), std::string::npos);
 }
 
