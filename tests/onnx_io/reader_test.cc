@@ -40,7 +40,7 @@ TEST(Reader, SaysWhichInitializersNoNodeReads) {
   }
   EXPECT_EQ(Read(model).graph.notes,
             std::vector<std::string>{"no node reads 3 initializers \"s1\", \"s2\", \"s3\", which "
-                                     "stay as they are"});
+                                     "are kept unchanged"});
   model.mutable_graph()->mutable_initializer()->DeleteSubrange(2, 2);
   EXPECT_EQ(Read(model).graph.notes,
             std::vector<std::string>{"no node reads initializer \"s1\", which is kept unchanged"});
