@@ -29,7 +29,7 @@ ConfigError no_input_for_array(std::string_view array, std::string_view dims,
 
 constexpr std::string_view kArray = ".npy";
 
-/// As NumPy names them.
+/// Types by NumPy's names.
 constexpr std::pair<std::string_view, DType> kTypes[] = {
     {"f2", DType::kFloat16}, {"f4", DType::kFloat32}, {"f8", DType::kFloat64},
     {"i1", DType::kInt8},    {"i2", DType::kInt16},   {"i4", DType::kInt32},
@@ -62,7 +62,7 @@ ConfigError bad_arrays(std::string_view found) {
                      ", with one array per input");
 }
 
-/// False if the number is not one of the type's.
+/// Writes an integer; returns false if the type cannot represent the number.
 bool write_integer(double number, DType type, std::byte* element) {
   constexpr double kMost = 9007199254740992;  // 2^53: beyond it doubles are no integers one by one
   if (!(std::abs(number) <= kMost) || std::trunc(number) != number) return false;

@@ -26,20 +26,20 @@ struct ArrayView {
   std::string file;                  ///< "x.npz: a.npy", for messages
   int64_t begin = 0;                 ///< byte of it at which they begin
 
-  /// Along the first axis. The bounds must hold.
+  /// Returns rows along the first axis; the range must be valid.
   TensorBytes rows(int64_t first, int64_t count) const;
   TensorBytes all() const;
 };
 
-/// The array of a file.npy. @throws ModelError for what is none, or lacks elements;
+/// Returns the array of a .npy file. @throws ModelError for malformed or truncated files;
 /// UnsupportedError for Fortran order, other byte orders and other types
 ArrayView array_in(const DataFile& file, std::string name);
 
-/// The type as NumPy names it: "f4".
+/// Returns NumPy's name of the type: "f4".
 std::string_view descr_of(DType type);
 
 /// The arrays of "npz:FILE" (of numpy.savez), "safetensors:FILE" or "npy:NAME=FILE,…", in order.
-/// The prefix may be left out where the file's name ends like that.
+/// The prefix may be omitted if the file has that extension.
 class ArrayFiles {
  public:
   /// @throws ConfigError for another source; IoError, ModelError, UnsupportedError
@@ -60,8 +60,8 @@ class ArrayFiles {
   std::vector<ArrayView> arrays_;
 };
 
-/// The input that an array is of: by its name, or by its number where numpy.savez has made it up
-/// ("arr_0"); graph.inputs.size() if it is that of none.
+/// Returns the index of an array's input: by name, or by number for names made by numpy.savez
+/// ("arr_0"); graph.inputs.size() if there is none.
 size_t input_of(const Graph& graph, std::string_view array);
 ConfigError no_such_input(const Graph& graph, std::string_view array, const Shape& dims);
 
@@ -69,10 +69,10 @@ ConfigError no_such_input(const Graph& graph, std::string_view array, const Shap
 /// element, if one is no number of the type
 TensorBytes converted(TensorBytes array, DType type);
 
-/// Is an array of this name one of the samples' classes?
+/// Returns whether an array of this name has the samples' labels.
 bool names_labels(std::string_view array);
 
-/// All that ArrayFiles(source) has, copied. @throws as ArrayFiles
+/// Returns copies of all arrays of ArrayFiles(source). @throws like ArrayFiles
 TensorList read_arrays(const std::string& source);
 
 /// Returns the arrays in the order of the graph's inputs and with their element types. Arrays are
@@ -82,7 +82,7 @@ TensorList read_arrays(const std::string& source);
 /// shape; ModelError if an element does not fit the input's type
 TensorList place_sample(TensorList arrays, const Graph& graph);
 
-/// Specs that also have the shapes of the sample's arrays.
+/// Returns the specs, completed by the shapes of the sample's arrays.
 std::vector<InputSpec> with_shapes_of(const TensorList& sample, std::vector<InputSpec> specs);
 
 }  // namespace parsimony

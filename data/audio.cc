@@ -22,7 +22,7 @@ ModelError damaged_sound(std::string_view file, std::string_view why) {
 
 constexpr std::array<std::string_view, 4> kSoundEndings = {".wav", ".flac", ".ogg", ".aiff"};
 
-/// A file of sound that is open.
+/// An open audio file.
 class Sound {
  public:
   explicit Sound(const std::string& path)
@@ -36,7 +36,7 @@ class Sound {
   int64_t frames() const { return info_.frames; }
   int rate() const { return info_.samplerate; }
 
-  /// The mean of the channels.
+  /// Reads the mean of the channels.
   void read(int64_t first, int64_t count, float* out) {
     std::vector<float> frames(static_cast<size_t>(count * info_.channels));
     const bool there = sf_seek(file_, first, SEEK_SET) == first;
@@ -56,7 +56,7 @@ class Sound {
   SNDFILE* file_;
 };
 
-/// "DIR,rate=16000,frames=512": names may contain commas themselves.
+/// Parses "DIR,rate=16000,frames=512"; names may contain commas.
 struct AudioPlace {
   std::string path;
   std::optional<int64_t> rate;

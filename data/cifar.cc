@@ -20,7 +20,7 @@ struct Layout {
   int64_t record() const { return label_bytes + kPixels; }
 };
 
-/// The folder itself, or the one that the published archive unpacks to.
+/// Returns the folder itself, or the one that the published archive unpacks to.
 std::string folder_of(const std::string& place, const std::string& unpacked) {
   std::error_code ignored;
   const std::string inner = place + "/" + unpacked;
@@ -54,7 +54,7 @@ bool enough(const Samples& samples, std::optional<int64_t> limit) {
   return limit && samples.count() >= *limit;
 }
 
-/// Names from the file that comes with the data, if it is there.
+/// Returns the names in the file that comes with the data, if it exists.
 std::vector<std::string> names(const std::string& path, std::vector<std::string> otherwise) {
   std::vector<std::string> lines = lines_of(path);
   return lines.size() == otherwise.size() ? std::move(lines) : std::move(otherwise);

@@ -22,14 +22,14 @@ namespace {
 constexpr int kGzipOnly = 16 + MAX_WBITS;
 constexpr size_t kChunk = size_t{1} << 20;
 
-/// A byte becomes 1,032 at most; data sets become 2 to 20.
+/// The limit for decompressed sizes: a byte becomes at most 1,032; in data sets 2 to 20.
 constexpr size_t most_unpacked(size_t packed) { return (size_t{2} << 20) + 64 * packed; }
 
 ModelError damaged_gzip(std::string_view file, int64_t offset, std::string_view why) {
   return ModelError(file, ": byte ", offset, ": damaged gzip data: ", why);
 }
 
-/// Files may be several gzip members, one after the other.
+/// Decompresses a file of one or more gzip members.
 std::string inflated(const std::string& path, std::string_view packed) {
   z_stream stream{};
   if (inflateInit2(&stream, kGzipOnly) != Z_OK) throw std::bad_alloc();

@@ -33,21 +33,21 @@ class DataFile {
   std::string_view bytes_;
 };
 
-/// `path` if there is such a file, otherwise `path`.gz if there is that one.
+/// Returns `path` or `path`.gz, whichever exists first.
 std::optional<std::string> plain_or_gzip(const std::string& path);
 
-/// The lines of a text file that are not empty; nothing if there is no such file.
+/// Returns the non-empty lines of a text file; nothing if it does not exist.
 std::vector<std::string> lines_of(const std::string& path);
 
-/// Does the name end like one of these, in any case? They are in lower case.
+/// Returns whether the name has one of these lower-case extensions, ignoring case.
 bool ends_like(std::string_view name, std::span<const std::string_view> endings);
 
-/// The file at `path`, or all regular files below that folder whose names end like that, in any
-/// case, sorted; hidden ones are left out. @throws IoError
+/// Returns the file at `path`, or all regular files below that folder with these extensions,
+/// ignoring case, sorted and without hidden files. @throws IoError
 std::vector<std::string> files_at(const std::string& path,
                                   std::span<const std::string_view> endings);
 
-/// Names of the files in a folder, or of the folders, sorted; hidden ones are left out.
+/// Returns the names of the files, or of the folders, in a folder, sorted and without hidden ones.
 /// @throws IoError
 std::vector<std::string> names_in(const std::string& folder, bool folders);
 

@@ -38,7 +38,7 @@ void add(Sha256& sum, const Samples& samples) {
   sum.add(std::as_bytes(std::span(samples.labels)));
 }
 
-/// Mean and deviation of the scaled values of each channel.
+/// Computes mean and deviation of the scaled values of each channel.
 template <typename Value>
 void measure(Dataset& data) {
   const Samples& samples = data.train;
@@ -153,7 +153,7 @@ Dataset read_dataset(std::string_view spec, const DatasetOptions& options) {
 
 namespace {
 
-/// The training part, and behind it the one to test with.
+/// The training set, followed by the test set.
 class DatasetInput final : public InputSource {
  public:
   explicit DatasetInput(std::shared_ptr<const Dataset> data)

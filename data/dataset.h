@@ -12,10 +12,10 @@
 
 namespace parsimony {
 
-/// The label of an element that neither a loss nor an accuracy counts, as in PyTorch.
+/// The label of elements that losses and accuracies ignore, as in PyTorch.
 inline constexpr int64_t kNoLabel = -100;
 
-/// Consecutive samples of one shape and type, with a label for each, or for each of its elements.
+/// Samples of one shape and type, with a label for each sample or each of its elements.
 struct Samples {
   Shape dims;                     ///< of one sample; images are [c, h, w]
   DType dtype = DType::kUInt8;    ///< kUInt8 or kFloat32
@@ -25,7 +25,7 @@ struct Samples {
   Shape label_dims = {};  ///< of one sample; empty: a single label
 
   int64_t count() const;
-  /// Bytes of one sample.
+  /// Returns the bytes of one sample.
   int64_t stride() const;
 };
 
@@ -47,7 +47,7 @@ struct DatasetOptions {
   std::optional<int64_t> train_samples = {};  ///< at most; the first ones
   std::optional<int64_t> test_samples = {};
   std::optional<int64_t> size = {};  ///< folder: images become [3, size, size]
-  /// Share of the samples used for testing if there is no test set, drawn by seed.
+  /// Fraction of the samples that become the test set if there is none, drawn by seed.
   double test_share = 0.2;
   std::optional<int64_t> ignore = {};  ///< npy: a label that becomes kNoLabel, as -100 does
   bool normalise = false;              ///< measure `mean` and `deviation` on the training set
@@ -56,7 +56,7 @@ struct DatasetOptions {
   int threads = 0;                     ///< for decoding and drawing; 0: one per core
 };
 
-/// Inputs are value · factor + offset, of each channel.
+/// The normalisation of inputs, value · factor + offset per channel.
 struct ChannelScale {
   std::vector<float> factors;
   std::vector<float> offsets;
@@ -66,14 +66,14 @@ struct ChannelScale {
                const std::vector<double>& deviation);
 };
 
-/// Reads what `spec` names into memory; docs/guide/data.md describes each layout.
+/// Reads the data set `spec` into memory; docs/guide/data.md describes each layout.
 ///
 ///     cifar10:DIR cifar100:DIR     binary layout: data_batch_1.bin …, train.bin …
 ///     mnist:DIR                    idx layout, also .gz; Fashion-MNIST, KMNIST, EMNIST
 ///     folder:DIR                   DIR/train/CLASS/*.jpg|png, DIR/test/CLASS/…
 ///     npy:X,Y[,XTEST,YTEST]        NumPy arrays
 ///     npz:FILE safetensors:FILE npy:NAME=FILE,…   an array of samples, and "labels"
-///     shapes[:TRAIN,TEST]          drawn here, from the seed alone
+///     shapes[:TRAIN,TEST]          generated from the seed alone
 ///     text:FILE[,length=N]         windows of bytes; the label of each byte is the next one
 ///
 ///     Dataset data = read_dataset("shapes", {.seed = 1});
@@ -83,11 +83,11 @@ struct ChannelScale {
 /// unsupported type or order
 Dataset read_dataset(std::string_view spec, const DatasetOptions& options = {});
 
-/// Names with which a spec can begin, in alphabetical order.
-/// @param labelled  of data with labels only, to train with
+/// Returns the names of data sets, in alphabetical order. @param labelled  only those with labels,
+/// for training
 std::vector<std::string> data_names(bool labelled);
 
-/// Their forms: "cifar10:DIR, cifar100:DIR, …".
+/// Returns the forms of their specs: "cifar10:DIR, cifar100:DIR, …".
 std::string data_forms(bool labelled);
 
 }  // namespace parsimony

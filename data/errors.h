@@ -19,7 +19,7 @@ ConfigError bad_image_spec(std::string_view word);
 // Errors of data sets. In compressed files byte offsets refer to the decompressed data.
 ConfigError bad_spec(std::string_view spec, std::string_view expected);
 ModelError no_samples(std::string_view file);
-/// `expected` are the bytes that the file should have.
+/// The file is longer than its `expected` bytes.
 ModelError too_long(std::string_view file, int64_t size, int64_t expected);
 ModelError bad_label(std::string_view file, int64_t offset, int64_t label, int64_t classes);
 ModelError counts_differ(std::string_view values, int64_t samples, std::string_view labels,

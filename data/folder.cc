@@ -20,7 +20,8 @@ struct Item {
   int64_t label = 0;
 };
 
-/// Every image below the class folders. `classes` is filled if it is empty, otherwise held to.
+/// Returns the images below the class folders. `classes` is filled if it is empty, otherwise it
+/// must match.
 std::vector<Item> items_in(const std::string& folder, std::vector<std::string>& classes) {
   const std::vector<std::string> found = names_in(folder, true);
   if (found.empty()) {
@@ -47,7 +48,7 @@ std::vector<Item> items_in(const std::string& folder, std::vector<std::string>& 
   return items;
 }
 
-/// In random order, so that the first few are of all classes.
+/// Returns the items in random order, so that the first few have all classes.
 std::vector<Item> shuffled(const std::vector<Item>& items, Random random) {
   std::vector<Item> mixed;
   for (const int64_t i : permutation(static_cast<int64_t>(items.size()), random)) {
@@ -64,7 +65,7 @@ void keep_first(std::vector<Item>& items, std::optional<int64_t> limit) {
 
 Image read_image(const Item& item) { return decode_image(item.path, read_file(item.path)); }
 
-/// `first` gives the shape where the options do not.
+/// Decodes images; `first` determines the shape unless the options do.
 Samples decode(const std::vector<Item>& items, const Item& first, const DatasetOptions& options) {
   Samples samples;
   if (options.size) {

@@ -38,13 +38,13 @@ std::string without_slashes(std::string_view place) {
   return std::string(place);
 }
 
-/// An item that is the path of a file has no mark.
+/// Returns whether an item has the mark; the path of an existing file does not.
 bool is_marked(std::string_view place, std::string_view mark) {
   const std::string first(place.substr(0, place.find(',')));
   return first.find(mark) != std::string::npos && (mark.empty() || !std::filesystem::exists(first));
 }
 
-/// A file that is named alone.
+/// Returns the format of a file without a prefix.
 const Format* format_of_file(std::string_view file) {
   if (file.find('=') != std::string_view::npos) return nullptr;
   const auto format = std::ranges::find_if(kFormats, [&](const Format& one) {
@@ -119,7 +119,7 @@ std::string data_forms(bool labelled) {
 
 namespace {
 
-/// `option` says how long a window is.
+/// The input does not take windows; `option` sets their length.
 ConfigError no_window_input(std::string_view input, std::string_view dims,
                             std::string_view option) {
   return ConfigError("input ", in_quotes(input), " ", dims,

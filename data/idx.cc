@@ -44,7 +44,7 @@ Variant variant_of(const fs::path& path) {
   return {};
 }
 
-/// Where the files are: a folder, and how their names begin.
+/// The folder of the files, and the prefix of their names.
 struct IdxFiles {
   std::string folder;
   std::string prefix;
@@ -59,8 +59,7 @@ IdxFiles files_of(const std::string& place) {
   return {place, ""};
 }
 
-/// The one file of the folder whose name is PREFIX…PART-KIND-LAYOUT, with or without .gz; plain
-/// goes first.
+/// Returns the only file PREFIX…PART-KIND-LAYOUT of the folder, preferably without .gz.
 std::string find_file(const IdxFiles& place, const std::string& part, const std::string& kind,
                       const std::string& layout) {
   std::error_code failed;

@@ -109,7 +109,7 @@ ImageSpec parse_image_spec(std::string_view text) {
 
 namespace {
 
-/// The pixels that become one, and what share of it each is, in 1/2^16.
+/// The source pixels of one result pixel, and their weights in 1/2^16.
 struct Tap {
   int64_t first = 0;
   std::vector<int32_t> weights;
@@ -117,7 +117,7 @@ struct Tap {
 
 constexpr int32_t kOne = 1 << 16;
 
-/// `length` pixels become `scaled`.
+/// Returns the taps for scaling `length` pixels to `scaled`.
 std::vector<Tap> taps_of(int64_t length, int64_t scaled) {
   const double step = static_cast<double>(length) / static_cast<double>(scaled);
   const double reach = std::max(step, 1.0);  // a triangle's half width
@@ -145,7 +145,7 @@ std::vector<Tap> taps_of(int64_t length, int64_t scaled) {
   return taps;
 }
 
-/// The pixel made of those from `from` on, each `step` behind the one before.
+/// Returns the weighted sum of pixels from `from` on, `step` apart.
 uint8_t weighted(const Tap& tap, const uint8_t* from, int64_t step) {
   int64_t sum = 0;
   for (const int32_t weight : tap.weights) {
@@ -196,7 +196,7 @@ ImageSize with_shorter_side(const Image& image, int64_t length) {
 
 namespace {
 
-/// The image with its corner at (top, left) of one of that size; what lies outside is left out.
+/// Places the image at (top, left) of an image of that size, and crops the rest.
 Image placed(const Image& image, ImageSize size, int64_t top, int64_t left, uint8_t around) {
   Image result{size.height, size.width, {}};
   result.pixels.assign(size.height * size.width * 3, around);

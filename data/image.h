@@ -18,9 +18,9 @@ struct ImageSize {
   bool operator==(const ImageSize&) const = default;
 };
 
-/// The size that the network takes is that of `crop`, else of `resize=HxW`, else the one that its
-/// input declares. Without any of these words pictures are scaled until they cover that size, and
-/// the middle is taken.
+/// Preprocessing of pictures. The network's size is that of `crop`, else of `resize=HxW`, else that
+/// of its input. Without any of these words, pictures are scaled to cover that size and cropped to
+/// the centre.
 struct ImageSpec {
   enum class Colours : uint8_t { kRgb, kBgr, kGrey };
 
@@ -62,19 +62,19 @@ inline constexpr std::array<std::string_view, 3> kImageEndings = {".jpg", ".jpeg
 Image decode_jpeg(const std::string& path, const std::string& bytes);
 Image decode_png(const std::string& path, const std::string& bytes);
 
-/// Bilinear; where it shrinks, over as many pixels as become one.
+/// Resizes bilinearly, with antialiasing when shrinking.
 Image resized(const Image& image, ImageSize size);
 
-/// The size at which the shorter side has this length.
+/// Returns the size at which the shorter side has this length.
 ImageSize with_shorter_side(const Image& image, int64_t length);
 
-/// The middle. What the image does not cover is black.
+/// Crops to the centre; pixels outside of the image are black.
 Image cropped(const Image& image, ImageSize size);
 
-/// The image in the middle of one of that size, which it must not exceed. @param pad  0..255
+/// Pads the image to that size, which it must not exceed, in the centre. @param pad  0..255
 Image padded(const Image& image, ImageSize size, double pad);
 
-/// [height, width, 3] to [3, height, width].
+/// Converts [height, width, 3] to [3, height, width].
 void to_planar(const Image& image, std::byte* out);
 
 }  // namespace parsimony

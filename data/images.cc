@@ -11,7 +11,7 @@
 namespace parsimony {
 namespace {
 
-/// Pictures as a network takes them.
+/// Prepares pictures for a network.
 class Preparation {
  public:
   Preparation(std::string_view text, const Value& input) : spec_(parse_image_spec(text)) {
@@ -86,7 +86,7 @@ class Preparation {
     return cropped(resized(picture, with_shorter_side(picture, *spec_.shorter)), size_);
   }
 
-  /// The picture's size where it covers that of the network, or fits inside.
+  /// Returns the size at which the picture covers that of the network, or fits inside.
   ImageSize scaled(const Image& picture, bool cover) const {
     const double down = static_cast<double>(size_.height) / static_cast<double>(picture.height);
     const double across = static_cast<double>(size_.width) / static_cast<double>(picture.width);

@@ -28,7 +28,7 @@ struct Failure {
   std::longjmp(failure->jump, 1);
 }
 
-/// Warnings mean that pixels are missing, except for those that real files live with.
+/// Treats warnings as missing pixels, except those that are common in real files.
 void warn(j_common_ptr jpeg, int level) {
   if (level >= 0) return;
   switch (jpeg->err->msg_code) {
@@ -68,7 +68,7 @@ struct Decoder {
   Decoder& operator=(const Decoder&) = delete;
 
   ModelError error(const std::string& path, size_t size, const char* why) const {
-    // Of the compressed pixels libjpeg says where it last began a block.
+    // libjpeg tells where it last began a block of the compressed pixels.
     const size_t left = jpeg.src == nullptr || failure.at_end ? 0 : jpeg.src->bytes_in_buffer;
     return errors::damaged_image(path, static_cast<int64_t>(size - std::min(left, size)), why);
   }
@@ -102,7 +102,7 @@ bool read_pixels(Decoder& decoder, uint8_t* row, uint8_t* out) {
     JSAMPROW line = decoder.cmyk ? row : to;
     jpeg_read_scanlines(&jpeg, &line, 1);
     if (!decoder.cmyk) continue;
-    // As good as all such files come from Adobe's products, which store them inverted.
+    // Almost all such files come from Adobe's products, which store them inverted.
     for (size_t x = 0; x < width; ++x) {
       for (size_t c = 0; c < 3; ++c) {
         to[3 * x + c] = static_cast<uint8_t>((row[4 * x + c] * row[4 * x + 3] + 127) / 255);

@@ -24,7 +24,7 @@ namespace {
 
 constexpr int64_t kMaxClasses = 65'536;
 
-/// An element type as NumPy names it.
+/// An element type and NumPy's name of it.
 using Named = std::pair<std::string_view, DType>;
 constexpr auto kSampleTypes = std::to_array<Named>({{"u1", DType::kUInt8},
                                                     {"f4", DType::kFloat32},
@@ -109,7 +109,7 @@ std::vector<int64_t> labels_of(const ArrayView& array, std::optional<int64_t> ig
   return labels;
 }
 
-/// [n], also written [n, 1], has a label for each sample; [n, ..dims] one for each element.
+/// Returns the label dims: [n] or [n, 1] has a label per sample, [n, ..dims] one per element.
 Shape label_dims_of(const ArrayView& array) {
   if (element_count(array.dims) == array.dims.front()) return {};
   return {array.dims.begin() + 1, array.dims.end()};
@@ -125,7 +125,7 @@ Samples labelled(const ArrayView& x, const ArrayView& y, std::optional<int64_t> 
   return samples;
 }
 
-/// The file has nothing else.
+/// Returns the only array of a file.
 ArrayView only_array_in(const DataFile& file) {
   ArrayView array = array_in(file, "");
   const int64_t end = array.begin + std::ssize(array.bytes);
@@ -153,7 +153,7 @@ Samples chosen(const Samples& from, const std::vector<int64_t>& order, int64_t b
   return samples;
 }
 
-/// Draws the test part from the samples by seed.
+/// Draws the test set from the samples by seed.
 void split_by_seed(const Samples& all, const DatasetOptions& options, const std::string& spec,
                    Dataset& data) {
   const int64_t test = test_part_of(all.count(), options, spec);

@@ -49,7 +49,7 @@ void read_bytes(png_structp png, png_bytep out, size_t count) {
   decoder->at += count;
 }
 
-/// Asks for RGB, 8 bits each, with the stored values: no correction for gamma.
+/// Requests 8-bit RGB with the stored values, without gamma correction.
 bool read_header(PngDecoder& decoder) {
   if (setjmp(png_jmpbuf(decoder.png)) != 0) return false;
   png_set_read_fn(decoder.png, &decoder, read_bytes);

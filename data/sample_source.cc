@@ -46,7 +46,7 @@ int64_t count_of(const DataSpec& spec, std::string_view source) {
   return *count;
 }
 
-/// Side of the square pictures that an input takes; nothing where it is open.
+/// Returns the side of an input's square pictures; nothing if it is dynamic.
 std::optional<int64_t> side_of(const Value& input) {
   const auto& dims = input.declared;
   if (!dims || dims->size() != 4 || (*dims)[2] <= 0 || (*dims)[2] != (*dims)[3]) return {};
@@ -56,7 +56,7 @@ std::optional<int64_t> side_of(const Value& input) {
 }  // namespace
 
 struct SampleSource::State {
-  /// How an array is spread over the samples.
+  /// How an array is distributed over the samples.
   enum class Spread : uint8_t {
     kSamples,  ///< an index of the first axis each
     kRuns,     ///< an index each for a run, whose axis the input does not have
@@ -100,7 +100,7 @@ struct SampleSource::State {
 
   bool has_value(size_t i) const { return i < specs.size() && specs[i].value.has_value(); }
 
-  /// For the first input that has no value.
+  /// Opens the stream for the first input without a value.
   void open_stream(const DataSpec& spec, SampleOptions& options) {
     while (streamed < graph.inputs.size() && has_value(streamed)) ++streamed;
     if (streamed == graph.inputs.size()) {
@@ -193,7 +193,7 @@ struct SampleSource::State {
     return std::ranges::find_if(graph.outputs, named) - graph.outputs.begin();
   }
 
-  /// Of an array; 0 for one that is the same for all.
+  /// Returns the samples of an array; 0 if it is the same for all.
   int64_t samples_of(size_t i) const {
     const Placed& at = placed[i];
     if (at.array == nullptr || at.spread == Spread::kSame) return 0;
@@ -230,14 +230,14 @@ struct SampleSource::State {
     }
   }
 
-  /// The first axis of an input, where the file fixes it.
+  /// Returns the first axis of an input, if the file fixes it.
   std::optional<int64_t> fixed_batch(size_t i) const {
     const auto& declared = input(i).declared;
     const bool fixes = declared && !declared->empty() && declared->front() > 0;
     return fixes ? std::optional(declared->front()) : std::nullopt;
   }
 
-  /// Does the source have samples of this input?
+  /// Returns whether the source has samples of this input.
   bool has(size_t i) const { return stream ? i == streamed : files && placed[i].array != nullptr; }
 
   TensorBytes read(size_t i, int64_t begin, int64_t count) const {

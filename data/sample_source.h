@@ -22,24 +22,24 @@ struct SampleOptions {
   DatasetOptions labelled = {};
 };
 
-/// Samples of a network's inputs, and what is known of its outputs. Files are mapped, and pictures,
-/// sound and text read when they are needed; data sets are in memory. docs/guide/data.md describes
-/// the formats:
+/// Samples of a network's inputs, with labels or targets if available. Files are mapped, pictures,
+/// audio and text are read on demand, data sets are in memory. docs/guide/data.md describes the
+/// formats:
 ///
 ///     npz:FILE  safetensors:FILE  npy:NAME=FILE,…     an array for every input, by its name
-///     random:COUNT                                    as the inputs' types say
+///     random:COUNT                                    random values of the inputs' types
 ///     images:DIR  audio:DIR  text:FILE                samples of one input
 ///     cifar10:DIR  folder:DIR  …                      likewise, with labels and a test part
 ///
-/// An array of exactly an input's shape is the same for all samples; one with an axis in front of
-/// that shape has an entry for every run. An array "labels" or "targets" of no input has the
-/// samples' classes; one that is named like an output says what that should be, for losses.
+/// An array of exactly an input's shape is the same for all samples; one with an additional leading
+/// axis has an entry for every run. An array "labels" or "targets" that is not an input has the
+/// samples' classes; an array named like an output is its target, for losses.
 class SampleSource {
  public:
   /// `graph` must outlive it.
-  /// @throws ConfigError for an unknown format; naming the array, if an input has none, or one of
-  /// no input is there, or shapes or lengths do not fit; IoError, ModelError, UnsupportedError for
-  /// files
+  /// @throws ConfigError for an unknown format; naming the array, if an input has none, an array
+  /// belongs to no input, or shapes or lengths do not fit; IoError, ModelError, UnsupportedError
+  /// for files
   SampleSource(const std::string& spec, const Graph& graph, SampleOptions options = {});
   ~SampleSource();
   SampleSource(SampleSource&&) noexcept;
@@ -47,32 +47,32 @@ class SampleSource {
   int64_t samples() const;
   /// The number of samples in the test part, which are numbered behind the others; 0 without one.
   int64_t test_samples() const;
-  /// Do the files have samples of this one of the graph's inputs?
+  /// Returns whether the files have samples of this input of the graph.
   bool has(size_t input) const;
 
-  /// The size of a run: `requested`, unless the network or the arrays fix another.
+  /// Returns the size of a run: `requested`, unless the network or the arrays fix it.
   int64_t batch(int64_t requested) const;
 
-  /// The inputs of a run, in the graph's order and of its types; `count` is batch(), or less at the
-  /// end where that is not fixed. @throws ModelError, naming the element, for what is no number
+  /// Returns the inputs of a run in the graph's order and types; `count` is batch(), or less at the
+  /// end unless that is fixed. @throws ModelError, naming the element, for non-finite values
   TensorList inputs(int64_t first, int64_t count) const;
 
   bool labelled() const;
   /// Returns the dims of one sample's labels; empty for a single label.
   Shape label_dims() const;
-  /// [count, ..label_dims]
+  /// Returns labels [count, ..label_dims].
   std::vector<int64_t> labels(int64_t first, int64_t count) const;
 
-  /// Do the files say what this one of the graph's outputs should be?
+  /// Returns whether the files have targets for this output of the graph.
   bool has_target(size_t output) const;
-  /// In the order of the graph's outputs, each [count, …]; one without a target has no dims.
-  /// @throws ModelError, naming the element, for what is no number
+  /// Returns targets [count, …] in the order of the graph's outputs; without a target, dims are
+  /// empty. @throws ModelError, naming the element, for non-finite values
   TensorList targets(int64_t first, int64_t count) const;
 
   /// Returns a hash that identifies the samples: a data set's own, else a hash of the first run.
   std::string fingerprint() const;
 
-  /// Both parts as they are stored, to train with; null for data without classes.
+  /// Returns training and test set for training; null for data without classes.
   const std::shared_ptr<const Dataset>& dataset() const;
 
  private:

@@ -70,7 +70,7 @@ bool in_cross(Point p) { return in_box(p, 1024, 320) || in_box(p, 320, 1024); }
 
 bool in_ell(Point p) { return in_box(p, 850, 850) && !in_box({p.x - 300, p.y + 300}, 550, 550); }
 
-/// A pentagram is what lies inside of at least four of the five lines that bound it.
+/// Returns whether a point is in a pentagram: inside of at least four of its five lines.
 bool in_star(Point p) {
   constexpr std::array<Point, 5> kNormals = {
       {{0, 1024}, {974, 316}, {602, -828}, {-602, -828}, {-974, 316}}};
@@ -117,16 +117,16 @@ int32_t root_of(int32_t x) {
   return root;
 }
 
-/// A vector of length 4096 in the direction of `p`, whose parts are at most 4096.
+/// Returns a vector of length 4096 in the direction of `p`, whose parts are at most 4096.
 Point unit_vector(Point p) {
   const int32_t length = root_of(square_of(p.x) + square_of(p.y));
   return {p.x * 4096 / length, p.y * 4096 / length};
 }
 
-/// A little to the left or to the right.
+/// Draws a slight turn to either side.
 Point draw_turn(Random& random) { return unit_vector({4096, random.between(-kMaxTurn, kMaxTurn)}); }
 
-/// Any direction.
+/// Draws any direction.
 Point draw_direction(Random& random) {
   for (;;) {
     const Point p{random.between(-4096, 4096), random.between(-4096, 4096)};
@@ -138,7 +138,7 @@ class Canvas {
  public:
   explicit Canvas(Random& random) : random_(random) {}
 
-  /// A ground that goes from one colour a little towards another, from border to border.
+  /// Fills the ground with a slight gradient between two colours.
   void fill(const Colour& colour) {
     const Colour other = draw_colour(random_);
     const Point direction = draw_direction(random_);
@@ -230,7 +230,7 @@ int64_t draw_image(Random random, std::byte* out) {
   return label;
 }
 
-/// `part` keeps the images to train with and to test with apart.
+/// Draws images; `part` separates training from test images.
 Samples draw_part(int64_t count, uint64_t part, const DatasetOptions& options) {
   Samples samples;
   samples.dims = {3, kSide, kSide};
@@ -245,7 +245,7 @@ Samples draw_part(int64_t count, uint64_t part, const DatasetOptions& options) {
   return samples;
 }
 
-/// "10000,2000"
+/// Parses "10000,2000".
 std::array<int64_t, 2> counts_of(const std::string& text) {
   std::array<int64_t, 2> counts = {kTrainDefault, kTestDefault};
   if (text.empty()) return counts;

@@ -19,7 +19,7 @@ namespace {
 constexpr int64_t kLength = 128;
 constexpr int64_t kBytes = 256;
 
-/// "FILE,length=256,labels": the name may contain commas itself.
+/// Parses "FILE,length=256,labels"; the name may contain commas.
 struct TextPlace {
   std::string path;
   std::optional<int64_t> length;
@@ -51,14 +51,14 @@ struct TextPlace {
   }
 };
 
-/// A file in windows of `length` bytes, one behind the other.
+/// A file in consecutive windows of `length` bytes.
 class TextWindows {
  public:
   TextWindows(const std::string& path, int64_t length) : file_(path), length_(length) {}
 
   int64_t bytes() const { return file_.size(); }
   int64_t count() const { return bytes() / length_; }
-  /// Those that a byte follows.
+  /// Returns the number of windows that are followed by a byte.
   int64_t labelled() const { return std::max<int64_t>(0, bytes() - 1) / length_; }
 
   std::span<const std::byte> values(int64_t first, int64_t count) const {

@@ -23,7 +23,8 @@ class EditableModel {
   /// Lives as long as the model. @throws UnsupportedError if the model cannot be edited
   virtual ModelEditor& editor() = 0;
 
-  /// Does the graph's tensor belong to the model, or was it synthesised by the reader?
+  /// Returns whether a tensor of the graph belongs to the model; false if the reader synthesised
+  /// it.
   virtual bool owns(const std::string& /*tensor*/) const { return true; }
 
   /// Call after the last edit. @throws UnsupportedError if the model cannot be run in this form
@@ -51,11 +52,12 @@ class EditableFile : public EditableModel {
   /// Returns notes for the user on how the file was read.
   virtual std::vector<std::string> notes() const { return {}; }
 
-  /// Files beside the model that must remain readable during the lifetime of this object.
+  /// Returns the external data files, which must remain readable during the lifetime of this
+  /// object.
   virtual std::vector<std::string> data_files() const { return {}; }
 
   /// Writes under a temporary name, then renames; `path` may be the model itself. @returns the
-  /// bytes of what was written, files beside the model included. @throws IoError
+  /// bytes written, including external data. @throws IoError
   virtual int64_t write(const std::string& path) = 0;
 };
 

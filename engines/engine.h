@@ -15,7 +15,7 @@ struct Plan;
 
 struct OpenOptions {
   /// Weights whose bytes remain valid during the network's lifetime. They need not be copied and
-  /// may be streamed in every run; once inputs are bound all of them are held.
+  /// may be streamed in every run; once inputs are bound, all of them are in memory.
   std::function<bool(const Weight&)> stays = {};
   /// Path of an ONNX file equivalent to the graph, for engines that read files. It must exist
   /// during the network's lifetime.
@@ -29,11 +29,11 @@ class Engine {
   virtual std::string name() const = 0;  ///< "libtorch"
   virtual std::string version() const = 0;
   virtual std::string path() const { return {}; }  ///< of its library, if there is a separate file
-  /// Does it execute graphs, in float32 where they have float16, and record what their nodes choose
-  /// from? Others run files as they are.
+  /// Returns whether the engine executes graphs, in float32 in place of float16, and records the
+  /// operands of discrete choices. Other engines run files unchanged.
   virtual bool executes_graphs() const { return false; }
 
-  /// The engine to ask where this one cannot run a network, or finds a difference; null: none.
+  /// Returns the engine to use if this one cannot run a network or finds a difference; null: none.
   virtual Engine* fallback() { return nullptr; }
 
   /// Opens the network of a graph, copying its weights unless the options say otherwise. @throws
@@ -49,7 +49,7 @@ class Engine {
   /// Returns how many runs of small batches to make at the same time: one uses all of the engine's
   /// threads, or several a single one each. The results are the same.
   virtual int at_once() const { return 1; }
-  /// Calls `work` with 0 … count - 1, so many at a time.
+  /// Calls `work` with 0 … count - 1, at_once() at a time.
   virtual void side_by_side(int64_t count, const std::function<void(int64_t)>& work) {
     for (int64_t i = 0; i < count; ++i) work(i);
   }

@@ -13,7 +13,7 @@ UnsupportedError no_such_type(std::string_view tensor, std::string_view dtype);
 
 namespace parsimony::machine::errors {
 
-/// `found` is what was given for --threads or choose_threads.
+/// `found` is the invalid number of threads.
 ConfigError bad_threads(std::string_view found);
 
 }  // namespace parsimony::machine::errors

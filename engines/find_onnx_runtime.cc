@@ -25,7 +25,8 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// What the Python of tools/setup.sh has: lib/pythonN/site-packages/onnxruntime/capi/.
+/// Returns libraries in the Python environment of tools/setup.sh:
+/// lib/pythonN/site-packages/onnxruntime/capi/.
 std::vector<std::string> installed() {
   const fs::path lib = cache_folder() / "python/lib";
   std::vector<std::string> found;

@@ -25,15 +25,15 @@ struct TensorBytes {
 /// The inputs or outputs of one run, in network order.
 using TensorList = std::vector<TensorBytes>;
 
-/// A tensor where its engine has it: in host memory, in a runtime's, on a device. It does not
-/// change, and several threads may read it.
+/// A tensor in its engine's memory: on the host, in a runtime, or on a device. Immutable and
+/// thread-safe.
 class EngineTensor {
  public:
   virtual ~EngineTensor() = default;
 
   virtual DType dtype() const = 0;
   virtual Shape dims() const = 0;
-  /// A copy, without a name.
+  /// Returns a copy without a name.
   virtual TensorBytes to_host() const = 0;
 };
 
@@ -41,7 +41,7 @@ class EngineTensor {
 using EngineValue = std::shared_ptr<const EngineTensor>;
 using EngineValues = std::vector<EngineValue>;
 
-/// In host memory; any engine takes it.
+/// Returns a value in host memory, which any engine accepts.
 EngineValue host_value(TensorBytes tensor);
 EngineValues host_values(TensorList tensors);
 
@@ -61,7 +61,7 @@ struct ChoiceRecord {
 };
 
 struct RunOptions {
-  /// Compute by other kernels, or in another order, so that only rounding differs.
+  /// Use other kernels or another order of operations, so that only rounding differs.
   bool alternate_kernels = false;
   ChoiceRecord* choices = nullptr;  ///< left empty by engines that cannot record
 };
@@ -71,13 +71,13 @@ class Network {
  public:
   virtual ~Network() = default;
 
-  /// The outputs for each of several inputs.
+  /// Returns the outputs for each of several inputs.
   virtual std::vector<TensorList> run(const std::vector<TensorList>& inputs,
                                       const RunOptions& options) = 0;
   std::vector<TensorList> run(const std::vector<TensorList>& inputs) { return run(inputs, {}); }
 
-  /// From values of this engine, or in host memory, in the order of the network's inputs to its
-  /// outputs, which stay with the engine. Several threads may call it.
+  /// Computes outputs from inputs in network order; both may be in this engine's memory, inputs
+  /// also in host memory. Thread-safe.
   virtual EngineValues forward(const EngineValues& inputs);
 
   /// Copies inputs into engine-specific memory, for `compute`.
@@ -88,11 +88,11 @@ class Network {
   /// or conversions.
   virtual void compute() = 0;
 
-  /// Copies of the outputs of the last `compute`; none before.
+  /// Returns copies of the outputs of the last `compute`; none before.
   virtual TensorList outputs() = 0;
 
-  /// The most memory that the engine took for values between inputs and outputs, and for outputs,
-  /// in any run so far; empty: it does not count.
+  /// Returns the peak memory of intermediate values and outputs over all runs; empty if not
+  /// measured.
   virtual std::optional<int64_t> peak_bytes() { return {}; }
 };
 

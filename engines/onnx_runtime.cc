@@ -22,7 +22,7 @@
 namespace parsimony::runtime {
 namespace {
 
-/// `known` are those that the library has.
+/// The library does not have the execution provider; `known` are those that it has.
 UnsupportedError no_provider(std::string_view provider, std::string_view version,
                              std::span<const std::string> known) {
   std::string names;
@@ -34,7 +34,7 @@ UnsupportedError no_provider(std::string_view provider, std::string_view version
 template <typename Handle>
 using Owned = std::unique_ptr<Handle, void (*)(Handle*)>;
 
-/// Refuses what the library refused, in its own words.
+/// Throws the library's error message, if there is one.
 void check(const ort::Api& api, ort::Status* status) {
   if (status == nullptr) return;
   const Owned<ort::Status> owned(status, api.release_status);
@@ -81,7 +81,7 @@ OwnedValue value_of(const ort::Api& api, ort::Allocator* allocator, const Tensor
   return value;
 }
 
-/// All but the elements. @param name  of the output
+/// Returns name, type and dims of an output. @param name  of the output
 TensorBytes type_of(const ort::Api& api, const ort::Value* value, const std::string& name) {
   int is_tensor = 0;
   if (value != nullptr) check(api, api.is_tensor(value, &is_tensor));
@@ -111,7 +111,7 @@ TensorBytes copy_of(const ort::Api& api, ort::Value* value, const std::string& n
   return copy;
 }
 
-/// A value that stays with the library, which it keeps.
+/// A value in the library's memory, which keeps the library loaded.
 template <typename Library>
 class RuntimeValue final : public EngineTensor {
  public:
@@ -132,7 +132,7 @@ class RuntimeValue final : public EngineTensor {
   TensorBytes type_;  ///< without elements
 };
 
-/// The outputs of a session for these inputs.
+/// Returns the outputs of a session for these inputs.
 std::vector<OwnedValue> outputs_of(const ort::Api& api, ort::Session* session,
                                    const std::vector<std::string>& input_names,
                                    const std::vector<const ort::Value*>& inputs,
@@ -186,7 +186,7 @@ class Bound {
   std::vector<OwnedValue> outputs_;
 };
 
-/// What the arena of a session has held at most, which are no weights: see session_options().
+/// Returns the peak of a session's arena, which does not contain weights: see session_options().
 template <typename Library>
 std::optional<int64_t> arena_peak(const Library& library, const ort::Session* session) {
   if (minor_version(library.version) < int{ort::kStatisticsVersion}) return {};
@@ -290,11 +290,11 @@ class RuntimeNetwork final : public Network {
   std::unique_ptr<Bound> bound_;  ///< of `session_`
 };
 
-/// What ONNX Runtime's own loader looks up.
+/// The symbol that ONNX Runtime's own loader looks up.
 /// @source https://onnxruntime.ai/docs/reference/operators/add-custom-op.html
 constexpr const char* kRegister = "RegisterCustomOps";
 
-/// A loaded library of custom operators: kernels of a user's own. It stays loaded.
+/// A loaded library of custom operators, which is never unloaded.
 struct KernelLibrary {
   std::string path;
   ort::Status* (*add_to)(ort::SessionOptions*, const ort::ApiBase*) = nullptr;
@@ -305,13 +305,13 @@ std::vector<KernelLibrary>& kernel_libraries() {
   return libraries;
 }
 
-/// A file beside us needs no "./".
+/// Adds "./" to a file name for the loader.
 std::string for_loader(const std::string& path) {
   std::error_code error;
   return std::filesystem::exists(path, error) ? std::filesystem::absolute(path).string() : path;
 }
 
-/// With the user's own operators.
+/// Adds the user's custom operators.
 void add_kernels(const ort::Api& api, const ort::ApiBase* base, ort::SessionOptions* options) {
   for (const KernelLibrary& library : kernel_libraries()) {
     ort::Status* status = library.add_to(options, base);
@@ -321,7 +321,7 @@ void add_kernels(const ort::Api& api, const ort::ApiBase* base, ort::SessionOpti
   }
 }
 
-/// "openvino:device_type=GPU,precision=FP16" taken apart.
+/// The parts of "openvino:device_type=GPU,precision=FP16".
 struct Provider {
   std::string name;
   std::vector<std::string> keys;
@@ -342,7 +342,7 @@ Provider parse_provider(const std::string& text) {
 
 constexpr std::string_view kProviderSuffix = "ExecutionProvider";
 
-/// Those of the library, as it spells them, without their suffix: "CUDA", "Xnnpack".
+/// Returns the library's providers in its spelling, without their suffix: "CUDA", "Xnnpack".
 template <typename Library>
 std::vector<std::string> providers_of(const Library& library) {
   char** names = nullptr;
@@ -358,7 +358,8 @@ std::vector<std::string> providers_of(const Library& library) {
   return known;
 }
 
-/// As the library spells it. @throws UnsupportedError if it is none of the library's
+/// Returns a provider in the library's spelling. @throws UnsupportedError if the library does not
+/// have it
 template <typename Library>
 std::string spelling_of(const Library& library, const std::string& name) {
   const std::vector<std::string> known = providers_of(library);
@@ -370,8 +371,8 @@ std::string spelling_of(const Library& library, const std::string& name) {
   return *found;
 }
 
-/// GPU builds export a function for each of theirs; the others are known by name, since 1.14 in
-/// capitals, of late by their whole name as well.
+/// Appends a provider. GPU builds export a function for each of their providers; the others are
+/// appended by name, in capitals since 1.14, recently by their full name as well.
 template <typename Library>
 void append_provider(const Library& library, ort::SessionOptions* options,
                      const std::string& text) {
@@ -419,10 +420,10 @@ Owned<ort::SessionOptions> session_options(const Library& library,
   Owned<ort::SessionOptions> owned(made, api.release_session_options);
   check(api, api.set_intra_op_threads(made, options.threads));
   if (!optimised) check(api, api.set_optimization_level(made, ort::kNoOptimization));
-  // Its threads wait busily for the next operator; between two runs that would cost whoever runs
-  // then. Versions that do not know the entry ignore it.
+  // Its threads busy-wait for the next operator; between runs that would slow down others. Versions
+  // that do not know the entry ignore it.
   check(api, api.add_config_entry(made, "session.force_spinning_stop", "1"));
-  // Weights outside of the arena, which then counts activations.
+  // Weights outside of the arena, so that it counts activations only.
   check(api, api.add_config_entry(made, "session.use_device_allocator_for_initializers", "1"));
   add_kernels(api, library.base, made);
   append_provider(library, made, options.provider);
@@ -438,7 +439,7 @@ std::unique_ptr<Network> session_of(const std::shared_ptr<const Library>& librar
       library, [options, create = std::move(create)](const Library& of, bool optimised) {
         const auto settings = session_options(of, options, optimised);
         ort::Session* made = nullptr;
-        // ONNX Runtime looks whether it knows a library's domain and adds it, without a lock.
+        // ONNX Runtime checks for a library's domain and adds it without a lock.
         static std::mutex adding_domains;
         std::unique_lock one_at_a_time(adding_domains, std::defer_lock);
         if (has_kernel_libraries()) one_at_a_time.lock();

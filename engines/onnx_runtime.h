@@ -28,7 +28,8 @@ class OnnxRuntime {
   const std::string& path() const;     ///< of the file
   const std::string& version() const;  ///< "1.20.1"
 
-  /// @throws UnsupportedError, with those that it has, if the library lacks the execution provider
+  /// @throws UnsupportedError, listing the available ones, if the library has no such execution
+  /// provider
   void check_provider(const std::string& provider) const;
 
   /// Opens an ONNX file with the library's default optimisations.
@@ -42,24 +43,23 @@ class OnnxRuntime {
   std::shared_ptr<const Library> library_;
 };
 
-/// Newer libraries, 1.30 for one, keep a record of their use in the home folder and send it to
-/// their makers, unless ORT_DISABLE_TELEMETRY is set: this sets it, unless it is there. Called
-/// before a library is loaded; programs with threads that read the environment call it before these
-/// begin.
+/// Sets ORT_DISABLE_TELEMETRY unless it is set: newer libraries, such as 1.30, otherwise record
+/// their use in the home folder and send it to their vendor. Called before a library is loaded;
+/// programs with threads that read the environment must call it before starting these.
 void disable_telemetry();
 
-/// The library at `path`, else at PARSIMONY_ONNXRUNTIME, else the first usable one among those that
-/// the loader knows and the one that tools/setup.sh installs.
+/// Loads the library at `path`, else at PARSIMONY_ONNXRUNTIME, else the first usable one among
+/// those known to the loader and that of tools/setup.sh.
 /// @throws UnsupportedError that lists the locations tried
 OnnxRuntime find_onnx_runtime(const std::string& path = {});
 
-/// Loads a library of custom operators, with the entry point RegisterCustomOps. Every session that
-/// is opened afterwards, in this process, knows its operators. Must not be called while another
-/// thread opens one.
+/// Loads a library of custom operators, with the entry point RegisterCustomOps. Every session
+/// opened afterwards in this process knows its operators. Must not be called while another thread
+/// opens a session.
 /// @throws UnsupportedError if it cannot be loaded or has no such entry point
 void add_kernel_library(const std::string& path);
 
-/// Has one been added?
+/// Returns whether a library has been added.
 bool has_kernel_libraries();
 
 }  // namespace parsimony::runtime

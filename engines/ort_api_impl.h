@@ -14,7 +14,7 @@ namespace parsimony::runtime::ort {
 /// The version of the table that we request: the first with session configuration entries.
 inline constexpr uint32_t kApiVersion = 5;
 
-/// The first version with `append_provider`, which older libraries lack.
+/// The first version with `append_provider`.
 inline constexpr uint32_t kProviderVersion = 12;
 
 /// The first version with `allocator_statistics`.

@@ -47,7 +47,7 @@ void fill_floats(TensorBytes& tensor, const Draw& draw) {
   }
 }
 
-/// Signed and unsigned ones are the same bytes for what is drawn.
+/// Fills integers; signed and unsigned types have the same bytes for the drawn values.
 template <typename Draw>
 void fill_integers(TensorBytes& tensor, const Draw& draw) {
   switch (size_of(tensor.dtype)) {
@@ -122,8 +122,8 @@ TensorList drawn(const Graph& graph, const std::vector<Shape>& shapes,
   return inputs;
 }
 
-/// Puts `batch` where a batch is; a file of ONNX says where it may change, and what TorchScript
-/// says is only that of `--input`: there, what is as long as the first input's.
+/// Sets the batch dimension to `batch`. ONNX files declare it as symbolic; in TorchScript, with
+/// shapes from `--input` only, it is the leading dimension of the same size as the first input's.
 void set_batch(const Graph& graph, int64_t batch, std::vector<Shape>& shapes) {
   const bool fixes = graph.format == "onnx";
   bool has_batch = false;

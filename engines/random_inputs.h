@@ -18,8 +18,8 @@ namespace parsimony::runtime {
 /// and word indices, last for flags.
 inline constexpr std::array<int64_t, 3> kIntegerRanges = {256, 127, 2};
 
-/// Distributions of random floats, in the order in which they are tried until the network gives
-/// numbers: logarithms and roots of what is normally distributed are none.
+/// Distributions of random floats, tried in order until the network yields finite outputs:
+/// logarithms and roots of normally distributed values do not.
 enum class Floats : uint8_t {
   kNormal,
   kUnit,     ///< [0, 1): pictures, probabilities
@@ -39,22 +39,22 @@ struct Draw {
 struct RandomInputOptions {
   std::vector<InputSpec> specs = {};  ///< those of --input
   /// Replaces the first dimension if it is symbolic, as always in TorchScript. Without it, a
-  /// symbolic one is 1 or as in `specs`.
+  /// symbolic dimension is 1 or that of `specs`.
   std::optional<int64_t> batch = std::nullopt;
   uint64_t seed = 1;
   int64_t below = 256;  ///< integers are drawn from [0, below)
 };
 
-/// One tensor per input of the graph: floats normally distributed, integers in [0, below), or in
-/// [0, 2) if the name suggests a mask or flag, and the values given by `specs`. Inputs with the
-/// same index, type and shape have the same elements in all networks.
-/// @throws UnsupportedError if a shape is not known, the file fixes another batch, or for strings
+/// Returns one tensor per input of the graph: floats normally distributed, integers in [0, below),
+/// or in [0, 2) if the name suggests a mask or flag, and the values given by `specs`. Inputs with
+/// the same index, type and shape have the same elements in all networks.
+/// @throws UnsupportedError if a shape is unknown, the file fixes another batch, or for strings
 TensorList random_inputs(const Graph& graph, const RandomInputOptions& options = {});
 /// Returns random inputs with the shapes inferred with `probe`, and its values.
 TensorList random_inputs(const Graph& graph, const Probe& probe, uint64_t seed,
                          const Draw& draw = {});
 
-/// Floats times random factors from 0.5 to 1.5; other elements as they are.
+/// Returns floats multiplied by random factors from 0.5 to 1.5; other elements unchanged.
 TensorBytes varied(TensorBytes tensor, uint64_t seed);
 
 /// Returns the number of samples per run: the leading dimension of the first input that has two or

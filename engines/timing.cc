@@ -26,10 +26,10 @@ std::vector<double> sorted(std::span<const double> values) {
   return result;
 }
 
-/// How many of `count` values may be left out at either end so that the true median still lies
-/// between the others with kConfidence; -1 if there are too few values for that.
+/// Returns how many of `count` values can be dropped at either end so that the true median lies
+/// between the others with kConfidence; -1 if there are too few values.
 int left_out(int count) {
-  // Each value lies below the true median as heads are thrown.
+  // Each value lies below the true median with probability 1/2.
   const double halves = count * std::log(0.5);
   double tail = 0;
   for (int heads = 0; 2 * heads < count; ++heads) {
@@ -96,7 +96,7 @@ bool has_settled(std::span<const double> times) {
   return summary_of(last).median >= kNoQuicker * summary_of(before).median;
 }
 
-/// How one contestant spends its rounds.
+/// The pace of one contestant.
 struct Pace {
   bool begins_uncounted = false;
   int counted = 1;

@@ -18,7 +18,7 @@ struct Summary {
   double spread() const { return median > 0 ? (high - low) / median : 0; }
 };
 
-/// Quantiles are interpolated; all 0 without times.
+/// Returns median and quartiles, interpolated; all 0 without times.
 ///
 ///     summary_of({1, 2, 3, 4, 9}) is {.median = 3, .low = 2, .high = 4, .runs = 5}
 Summary summary_of(std::span<const double> times);
@@ -30,8 +30,8 @@ struct Ratio {
   double high = 0;  ///< infinite for fewer than 6 pairs
   int pairs = 0;
 
-  /// Is the difference significant? Differences below 1% count as none: opening the same model
-  /// twice shows as much, because of its memory layout.
+  /// Returns whether the difference is significant. Differences below 1% do not count: opening the
+  /// same model twice shows as much, because of its memory layout.
   bool differs() const;
 };
 
@@ -66,9 +66,9 @@ struct RunTimes {
   std::vector<double> rounds;  ///< median of the runs of each round
 };
 
-/// A B A B …, so that noise affects all contestants alike: runs each for about 5 ms, then the next,
-/// in rounds. Work below 20 ms starts its round with an
-/// unmeasured run to warm the caches. With `options.runs`, one run is measured per round.
+/// Runs contestants in rounds A B A B …, about 5 ms each, so that noise affects all alike. Work
+/// below 20 ms starts its round with an unmeasured run to warm the caches. With `options.runs`, one
+/// run is measured per round.
 std::vector<RunTimes> run_interleaved(std::span<const Work> contestants,
                                       const InterleavedOptions& options,
                                       const Clock& clock = steady_seconds);

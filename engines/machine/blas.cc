@@ -13,7 +13,7 @@ namespace {
 constexpr int kPosixThreads = 1;  // openblas_get_parallel
 constexpr int kOpenMp = 2;
 
-/// A function of C that the library may have; null if not.
+/// Finds a C function of the library; null if it has none.
 template <typename Function>
 Function* function(void* library, const char* name) {
   return reinterpret_cast<Function*>(dlsym(library == nullptr ? RTLD_DEFAULT : library, name));
@@ -52,7 +52,7 @@ void ask_openblas(void* library, Blas& blas) {
   }
 }
 
-/// Libraries that tell their name only by a function of their own.
+/// Functions that identify libraries without a name.
 constexpr auto kMarks = std::to_array<std::pair<const char*, const char*>>({
     {"mkl_get_version_string", "MKL"},
     {"bli_info_get_version_str", "BLIS"},

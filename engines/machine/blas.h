@@ -18,22 +18,23 @@ struct Blas {
   int threads = 0;        ///< 0: unknown
 };
 
-/// The BLAS behind `sgemm_` as seen from `library`, a handle of dlopen; null: as seen from the
+/// Returns the BLAS that `sgemm_` resolves to from `library`, a handle of dlopen; null: from the
 /// program or library that this is linked into. Empty if there is none.
 std::optional<Blas> blas_seen_from(void* library);
 
-/// The vectors that OpenBLAS's kernels of this name use; empty for unknown names.
+/// Returns the vectors that OpenBLAS's kernels of this name use; empty for unknown names.
 std::optional<Vectors> vectors_of_kernel(std::string_view kernel);
 
-/// The OPENBLAS_CORETYPE that selects kernels with such vectors, supported by every version that
-/// has them.
+/// Returns the OPENBLAS_CORETYPE that selects kernels with these vectors in every version that has
+/// them.
 std::string_view kernel_with(Vectors vectors);
 
-/// The kernel to request; empty if OpenBLAS's own choice uses the processor's widest vectors, for
-/// other libraries, and for unknown kernels.
+/// Returns the kernel to request; empty if OpenBLAS's own choice uses the processor's widest
+/// vectors, for other libraries, and for unknown kernels.
 std::string_view better_kernel(const Blas& blas, const Processor& processor);
 
-/// Sets the number of threads of an OpenBLAS built with POSIX threads. False if it cannot be set.
+/// Sets the number of threads of an OpenBLAS built with POSIX threads. Returns false if it cannot
+/// be set.
 bool set_own_threads(void* library, int threads);
 
 }  // namespace parsimony::machine

@@ -15,7 +15,7 @@
 namespace parsimony::machine {
 namespace {
 
-/// The value of the first line "KEY : VALUE".
+/// Returns the value of the first line "KEY : VALUE".
 std::string value_of(std::string_view text, std::string_view key) {
   std::istringstream lines{std::string(text)};
   for (std::string line; std::getline(lines, line);) {

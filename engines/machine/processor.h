@@ -22,7 +22,7 @@ struct Processor {
   bool has(std::string_view flag) const;
 };
 
-/// Parses /proc/cpuinfo; the first processor is taken for all.
+/// Parses the first processor in /proc/cpuinfo.
 Processor parse_processor(std::string_view cpuinfo);
 
 Processor this_processor();
@@ -36,14 +36,14 @@ struct Cores {
   double quota = std::numeric_limits<double>::infinity();
   double load = 0;  ///< runnable threads of the whole machine, mean of the last minute
 
-  /// The threads that can run at once: at least 1.
+  /// Returns the number of threads that can run at once, at least 1.
   int usable() const;
 };
 
 Cores these_cores();
 
-/// The tightest limit from the process's control group up to the root. `membership` is the text of
-/// /proc/self/cgroup, `mount` where the hierarchy is mounted (versions 1 and 2).
+/// Returns the tightest limit from the process's control group up to the root. `membership` is the
+/// text of /proc/self/cgroup, `mount` where the hierarchy is mounted (versions 1 and 2).
 /// @source https://docs.kernel.org/admin-guide/cgroup-v2.html#cpu-interface-files
 double quota_of(std::string_view membership, const std::string& mount);
 

@@ -11,9 +11,9 @@
 namespace parsimony::machine {
 namespace {
 
-// Below these the measurements' own scatter would speak.
+// Thresholds above the scatter of the measurements.
 constexpr double kWorthSaying = 1.15;
-constexpr double kSlowProducts = 1.5;  // other shapes than ours favour the one or the other
+constexpr double kSlowProducts = 1.5;  // libraries differ for other shapes
 constexpr double kWorthFetching = 0.05;
 
 std::string number(double value) {
@@ -78,7 +78,7 @@ std::string describe(const Blas& blas) {
   return text;
 }
 
-/// The first thing that is wrong with it. A cause is named even where the cost was not measured.
+/// Returns advice on the first problem, even if its cost was not measured.
 std::string advice_on(const Blas& blas, const Processor& processor) {
   if (blas.library == "reference BLAS") {
     return "install libopenblas0-openmp and select it for libblas.so.3, liblapack.so.3 and "
@@ -152,7 +152,7 @@ Finding about_threads(const TorchFacts& torch, const Cores& cores) {
   return finding;
 }
 
-/// Tensors whose memory went back to the system, and is fetched from it again page by page.
+/// Reports tensor memory that is returned to the system and faulted in again page by page.
 Finding about_allocator(const MachineReport& report) {
   Finding finding = finding_on("allocator", report.allocator);
   if (!report.torch || report.torch->seconds_with_aten_threads <= 0) return finding;

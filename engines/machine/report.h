@@ -52,7 +52,8 @@ struct MachineReport {
   double seconds = 0;  ///< duration of the examination
 };
 
-/// The facts available without libtorch; `library` as in `blas_seen_from`. Nothing is measured.
+/// Returns the facts available without libtorch; `library` as in `blas_seen_from`. Nothing is
+/// measured.
 MachineReport facts(void* library);
 
 /// Returns the facts available without libtorch, with advice, and if `with_blas` with the BLAS that
