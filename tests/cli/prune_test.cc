@@ -532,9 +532,9 @@ TEST(CliPrune, ABudgetThatNoCutMeetsWritesNothing) {
             "parsimony: --budget metric=…: expected one --metric, found 0\n");
   EXPECT_NE(refusal("--budget metric=5% --metric 'wc -c < {model}'").find("expected metric=-1%"),
             std::string::npos);
-  EXPECT_NE(
-      refusal("--budget metric=-1% --ratio 0.5 --metric 'wc -c < {model}'").find("cannot be combined with --ratio"),
-      std::string::npos);
+  EXPECT_NE(refusal("--budget metric=-1% --ratio 0.5 --metric 'wc -c < {model}'")
+                .find("cannot be combined with --ratio"),
+            std::string::npos);
 }
 
 TEST(CliPrune, MeasuresTheDistanceToTheDenseNetwork) {
