@@ -84,8 +84,9 @@ std::string difference(const Tensors& found, const Tensors& expected) {
 
 /// What younger versions of ONNX have cases of, and the executor says that it does not run.
 bool is_known_refusal(std::string_view message) {
-  constexpr std::string_view kReasons[] = {"output of the scores is not supported",
-                                           "sequences of tensors of different shapes"};
+  constexpr std::string_view kReasons[] = {
+      "output of the scores is not supported",
+      "sequences of tensors of different shapes are not supported"};
   return std::any_of(std::begin(kReasons), std::end(kReasons),
                      [&](std::string_view reason) { return message.ends_with(reason); });
 }
