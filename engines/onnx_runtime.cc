@@ -305,7 +305,7 @@ std::vector<KernelLibrary>& kernel_libraries() {
   return libraries;
 }
 
-/// Adds "./" to a file name for the loader.
+/// Returns the absolute path of an existing file; the loader would search for a bare name.
 std::string for_loader(const std::string& path) {
   std::error_code error;
   return std::filesystem::exists(path, error) ? std::filesystem::absolute(path).string() : path;
