@@ -32,14 +32,14 @@ ModelError not_dense(std::string_view tensor) {
 
 using onnx::AttributeProto;
 
-/// Attributes that are lists even when they hold one number.
+/// Attributes that are lists even with a single element.
 constexpr std::array<std::string_view, 14> kListAttributes = {
     "axes", "dilations", "ends",  "kernel_shape", "output_padding", "output_shape", "pads",
     "perm", "repeats",   "shape", "split",        "starts",         "steps",        "strides"};
 
-/// A constant that can be sliced: its numbers, their type and dims.
+/// A constant that can be sliced: its elements, their type and dims.
 struct Dense {
-  onnx::TensorProto* external = nullptr;  ///< where the numbers lie in a file; else they lie in
+  onnx::TensorProto* external = nullptr;  ///< set if the elements are in a file; otherwise in
   onnx::TensorProto* packed = nullptr;    ///< this tensor, sharing bytes, or in
   Field field;                            ///< this field
   DType dtype = DType::kUnknown;
@@ -121,7 +121,7 @@ onnx::TensorProto tensor_from(const Constant& constant) {
   return tensor;
 }
 
-/// Null if there is none.
+/// Finds an attribute; null if there is none.
 AttributeProto* find_attribute(onnx::NodeProto& node, const std::string& name) {
   AttributeProto* found = nullptr;
   for (AttributeProto& known : *node.mutable_attribute()) {
@@ -288,7 +288,7 @@ void OnnxEditor::set_attribute(const std::string& key, const std::string& name,
     attribute->set_name(name);
     attribute->set_type(list ? AttributeProto::INTS : AttributeProto::INT);
   }
-  attribute->clear_ref_attr_name();  // in a function that is called once
+  attribute->clear_ref_attr_name();  // set in functions that are called once
   if (list) {
     attribute->mutable_ints()->Assign(values.begin(), values.end());
   } else {

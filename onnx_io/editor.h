@@ -20,15 +20,15 @@ namespace parsimony::onnx_io {
 using ChangeRows = std::function<void(std::span<std::byte> values, std::span<const int64_t> rows)>;
 
 /// A tensor keeps its storage: raw bytes, a typed field, a Constant node's attribute, an external
-/// file. External tensors are not read until the model is written. A constant, or an Identity of
-/// one, that loses its last reader is removed when the model is written. Views of an edited tensor,
-/// in a Graph read before, become invalid.
+/// file. External tensors are not read until the model is written. Constants, and Identity nodes of
+/// them, without readers are removed when the model is written. Views of an edited tensor in a
+/// Graph that was read before become invalid.
 class OnnxEditor : public ModelEditor {
  public:
   /// `file` must outlive the editor.
   explicit OnnxEditor(ModelFile& file);
 
-  /// Nodes are removed at once, their constants when the model is written.
+  /// Removes nodes immediately, their constants when the model is written.
   void bypass(const std::string& node, int input) override;
 
   /// Copies the current values of `of`: copies come before slices.
@@ -38,25 +38,25 @@ class OnnxEditor : public ModelEditor {
   void slice(const std::string& tensor, std::span<const AxisKeep> axes) override;
   void zero_smallest(const std::string& tensor, int64_t count) override;
 
-  /// An external tensor moves into the model file.
+  /// Replaces the values; an external tensor moves into the model file.
   void assign(const std::string& tensor, std::span<const std::byte> values) override;
 
-  /// Changes values after all other edits of the tensor. An external one stays where it is; it is
+  /// Changes values after all other edits of the tensor. An external tensor stays external, and is
   /// changed when it is written, a few megabytes at a time.
   void change(const std::string& tensor, const ChangeRows& change);
 
-  /// An attribute that the file leaves at its default is added.
+  /// Sets an attribute, which is added if the file omits it.
   void set_attribute(const std::string& node, const std::string& attribute,
                      std::span<const int64_t> values) override;
 
   void set_number(const std::string& node, const std::string& attribute, double value) override;
 
-  /// An input beyond the node's last one is appended, with absent inputs in between.
+  /// Sets an input, which is appended if needed, with absent inputs in between.
   void set_input(const std::string& node, int input, const HostTensor& constant) override;
 
-  /// Updates the shapes that the file declares for graph outputs and inner values; `slice` does so
-  /// for initializers. `change` is called for each declared name; symbolic dimensions and sizes
-  /// that did not change are left alone.
+  /// Updates the declared shapes of graph outputs and intermediate values; `slice` does so for
+  /// initializers. `change` is called for each declared name; symbolic dimensions and unchanged
+  /// sizes are kept.
   void update_shapes(const ChangeOf& change) override;
 
  private:

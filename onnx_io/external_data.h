@@ -13,7 +13,7 @@
 
 namespace parsimony::onnx_io {
 
-/// The files beside one model. Files are mapped when they are first asked for.
+/// The external data files of a model, mapped on first use.
 class ExternalData {
  public:
   struct Range {
@@ -32,22 +32,22 @@ class ExternalData {
   };
 
   /// `model_path` is the model whose folder the files must not leave. If the model is a symbolic
-  /// link, the files may be links to files beside its target.
+  /// link, the files may be links to files next to its target.
   explicit ExternalData(const std::string& model_path);
   ~ExternalData();
   ExternalData(ExternalData&&) noexcept;
   ExternalData& operator=(ExternalData&&) noexcept;
 
-  /// The bytes of one tensor; `bytes` < 0 is everything from `offset` on.
-  /// @throws ModelError if the location is absolute, leaves the folder or is too short;
-  /// IoError if it cannot be read.
+  /// Returns the bytes of a tensor; `bytes` < 0: everything from `offset` on. @throws ModelError if
+  /// the location is absolute or leaves the folder, or the file is too short; IoError if it cannot
+  /// be read.
   Range locate(std::string_view tensor, const std::string& location, int64_t offset, int64_t bytes);
 
   /// Releases the pages of the range; they are read again when needed. Does nothing for other
   /// memory.
   void release(const std::byte* data, int64_t bytes) const;
 
-  /// Does it point into a mapped file?
+  /// Returns whether the pointer is in a mapped file.
   bool holds(const std::byte* data) const { return file_of(data) != nullptr; }
 
   std::vector<File> files() const;

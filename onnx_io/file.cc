@@ -22,7 +22,7 @@ constexpr int kMaxTemporaries = 100;
 
 std::string text_of(int error_number) { return std::generic_category().message(error_number); }
 
-/// The file that `path` stands for: a link's target is replaced, not the link.
+/// Resolves links: the target of a link is replaced, not the link.
 std::string resolved(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::is_symlink(path, ignored)) return path;
@@ -48,7 +48,7 @@ int FileDescriptor::release() { return std::exchange(fd_, -1); }
 
 OpenFile open_for_reading(const std::string& path) {
   OpenFile file;
-  // Without O_NONBLOCK a pipe would make us wait for its writer.
+  // Without O_NONBLOCK, opening a pipe would wait for its writer.
   file.fd = FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.fd.get() < 0) throw errors::cannot_read(path, text_of(errno));
   struct stat status {};

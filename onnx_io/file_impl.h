@@ -32,7 +32,7 @@ struct OpenFile {
   ino_t inode = 0;
 };
 
-/// @throws IoError if `path` cannot be opened or is no regular file.
+/// @throws IoError if `path` cannot be opened or is not a regular file.
 OpenFile open_for_reading(const std::string& path);
 
 /// Reads up to `buffer.size()` bytes at `offset`; fewer at the end of the file only.
@@ -40,8 +40,8 @@ OpenFile open_for_reading(const std::string& path);
 size_t read_at(const OpenFile& file, const std::string& path, int64_t offset,
                std::span<std::byte> buffer);
 
-/// Writes to a temporary name beside the target. `commit` gives it the target's name; without that
-/// the destructor removes it. Either way there is no moment at which the target is incomplete.
+/// Writes to a temporary file next to the target. `commit` renames it to the target; otherwise the
+/// destructor removes it. The target is never incomplete.
 class OutputFile {
  public:
   /// @throws IoError
@@ -55,9 +55,9 @@ class OutputFile {
 
   /// @throws IoError if the disk is full.
   void write(const std::byte* data, int64_t bytes);
-  /// Zeros up to the next multiple of `alignment`.
+  /// Writes zeros up to the next multiple of `alignment`.
   void align(int64_t alignment);
-  /// Everything that `source` holds.
+  /// Writes all bytes of `source`.
   void copy_from(const OpenFile& source, const std::string& source_path);
   /// Closes the file; reports delayed write errors. @throws IoError
   void close();
@@ -73,7 +73,7 @@ class OutputFile {
   bool committed_ = false;
 };
 
-/// SHA-256 of the file in lower-case hexadecimal. Reads by position, in small blocks.
+/// Returns the SHA-256 of the file in lower-case hexadecimal. Reads by position, in small blocks.
 /// @throws IoError
 std::string sha256_of(const OpenFile& file, const std::string& path);
 

@@ -11,8 +11,8 @@ namespace {
 constexpr int kDeepest = 64;               // of calls within calls
 constexpr int64_t kMostNodes = 1'000'000;  // that all calls may unroll to
 
-/// Default values of a function's attributes. libonnx knows the field since 1.13; later its
-/// messages are "lite", whose unknown fields are no longer told apart.
+/// Visits the default values of a function's attributes. libonnx has the field since 1.13; later
+/// its messages are "lite", without access to unknown fields.
 template <typename Function, typename Visit>
 void for_each_default(const Function& function, const Visit& visit) {
   if constexpr (requires { function.attribute_proto(); }) {
@@ -45,7 +45,7 @@ Functions::Functions(const onnx::ModelProto& model) : model_(model) {
   if (!calls_.empty() && !count(model.graph().node(), 0)) by_name_.clear();
 }
 
-/// False if the calls do not end, or not soon.
+/// Returns false if the calls are recursive or too many.
 bool Functions::count(const Nodes& nodes, int depth) {
   nodes_ += nodes.size();
   if (depth > kDeepest || nodes_ > kMostNodes) return false;

@@ -57,7 +57,7 @@ DType dtype_named(std::string_view name) {
   return DType::kUnknown;
 }
 
-/// A small tensor attribute, which a node keeps as a list.
+/// Sets a small tensor attribute, which a node stores as a list.
 void set_tensor(AttributeProto& to, const Attribute& value, const std::string& type) {
   HostTensor tensor;
   tensor.dtype = dtype_named(type);

@@ -7,11 +7,11 @@
 
 namespace parsimony::onnx_io {
 
-/// The bytes of a model with the graph's nodes, the weights that these read, and inputs; no shapes
-/// except those of the inputs. Weights are copied. To edit a file use OnnxEditor: a Graph does not
-/// represent what the analysis does not need.
-/// @throws UnsupportedError for a graph that was not read from ONNX, for nodes with bodies and for
-/// weights whose elements are not there
+/// Writes a model with the graph's nodes, their weights, and inputs; only inputs have shapes.
+/// Weights are copied. To edit a file use OnnxEditor: a Graph contains only what the analysis
+/// needs.
+/// @throws UnsupportedError for a graph that was not read from ONNX, for nodes with bodies, and for
+/// weights without elements
 std::string to_onnx(const Graph& graph);
 
 }  // namespace parsimony::onnx_io

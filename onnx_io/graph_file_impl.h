@@ -7,12 +7,12 @@
 
 namespace parsimony::onnx_io {
 
-/// See to_onnx. Outputs have names only. @throws UnsupportedError
+/// Builds the model of to_onnx(). Outputs have names only. @throws UnsupportedError
 onnx::ModelProto model_of(const Graph& graph);
 
 void set_attributes(const Node& node, onnx::NodeProto& proto);
 
-/// Type and shape of an input or output as the value declares them.
+/// Sets type and shape of an input or output to those that the value declares.
 void set_type(const Value& value, onnx::ValueInfoProto& info);
 
 }  // namespace parsimony::onnx_io

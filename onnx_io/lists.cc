@@ -34,7 +34,7 @@ class Lists {
     }
   }
 
-  /// Lists that nothing reads any more.
+  /// Removes lists without readers.
   void drop_unread() {
     for (bool again = true; again;) {
       IdVector<ValueId, bool> read(graph_.values.size(), false);
@@ -67,7 +67,7 @@ class Lists {
 
   bool is_captured(ValueId v) const { return graph_.value(v).captured; }
 
-  /// The integers of a constant operand; empty if it is absent or computed.
+  /// Returns the integers of a constant operand; empty if it is absent or computed.
   std::optional<std::vector<int64_t>> integers(const Node& node, size_t i) const {
     if (operand(node, i) == kNone) return std::nullopt;
     const WeightId weight = graph_.value(node.inputs[i]).weight;
@@ -78,8 +78,8 @@ class Lists {
     return to_host(graph_.weight(weight)).ints;
   }
 
-  /// A place in a list of so many, which may count from the end, up to place `most`; that one where
-  /// the operand is absent.
+  /// Returns a position in a list of `length` elements, which may be negative, at most `most`;
+  /// `most` if the operand is absent.
   std::optional<size_t> place(const Node& node, size_t i, size_t length, int64_t most) const {
     int64_t at = most;
     if (operand(node, i) != kNone) {
@@ -92,7 +92,7 @@ class Lists {
 
   std::optional<Elements> elements(ValueId list) {
     if (const auto known = known_.find(list); known != known_.end()) return known->second;
-    known_[list] = std::nullopt;  // no list is made of itself
+    known_[list] = std::nullopt;  // guards against cycles
     const auto producer = producers_.find(list);
     if (producer == producers_.end() || depth_ >= kMostElements) return std::nullopt;
     ++depth_;
@@ -102,7 +102,7 @@ class Lists {
     return known_[list] = is_whole ? std::move(found) : std::nullopt;
   }
 
-  /// kNone if there is none.
+  /// Returns an operand; kNone if there is none.
   static ValueId operand(const Node& node, size_t i) {
     return i < node.inputs.size() ? node.inputs[i] : kNone;
   }
@@ -128,7 +128,7 @@ class Lists {
     return list;
   }
 
-  /// The first element keeps the list's name, by which the file knows the node.
+  /// Splits a node; the first element keeps the list's name, which identifies the node in the file.
   std::optional<Elements> split(NodeId id) {
     const auto sizes = integers(graph_.nodes[id], 1);
     const ValueId list = graph_.nodes[id].outputs[0];
@@ -150,7 +150,7 @@ class Lists {
     return parts;
   }
 
-  /// By something that wants the list itself, and not one of its elements.
+  /// Returns whether a node reads the list itself, not just its elements.
   bool is_read_as_list(ValueId list) const {
     return std::ranges::any_of(graph_.nodes, [&](const Node& node) {
       const bool takes_elements =

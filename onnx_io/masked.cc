@@ -29,7 +29,7 @@
 namespace parsimony::onnx_io {
 namespace {
 
-/// The branch of a removed block becomes zero.
+/// Sets the branches of removed blocks to zero.
 void remove_blocks(const ModelFile& file, const Plan& plan, OnnxEditor& editor) {
   if (plan.blocks.empty()) return;
   const Graph graph = to_graph(file);
@@ -65,7 +65,8 @@ ZeroBytes zero_points(const Graph& graph, const Weight& weight, const Node& node
   return zero;
 }
 
-/// For the tensor's readers. Codes that share an element have scales of their own, which are zero.
+/// Returns the bytes of zero for the tensor's readers. Codes that share an element have their own
+/// scales, which are zero.
 ZeroBytes zero_bytes(const Graph& graph, WeightId id) {
   if (size_of(graph.weight(id).dtype) != 1) return {};
   for (const Value& value : graph.values) {
@@ -92,7 +93,7 @@ struct MaskedWeight {
   }
 };
 
-/// Zero points are read before they are masked themselves.
+/// Collects the masked weights; zero points are read before they are masked themselves.
 std::vector<MaskedWeight> masked_weights(const Graph& graph, const Plan& plan) {
   std::map<std::string_view, WeightId> by_name;
   for (const WeightId w : graph.weights.ids()) by_name.emplace(graph.weight(w).name, w);
@@ -123,7 +124,7 @@ void mask(ModelFile& file, const Plan& plan) {
 
 namespace {
 
-/// Of the masked original, in engines that read files.
+/// The masked original cannot be written for engines that read files.
 UnsupportedError other_channels(std::string_view tensor) {
   return UnsupportedError("tensor ", in_quotes(tensor),
                           " loses elements that are not channels without the pruning's options, so "
@@ -144,7 +145,7 @@ struct Gap {
   std::vector<int64_t> keep;
 };
 
-/// Of a domain that is neither ONNX's nor ONNX Runtime's.
+/// Returns whether the domain is neither ONNX's nor ONNX Runtime's.
 bool is_own(const Node& node) {
   return !node.domain.empty() && node.domain != "com.microsoft" &&
          !node.domain.starts_with("ai.onnx");
@@ -172,7 +173,7 @@ class Gathering {
   }
 
  private:
-  /// The channels of what the slice removes. Tensors that the plan makes are copies of others.
+  /// Marks the channels that the slice removes. Tensors made by the plan are copies of others.
   void remove(const PlanSlice& slice) {
     std::vector<uint8_t> stays(slice.size, 0);
     for (const int64_t k : slice.keep) stays[k] = 1;
@@ -200,7 +201,7 @@ class Gathering {
     return by_tensor_[tensor];
   }
 
-  /// Along the axes that the node mixes, or sums over where absent channels are not zero.
+  /// Returns the gaps along axes that the node mixes, or sums over if absent channels are not zero.
   std::vector<Gap> gaps_of(const Node& node) const {
     std::vector<Gap> gaps;
     const Factors factors = factor(NodeView(graph_, node, facts_));
@@ -225,7 +226,7 @@ class Gathering {
     return gaps;
   }
 
-  /// Is an absent channel of these somewhere not zero, though its weights are?
+  /// Returns whether absent channels of the class can be nonzero although their weights are zero.
   bool leaves_numbers(DimClassId dim_class) const {
     return std::ranges::any_of(coupling_.channels(dim_class), [&](const ChannelId& channel) {
       return channel.group != kNone && coupling_.groups[channel.group].mixes &&
@@ -239,7 +240,7 @@ class Gathering {
       throw UnsupportedError("masking operators that mix channels requires opset ", kWhere,
                              " or newer, found opset ", file_.opset());
     }
-    // Which results belong to the channels removed is not known.
+    // The results of the removed channels are unknown.
     if (is_own(node)) {
       throw UnsupportedError(
           "operator ", node.op,
@@ -282,7 +283,7 @@ class Gathering {
     }
   }
 
-  /// As declared, or as the weights have it: the node's, else the network's.
+  /// Returns the declared type, or that of the weights: the node's, else the network's.
   DType type_of(ValueId v, const Node& node) const {
     if (graph_.value(v).dtype != DType::kUnknown) return graph_.value(v).dtype;
     for (const ValueId input : node.inputs) {
@@ -317,7 +318,7 @@ class Gathering {
     return made;
   }
 
-  /// `inner` has the kept elements, `outer` all.
+  /// Scatters `inner`, with the kept elements, into `outer`, with all.
   void scatter(const std::string& inner, const std::string& outer, const Gap& gap,
                const HostTensor& zero, const PlacedNode& placed,
                std::vector<onnx::NodeProto>& after) {
@@ -329,7 +330,7 @@ class Gathering {
       places[gap.keep[k]] = static_cast<int64_t>(k);
       present.ints[gap.keep[k]] = 1;
     }
-    // What is further from the node comes first: a second gap of the same result is inside.
+    // Outer operations come first: a second gap of the same result is inside.
     std::vector<onnx::NodeProto> made = {gather(inner, std::move(places), gap, placed)};
     onnx::NodeProto& where = made.emplace_back();
     where.set_op_type("Where");
@@ -340,7 +341,7 @@ class Gathering {
     after.insert(after.begin(), made.begin(), made.end());
   }
 
-  /// In the order of the graph.
+  /// Inserts nodes in the order of the graph.
   static void insert(const std::vector<onnx::NodeProto>& before,
                      const std::vector<onnx::NodeProto>& after, const PlacedNode& placed) {
     auto& nodes = *placed.scope->nodes;

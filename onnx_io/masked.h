@@ -7,13 +7,13 @@
 
 namespace parsimony::onnx_io {
 
-/// Zeroes what the plan removes: slices except those of divisors, single elements, the branches of
-/// blocks; with exact constants the masked elements. Quantised weights are set to their zero point.
-/// Copies, scales and new values are as in the small model.
+/// Zeroes everything that the plan removes: slices except those of divisors, single elements, the
+/// branches of blocks; with exact constants, the masked elements. Quantised weights are set to
+/// their zero point. Copies, scales and new values are as in the small model.
 ///
-/// Correct if zero weights are equivalent to removing the channel; what mixes channels needs
-/// gather_around_mixing() as well. External tensors stay beside the model and are masked when it is
-/// written; until then `plan` must exist.
+/// Correct if zero weights are equivalent to removing the channel; nodes that mix channels need
+/// gather_around_mixing() as well. External tensors stay external and are masked when the model is
+/// written; `plan` must exist until then.
 /// @throws ModelError if the plan does not fit; UnsupportedError if the zero points differ by
 /// block, or are computed, or is computed
 void mask(ModelFile& file, const Plan& plan);

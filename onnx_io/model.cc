@@ -54,7 +54,7 @@ std::string OnnxModel::scratch_copy(ModelFile& file) {
   return path;
 }
 
-/// External weights can be streamed without a copy.
+/// Returns options with which external weights are streamed without a copy.
 OpenOptions OnnxModel::options() const {
   OpenOptions options;
   if (file_.has_data_beside()) {

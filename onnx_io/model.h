@@ -30,8 +30,8 @@ class OnnxModel final : public EditableFile {
   int64_t write(const std::string& path) override { return file_.write(path); }
 
   ModelFile& file() { return file_; }
-  /// The file as it is now becomes the original. @param again  gives a file that was read anew, as
-  /// `restore` does, the changes that this one has
+  /// Makes the current state the original. @param again  applies its changes to a file that
+  /// `restore` has read again
   void rebase(std::function<void(ModelFile& file)> again);
 
  private:

@@ -18,7 +18,7 @@
 namespace parsimony::onnx_io {
 namespace {
 
-/// The tensor that a Constant node gives; null for other nodes.
+/// Returns the tensor of a Constant node; null for other nodes.
 const onnx::TensorProto* constant_of(const onnx::NodeProto& node) {
   if (!is_standard(node, "Constant") || node.output_size() != 1) return nullptr;
   const int at = value_attribute(node);
@@ -35,10 +35,10 @@ bool equal_tensors(const onnx::TensorProto& a, const onnx::TensorProto& b) {
   return unnamed_a.SerializeAsString() == unnamed_b.SerializeAsString();
 }
 
-/// Constants that are defined so far, by name.
+/// The constants defined so far, by name.
 class Constants {
  public:
-  /// Is it defined already, and alike?
+  /// Returns whether an equal constant of this name is defined already.
   bool repeats(std::string_view name, const onnx::TensorProto& tensor) {
     const auto [known, is_new] = known_.try_emplace(name, &tensor);
     return !is_new && equal_tensors(*known->second, tensor);
@@ -48,13 +48,13 @@ class Constants {
   absl::flat_hash_map<std::string_view, const onnx::TensorProto*> known_;
 };
 
-/// Leaves one of the initializers and Constant nodes that define one name alike, as ONNX Runtime
-/// does, in bodies as well.
+/// Keeps one of several equal initializers and Constant nodes of a name, as ONNX Runtime does, also
+/// in bodies.
 void drop_duplicates(onnx::GraphProto& graph) {
   Constants constants;
   auto& tensors = *graph.mutable_initializer();
   auto& nodes = *graph.mutable_node();
-  // Those that stay are never moved: the table refers to them.
+  // Kept constants are never moved: the table refers to them.
   std::vector<int> repeated;
   for (int i = 0; i < tensors.size(); ++i) {
     if (constants.repeats(tensors[i].name(), tensors[i])) repeated.push_back(i);
@@ -81,7 +81,7 @@ void parse(const OpenFile& source, const std::string& path, onnx::ModelProto& mo
   if (stream.GetErrno() != 0) {
     throw errors::cannot_read(path, std::generic_category().message(stream.GetErrno()));
   }
-  // A model begins with its version and producer; what else fails to parse was never one.
+  // A model begins with its version and producer; otherwise it is not a model.
   if (model.ir_version() > 0 && model.has_graph()) {
     throw ModelError(path, ": truncated or damaged: reading stopped at byte ", stream.ByteCount(),
                      " of ", source.size);

@@ -12,7 +12,7 @@ struct Weight;
 
 namespace parsimony::onnx_io {
 
-/// Versions that are read; outside of them the constructor throws UnsupportedError.
+/// Supported versions; the constructor throws UnsupportedError for others.
 inline constexpr int64_t kLowestIrVersion = 1;
 inline constexpr int64_t kHighestIrVersion = 13;
 inline constexpr int64_t kLowestOpset = 7;
@@ -27,8 +27,8 @@ inline constexpr int64_t kHighestOpset = 25;
 ///     file.write("smaller.onnx");
 class ModelFile {
  public:
-  /// @throws IoError if the file cannot be read; ModelError if it is truncated, no ONNX model or
-  /// has no nodes; UnsupportedError for a version outside of the range above.
+  /// @throws IoError if the file cannot be read; ModelError if it is truncated, is not an ONNX
+  /// model or has no nodes; UnsupportedError for a version outside of the range above.
   explicit ModelFile(const std::string& path);
   ~ModelFile();
   ModelFile(ModelFile&&) noexcept;
@@ -44,22 +44,22 @@ class ModelFile {
   /// Opset of ai.onnx; 0 if the model imports none.
   int opset() const;
 
-  /// Has an editor changed anything?
+  /// Returns whether an editor has changed the model.
   bool edited() const;
 
-  /// The external data files read so far: all of them once a graph has been built.
+  /// Returns the external data files read so far: all of them once a graph has been built.
   std::vector<std::string> data_files() const;
-  /// Does the model have external data?
+  /// Returns whether the model has external data.
   bool has_data_beside() const;
-  /// Is the weight external, or a lazy view of an edited external tensor? The bytes in a file do
-  /// not change during the lifetime of this object, whatever is edited.
+  /// Returns whether the weight is external, or a lazy view of an edited external tensor. Edits do
+  /// not change the bytes in the file during the lifetime of this object.
   bool holds_beside(const Weight& weight) const;
 
   /// Writes under a temporary name, then renames; `path` may be the model itself. An unedited model
   /// is reproduced byte for byte. External tensors are written to PATH.data; a file that the model
   /// itself reads is never overwritten (PATH.1.data instead).
-  /// @throws IoError, also if `path` is such a file, in which case an existing file at `path` is
-  /// not changed; ModelError above 2 GB. @returns the bytes of all files
+  /// @throws IoError, also if `path` is such a file, which is then not changed; ModelError above 2
+  /// GB. @returns the bytes of all files
   int64_t write(const std::string& path);
 
   struct Impl;

@@ -36,8 +36,8 @@ class Functions {
  public:
   explicit Functions(const onnx::ModelProto& model);
 
-  /// Position in the model's list of the function that the node calls; -1 if it calls none, or one
-  /// that is not inlined: overloaded, recursive, or with too many nodes.
+  /// Returns the index of the function that the node calls; -1 if it calls none, or one that is not
+  /// inlined: overloaded, recursive, or with too many nodes.
   int called_by(const onnx::NodeProto& node) const;
   /// Returns how often a function is called in all, counting the calls of its callers.
   int calls(int function) const { return calls_[function]; }
@@ -54,17 +54,16 @@ class Functions {
   int64_t nodes_ = 0;  ///< after inlining all calls
 };
 
-/// The values of a function's attributes in one call: those given by the call, then defaults.
+/// The values of a function's attributes in one call: those of the call, then defaults.
 using CallAttributes = absl::flat_hash_map<std::string, onnx::AttributeProto>;
 CallAttributes attributes_of(const onnx::NodeProto& call, const onnx::FunctionProto& function);
 
-/// Does an attribute of the node refer to one of the call?
+/// Returns whether an attribute of the node refers to one of the call.
 bool refers(const onnx::NodeProto& node);
-/// The node with references replaced by the call's attributes; those that the call does not give
-/// are dropped.
+/// Returns the node with references replaced by the call's attributes; missing ones are dropped.
 onnx::NodeProto substituted(const onnx::NodeProto& node, const CallAttributes& attributes);
 
-/// "y::Layer::": the prefix of names that the function defines in this call.
+/// Returns "y::Layer::", the prefix of names that the function defines in this call.
 std::string inside_call(const onnx::NodeProto& call);
 
 /// The elements whose (magnitude, index) is at most this pair. `magnitude` is ordered like |x|; its
@@ -82,7 +81,7 @@ struct SmallestElements {
   }
 };
 
-/// Grows with the absolute value; NaN is larger than every number.
+/// Returns a key that grows with the absolute value; NaN is larger than every number.
 uint64_t magnitude_of(DType dtype, const std::byte* element);
 
 /// Calls `run(first, count, index)` for runs of neighbouring elements in ascending order; `index`
@@ -90,8 +89,8 @@ uint64_t magnitude_of(DType dtype, const std::byte* element);
 using ElementRun = std::function<void(const std::byte* first, int64_t count, int64_t index)>;
 using ForEachElementRun = std::function<void(const ElementRun& run)>;
 
-/// The `count` elements of smallest magnitude of a tensor, found without copying it; from 1 to all
-/// of them. What is in `zeros` already counts as zero.
+/// Finds the `count` elements of smallest magnitude of a tensor without copying it, 1 ≤ count ≤
+/// all. Elements in `zeros` count as zero.
 SmallestElements smallest(DType dtype, int64_t stride, int64_t count,
                           const std::optional<SmallestElements>& zeros,
                           const ForEachElementRun& for_each);
@@ -141,40 +140,41 @@ class ModelIndex {
 
   /// @throws ModelError with similar names
   Constant& constant(const std::string& name);
-  /// By its first non-empty output. @throws ModelError with similar names
+  /// Finds a node by its first non-empty output. @throws ModelError with similar names
   PlacedNode node(const std::string& key);
-  /// An initializer, or a Constant node that is not one of the lists.
+  /// Returns whether there is an initializer, or a Constant node with a tensor, of this name.
   bool holds_tensor(const std::string& name) const;
   std::deque<Scope>& scopes() { return scopes_; }
 
   /// Resolves a name without a path in a scope.
   std::string full_name(const Scope& scope, const std::string& name) const;
-  /// The constant behind `name`, through Identity nodes; `name` itself if there is none.
+  /// Returns the constant that `name` refers to through Identity nodes; `name` itself if there is
+  /// none.
   const std::string& root_of(const std::string& name) const;
 
-  /// Does some graph of the model define this name, without a path?
+  /// Returns whether some graph of the model defines this name, without a path.
   bool is_used(const std::string& name) const { return names_.contains(name); }
   int readers(const std::string& name) const;
-  /// `expected`, or `expected` with a number that makes it unique; without a path.
+  /// Returns `expected`, with a number if needed to make it unique; without a path.
   std::string fresh_name(const std::string& expected) const;
 
-  /// Adds a constant to a scope, named without the path: an initializer with, where the IR version
-  /// asks for it, a graph input; a Constant node where a body cannot have such an input.
+  /// Adds a constant to a scope, named without the path: an initializer, with a graph input if the
+  /// IR version requires it; a Constant node where a body cannot have such an input.
   onnx::TensorProto& add(onnx::TensorProto tensor, Scope& scope);
 
-  /// Makes the node read `name` there, a name without a path; constants that lose their last reader
+  /// Makes the node read `name`, without a path, at `input`; constants that lose their last reader
   /// are recorded for `purge`.
   void set_input(const PlacedNode& node, int input, const std::string& name);
 
   /// Redirects readers of the node's output to its input `input`, and removes the node with
-  /// everything that only it needed; constants are recorded for `purge`.
-  /// @throws ModelError if the output is one of a graph's
+  /// everything used only by it; constants are recorded for `purge`.
+  /// @throws ModelError if the output is an output of a graph
   void bypass(const std::string& key, int input);
 
   /// Updates the declared dims of an initializer, if it is declared.
   void declare(const std::string& initializer, const Shape& dims);
 
-  /// Removes constants, and Identity nodes of them, that have no reader left.
+  /// Removes constants, and Identity nodes of them, without readers.
   void purge();
 
  private:
@@ -237,13 +237,13 @@ struct ModelFile::Impl {
 void for_each_kept_run(const ExternalEdit& edit, int64_t element_bytes,
                        const ExternalData& external, const RunSink& run);
 
-/// The remaining bytes of an external tensor, with its zeros and changes.
+/// Returns the remaining bytes of an external tensor, with its zeros and changes.
 std::vector<std::byte> edited(const ExternalEdit& edit, DType dtype, const ExternalData& external);
 /// Returns these bytes for `count` of the kept indices of the first axis, from `first` on.
 std::vector<std::byte> edited_rows(const ExternalEdit& edit, DType dtype,
                                    const ExternalData& external, int64_t first, int64_t count);
 
-/// Writes the model in `impl` to `path`, with its external data beside it. @returns the bytes of
+/// Writes the model in `impl` to `path`, with its external data next to it. @returns the bytes of
 /// both
 int64_t write_edited(ModelFile::Impl& impl, const std::string& path);
 

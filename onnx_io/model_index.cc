@@ -12,7 +12,7 @@ namespace {
 /// Before IR version 4 an initializer had to be listed as a graph input too.
 constexpr int64_t kFirstIrWithPlainInitializers = 4;
 
-/// A new node before all others; the others stay where they are in memory.
+/// Adds a node before all others, which are not moved in memory.
 onnx::NodeProto& add_first(google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes) {
   nodes.Add();
   for (int i = nodes.size() - 1; i > 0; --i) nodes.SwapElements(i, i - 1);
@@ -98,7 +98,7 @@ void ModelIndex::index_nodes(Scope& scope) {
     if (key_of(node).empty()) continue;
     const int function = functions_.called_by(node);
     if (function >= 0) {
-      // One that is called several times stays as it is.
+      // Functions that are called several times are not changed.
       if (functions_.calls(function) > 1) continue;
       index_nodes(add_function(*model_.mutable_functions(function), scope, node));
       continue;
@@ -172,13 +172,13 @@ const std::string& ModelIndex::root_of(const std::string& name) const {
   return found == roots_.end() ? name : found->second;
 }
 
-/// Every step is taken once, however long a chain of Identity nodes is.
+/// Visits every step once, however long chains of Identity nodes are.
 void ModelIndex::find_roots() {
   roots_.clear();
   for (const auto& [output, input] : identities_) {
     std::vector<const std::string*> passed = {&output};
     const std::string* at = &input;
-    while (passed.size() <= identities_.size()) {  // or else a circle
+    while (passed.size() <= identities_.size()) {  // otherwise a cycle
       if (const auto known = roots_.find(*at); known != roots_.end()) {
         at = &known->second;
         break;
@@ -211,7 +211,7 @@ onnx::TensorProto& ModelIndex::add(onnx::TensorProto tensor, Scope& scope) {
   names_.insert(name);
   if (scope.around != nullptr) scope.names.insert(name);
   Constant& constant = constants_[scope.prefix + name];
-  // A function has no initializers, and an input more of a body would be one that nobody gives.
+  // Functions have no initializers, and an additional body input would have no argument.
   if (scope.graph == nullptr || (listed && !scope.is_main())) {
     onnx::NodeProto& node = add_first(*scope.nodes);
     constant = {make_constant(node, std::move(tensor)), nullptr, false, &scope};
@@ -277,7 +277,7 @@ void ModelIndex::purge() {
     const bool constant = constants_.contains(name);
     if (readers(name) > 0 || (!constant && identity == identities_.end())) continue;
     if (!removed.insert(name).second || constant) continue;
-    if (root_of(name) == name) {  // shows no constant: nothing of ours
+    if (root_of(name) == name) {  // does not refer to a constant
       removed.erase(name);
       continue;
     }
@@ -428,7 +428,7 @@ void ModelIndex::erase(const std::vector<PlacedNode>& nodes) {
   }
   for (const auto& [scope, names_here] : names) {
     const auto& here = names_here;          // lambdas cannot capture bindings everywhere yet
-    if (scope->nodes == nullptr) continue;  // went with its owner
+    if (scope->nodes == nullptr) continue;  // removed with its owner
     remove_if(*scope->nodes, [&](const onnx::NodeProto& node) { return removed.contains(&node); });
     if (scope->graph == nullptr) continue;
     remove_if(*scope->graph->mutable_value_info(),
@@ -436,7 +436,7 @@ void ModelIndex::erase(const std::vector<PlacedNode>& nodes) {
   }
 }
 
-/// The bodies of a node that goes, and all that they define.
+/// Removes the bodies of a removed node, and everything that they define.
 void ModelIndex::forget_inside(const onnx::NodeProto& owner) {
   for (Scope& scope : scopes_) {
     if (scope.nodes == nullptr || scope.owner != &owner) continue;

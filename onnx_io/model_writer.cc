@@ -23,7 +23,7 @@ constexpr int kWriteBlock = 1 << 18;
 constexpr int64_t kWritten = int64_t{4} << 20;
 constexpr int64_t kAlignment = 64;
 
-/// One tensor on its way from the old data file to the new one.
+/// A tensor to move from the old data file to the new one.
 struct Move {
   onnx::TensorProto* tensor = nullptr;
   ExternalData::Range from;
@@ -32,7 +32,7 @@ struct Move {
   int64_t bytes = 0;
 };
 
-/// Does the file contain tensors of the model that was read?
+/// Returns whether the file contains tensors of the model that was read.
 bool is_own_file(const ModelFile::Impl& impl, const fs::path& path) {
   std::error_code ignored;
   for (const ExternalData::File& file : impl.external.files()) {
@@ -41,8 +41,8 @@ bool is_own_file(const ModelFile::Impl& impl, const fs::path& path) {
   return false;
 }
 
-/// Path of the external data of a model written to `path`: a file that the model in memory does not
-/// read.
+/// Returns the path of the external data of a model written to `path`, which the model in memory
+/// does not read.
 std::string data_path(const ModelFile::Impl& impl, const std::string& path) {
   std::string requested = path + ".data";
   for (int i = 1; is_own_file(impl, requested); ++i) {
@@ -51,10 +51,10 @@ std::string data_path(const ModelFile::Impl& impl, const std::string& path) {
   return requested;
 }
 
-/// Data files that are unused once the model at `path` has been replaced by an edited version of
-/// itself: those that belong to it by name, M.onnx.data, M.onnx_data, M.onnx.1.data. Other files
-/// may belong to other models, and links to a hub's cache. None if `path` does not lead to the
-/// name that was read: by another name of the file, a hard link, the old model stays.
+/// Returns data files that are unused once the model at `path` has been replaced by an edited
+/// version: those that belong to it by name, M.onnx.data, M.onnx_data, M.onnx.1.data. Other files
+/// may belong to other models, and links to a hub's cache. None if `path` is not the name that was
+/// read: the old model remains under another hard link.
 std::vector<fs::path> data_files_left_by(const ModelFile::Impl& impl, const std::string& path) {
   std::error_code error;
   const fs::path target = fs::canonical(path, error);
@@ -73,8 +73,8 @@ std::vector<fs::path> data_files_left_by(const ModelFile::Impl& impl, const std:
   return names;
 }
 
-/// The tensors that lie beside the model. Maps every file that it names.
-/// @throws IoError if `path`, where the model shall go, is one of them
+/// Returns the external tensors of the model, and maps their files. @throws IoError if `path`, the
+/// output, is one of these files
 std::vector<Move> moves_to(ModelFile::Impl& impl, const std::string& path) {
   std::vector<Move> moves;
   for_each_tensor(impl.model, [&](onnx::TensorProto& tensor) {
@@ -90,7 +90,7 @@ std::vector<Move> moves_to(ModelFile::Impl& impl, const std::string& path) {
   return moves;
 }
 
-/// Collects small runs, so that each does not cost a call of the system.
+/// Buffers small runs to avoid a system call for each.
 class BufferedOutput {
  public:
   explicit BufferedOutput(OutputFile& output) : output_(output) { buffer_.reserve(kWritten); }
@@ -105,7 +105,7 @@ class BufferedOutput {
       if (part == room) flush();
     }
   }
-  /// The last `bytes` that were added, where no flush came between.
+  /// Returns the last `bytes` added; no flush may have happened in between.
   std::byte* tail(int64_t bytes) { return buffer_.data() + buffer_.size() - bytes; }
   int64_t room() const { return kWritten - static_cast<int64_t>(buffer_.size()); }
   void flush() {
@@ -238,7 +238,7 @@ class Relocation {
   std::vector<Entries> old_;
 };
 
-/// @returns the bytes
+/// Serialises the model. @returns its bytes
 int64_t serialise(const onnx::ModelProto& model, const std::string& path, OutputFile& output) {
   const size_t bytes = model.ByteSizeLong();
   if (bytes > static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
@@ -248,7 +248,7 @@ int64_t serialise(const onnx::ModelProto& model, const std::string& path, Output
   bool good = false;
   {
     google::protobuf::io::CodedOutputStream coded(&stream);
-    coded.EnableAliasing(true);  // tensors go to the file from where they lie
+    coded.EnableAliasing(true);  // tensors are written without a copy
     model.SerializeWithCachedSizes(&coded);
     good = !coded.HadError();
   }
@@ -292,7 +292,7 @@ void for_each_kept_run(const ExternalEdit& edit, int64_t element_bytes,
 
 namespace {
 
-/// Without its changes.
+/// Returns the remaining elements, without changes.
 std::vector<std::byte> remaining(const ExternalEdit& edit, DType dtype,
                                  const ExternalData& external) {
   std::vector<std::byte> result;
@@ -354,7 +354,7 @@ int64_t write_edited(ModelFile::Impl& impl, const std::string& path) {
   const std::vector<fs::path> unused = data_files_left_by(impl, path);
   if (data) data->commit();
   output.commit();
-  std::error_code ignored;  // a file that stays is no damage
+  std::error_code ignored;  // a remaining file does no harm
   for (const fs::path& file : unused) fs::remove(file, ignored);
   return bytes;
 }
@@ -365,7 +365,7 @@ std::optional<int64_t> copy_unedited(ModelFile::Impl& impl, const std::string& p
   std::vector<std::pair<std::string, ExternalData::File>> missing;
   for (const ExternalData::File& file : impl.external.files()) {
     const fs::path target = folder / file.location;
-    std::error_code ignored;  // an error shows when the file is created
+    std::error_code ignored;  // an error is reported when the file is created
     if (!fs::exists(target, ignored)) {
       missing.emplace_back(target.string(), file);
     } else if (!same_bytes(file, target.string())) {

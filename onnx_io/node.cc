@@ -92,7 +92,7 @@ using onnx::AttributeProto;
 
 constexpr int64_t kLargestTensor = 1 << 12;
 
-/// Very old exporters leave the type out.
+/// Returns the attribute's type, which very old exporters omit.
 AttributeProto::AttributeType type_of(const AttributeProto& attribute) {
   if (attribute.type() != AttributeProto::UNDEFINED) return attribute.type();
   if (attribute.has_f()) return AttributeProto::FLOAT;

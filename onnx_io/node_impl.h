@@ -17,22 +17,22 @@
 
 namespace parsimony::onnx_io {
 
-/// "" for "ai.onnx": the two are the same.
+/// Returns "" for "ai.onnx": the two are the same.
 std::string canonical_domain(const std::string& domain);
 
-/// An operator of ai.onnx.
+/// Returns whether the node is this operator of ai.onnx.
 bool is_standard(const onnx::NodeProto& node, std::string_view op);
 
-/// An Identity with one input and one output.
+/// Returns whether the node is an Identity with one input and one output.
 bool is_identity(const onnx::NodeProto& node);
 
-/// First non-empty output, by which plans refer to the node; "" if there is none.
+/// Returns the first non-empty output, by which plans refer to the node; "" if there is none.
 const std::string& key_of(const onnx::NodeProto& node);
 
-/// The name, or the key where there is no name.
+/// Returns the name, or the key if there is no name.
 const std::string& label_of(const onnx::NodeProto& node);
 
-/// "y::then_branch::": the prefix of names that the graph in this attribute of the node defines.
+/// Returns "y::then_branch::", the prefix of names that the graph in this attribute defines.
 std::string inside(const onnx::NodeProto& node, const std::string& attribute);
 
 /// Calls `visit(attribute, graph)` for each graph in the node's attributes; those in a list are
@@ -52,17 +52,17 @@ void for_each_body(Proto& node, Visit visit) {
   }
 }
 
-/// Element type, dims and symbols of the value as declared in the file; -1 for symbolic dimensions.
+/// Sets element type, dims and symbols of the value as declared in the file; -1 for symbolic dims.
 void declare(const onnx::ValueInfoProto& info, Value& value);
 
 /// Storage for numbers that have no stable address in a message.
 using Scalars = std::deque<std::array<std::byte, 8>>;
 
-/// Index of the attribute that holds the constant; -1 if there is none.
+/// Returns the index of the attribute with the constant; -1 if there is none.
 int value_attribute(const onnx::NodeProto& node);
 
-/// A view of value_int, value_ints, value_float or value_floats. Empty for strings and sparse
-/// tensors, and for `value`, which is a tensor.
+/// Returns a view of value_int, value_ints, value_float or value_floats. Empty for strings and
+/// sparse tensors, and for `value`, which is a tensor.
 std::optional<Weight> list_constant(const onnx::AttributeProto& attribute, Scalars& scalars);
 
 /// Removes the elements for which `gone` is true and keeps the order of the others.

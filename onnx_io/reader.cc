@@ -278,7 +278,7 @@ void Reader::declare_value(const onnx::ValueInfoProto& info) {
 void Reader::declare_types() {
   for (const auto& info : proto_.value_info()) declare_value(info);
   for (const auto& info : proto_.output()) declare_value(info);
-  if (is_turn_) return;  // operands have the types of the graph around
+  if (is_turn_) return;  // operands have the types of the enclosing graph
   for (const auto& info : proto_.input()) declare_value(info);
 }
 
@@ -303,7 +303,7 @@ void Reader::mark_annotated() {
 
 namespace {
 
-/// No name may look like the path to one in a body.
+/// Rejects names that look like paths to names in bodies.
 void check_paths(const Graph& graph) {
   const bool paths = std::ranges::any_of(
       graph.nodes, [](const Node& node) { return node.body != kNone || node.calls > 0; });
@@ -349,7 +349,7 @@ void add_reads(const onnx::GraphProto& graph, Names& names) {
   }
 }
 
-/// Which initializers no node reads; empty if there are none. @param linked  the finished graph
+/// Returns a note on initializers that no node reads, if any. @param linked  the finished graph
 std::optional<std::string> note_on_unread(const onnx::GraphProto& graph, const Graph& linked) {
   const bool all_read = std::ranges::none_of(linked.values, [](const Value& value) {
     return value.producer == kNone && !value.is_input && value.uses.empty();

@@ -12,10 +12,10 @@ enum class EditedData {
   kLazy     ///< without data: Graph::make materialises it on demand
 };
 
-/// Views of the model; `file` must outlive the Graph. Weights that an editor changes afterwards
-/// become invalid; read again after editing.
+/// Returns the graph with views of the model; `file` must outlive it. Weights that an editor
+/// changes afterwards become invalid; read again after editing.
 ///
-/// - Initializers and Constant nodes become values with a weight; the Constant nodes are left out.
+/// - Initializers and Constant nodes become values with a weight; the Constant nodes are omitted.
 /// - An Identity of such a value is skipped too: its readers read the weight. Only the node that
 ///   produces a graph output is kept.
 /// - Sparse, string, complex and float8e8m0 tensors are values without a weight, and pinned.

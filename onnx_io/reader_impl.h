@@ -56,34 +56,34 @@ class Reader {
   std::vector<ValueId>& inputs() { return is_body() ? body().inputs : graph_.inputs; }
   std::vector<ValueId>& outputs() { return is_body() ? body().outputs : graph_.outputs; }
 
-  /// kNone if the name is taken.
+  /// Defines a value; kNone if the name is taken.
   ValueId define(const std::string& name);
   void attach(ValueId id, Weight weight, const void* place = nullptr);
-  /// A constant with a known shape but unknown elements; it is pinned, with the reason.
+  /// Attaches a constant of known shape but unknown elements, which is pinned with the reason.
   void attach_opaque(ValueId id, DType dtype, Shape dims, std::string why);
   void attach(ValueId id, const onnx::TensorProto& tensor);
-  /// The edited view of an external tensor.
+  /// Returns the edited view of an external tensor.
   Weight edited_view(const onnx::TensorProto& tensor, const std::string& name,
                      const ExternalEdit& edit);
 
   void define_initializers();
-  /// Up to IR version 3 initializers are listed here too, and later ones may be.
+  /// Defines the inputs, which up to IR version 3 include all initializers, later some.
   void define_inputs();
   void define_outputs();
   ValueId define_output(const onnx::NodeProto& node, const std::string& name);
   void attach_constant(const onnx::NodeProto& node);
-  /// After `define_outputs`, since a file need not be sorted.
+  /// Call after `define_outputs`, since a file need not be sorted.
   void define_identities();
-  /// A function may return an operand unchanged.
+  /// Forwards operands that a function returns unchanged.
   void forward_results();
 
   using Sources = absl::flat_hash_map<std::string_view, std::string_view>;
   using Roots = absl::flat_hash_map<std::string_view, ValueId>;
-  /// The weight behind `name`, through Identity nodes, or kNone. Memoised in `roots`, since chains
-  /// may be long.
+  /// Returns the weight that `name` refers to through Identity nodes, or kNone. Memoised in
+  /// `roots`, since chains may be long.
   ValueId root_weight(std::string_view name, const Sources& sources, Roots& roots) const;
 
-  /// The value that reading `name` yields; kNone if undefined.
+  /// Returns the value that reading `name` yields; kNone if undefined.
   ValueId read_as(std::string_view name) const;
   /// Looks a name up like `read_as`, also in the enclosing graphs.
   ValueId resolve(const std::string& name) const;
@@ -91,9 +91,9 @@ class Reader {
   BodyId read_body(const onnx::NodeProto& node, const std::string& attribute,
                    const onnx::GraphProto& proto);
   void read_call(const onnx::NodeProto& call, int function);
-  /// A constant of one number, as this graph sees the name; empty if it is none.
+  /// Returns a scalar constant visible in this graph; empty if the name is not one.
   std::optional<int64_t> constant(const std::string& name) const;
-  /// The body of a Loop of one turn that collects nothing; null for other nodes.
+  /// Returns the body of a Loop with one iteration and no scan outputs; null for other nodes.
   const onnx::GraphProto* only_turn(const onnx::NodeProto& node) const;
   void read_turn(const onnx::NodeProto& loop, const onnx::GraphProto& body);
   /// A node without outputs cannot be named, and neither can anything inside it: their operands are
@@ -101,10 +101,10 @@ class Reader {
   /// Pins a value that is read by more than operands of nodes, so that it keeps its shape.
   void hold(ValueId id, std::string why);
   void pin_reads(const onnx::NodeProto& node);
-  /// Also true for an operand that a call omits.
+  /// Returns whether the name is known, also for an operand that a call omits.
   bool knows(std::string_view name) const;
-  /// The value that writing `name` defines: differs for an Identity that turns a weight into a
-  /// graph output.
+  /// Returns the value that writing `name` defines; differs for an Identity that turns a weight
+  /// into a graph output.
   ValueId written_as(std::string_view name) const;
   void add_node(size_t n);
 
@@ -134,13 +134,12 @@ class Reader {
   absl::flat_hash_map<std::string, int> opsets_;
 };
 
-/// Lists of tensors whose elements are known, by their number and place, go: SequenceAt becomes an
-/// Identity of the element, ConcatFromSequence a Concat, SplitToSequence a Split. Call before
-/// `finish`.
+/// Replaces lists of tensors with known length and elements: SequenceAt becomes an Identity of the
+/// element, ConcatFromSequence a Concat, SplitToSequence a Split. Call before `finish`.
 void resolve_lists(Graph& graph);
 
-/// Shapes of the node's results, as far as libonnx knows the operator and can tell. Of a version
-/// newer than it knows the last one that it does is asked.
+/// Returns the shapes of the node's results, as far as libonnx can infer them. For operator
+/// versions newer than libonnx, the latest one that it knows is used.
 std::vector<std::optional<Shape>> shapes_by_schema(const NodeView& node);
 
 }  // namespace parsimony::onnx_io

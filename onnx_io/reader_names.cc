@@ -12,7 +12,7 @@
 namespace parsimony::onnx_io {
 namespace {
 
-/// By the numbers of onnx.proto, of which older ones have not all.
+/// Returns the name of a type by its number in onnx.proto; older versions do not have all.
 std::string uncut_type(int number) {
   constexpr std::pair<int, std::string_view> kTypes[] = {
       {8, "string"}, {14, "complex64"}, {15, "complex128"}, {24, "float8e8m0"}};
@@ -193,7 +193,7 @@ void Reader::forward_results() {
 ValueId Reader::root_weight(std::string_view name, const Sources& sources, Roots& roots) const {
   std::vector<std::string_view> passed;
   ValueId root = kNone;
-  while (passed.size() <= sources.size()) {  // or else a circle
+  while (passed.size() <= sources.size()) {  // otherwise a cycle
     if (const auto known = roots.find(name); known != roots.end()) {
       root = known->second;
       break;

@@ -13,10 +13,10 @@
 namespace parsimony::onnx_io {
 namespace {
 
-/// What libonnx may ask about one node.
+/// The context of one node for libonnx's shape inference.
 class Context final : public onnx::InferenceContext {
  public:
-  /// @param assumed  what tensors of an unknown type are taken to hold
+  /// @param assumed  the type of tensors with unknown type
   Context(const NodeView& view, DType assumed) : outputs_(static_cast<size_t>(view.outputs())) {
     const Node& node = view.node();
     node_.set_op_type(node.op);
@@ -32,8 +32,8 @@ class Context final : public onnx::InferenceContext {
     }
   }
 
-  /// libonnx's functions trust that this has been done, and dereference what is not there.
-  /// @throws std::exception if the node has other operands, types or attributes than the schema
+  /// Checks the node against the schema, which libonnx's functions rely on. @throws std::exception
+  /// if operands, types or attributes do not match
   void want_fit(const onnx::OpSchema& schema) {
     schema.Verify(node_);
     for (int i = 0; i < node_.input_size(); ++i) {
@@ -114,14 +114,14 @@ std::vector<std::optional<Shape>> shapes_by_schema(const NodeView& node) {
       onnx::OpSchemaRegistry::Schema(node.node().op, node.opset(), node.node().domain);
   if (schema == nullptr || !schema->has_type_and_shape_inference_function()) return {};
   if (has_bodies(*schema)) return {};
-  // Shapes seldom depend on types: what the schema allows is as good as what the file holds.
+  // Shapes seldom depend on types: any type that the schema allows will do.
   for (const DType assumed : {DType::kFloat32, DType::kInt64, DType::kString}) {
     try {
       Context context(node, assumed);
       context.want_fit(*schema);
       schema->GetTypeAndShapeInferenceFunction()(context);
       return context.shapes();
-    } catch (const std::exception&) {  // what does not fit the schema has no shapes of it
+    } catch (const std::exception&) {  // no shapes for nodes that do not fit the schema
     }
   }
   return {};

@@ -12,7 +12,7 @@
 namespace parsimony::onnx_io {
 namespace {
 
-/// What an exporter computes itself, such as 1/sqrt(head_dim), is smaller than a weight.
+/// Constants that an exporter computes, such as 1/sqrt(head_dim), are smaller than weights.
 constexpr int64_t kSmallConstant = 16;
 constexpr int64_t kInside = int64_t{1} << 30;  // bytes in the model itself, which has 2 GB at most
 
@@ -52,7 +52,7 @@ void set_entry(onnx::TensorProto& tensor, const char* key, std::string value) {
   entry.set_value(std::move(value));
 }
 
-/// Elements, in the model as long as they fit there, then in a file beside it.
+/// Stores elements in the model while they fit, then in an external data file.
 class Elements {
  public:
   explicit Elements(std::string path) : path_(std::move(path)) {}

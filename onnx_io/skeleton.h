@@ -11,7 +11,7 @@
 
 namespace parsimony::onnx_io {
 
-/// A tensor that a skeleton is filled with.
+/// A tensor to fill into a skeleton.
 struct Filling {
   DType dtype = DType::kUnknown;
   Shape dims;
@@ -28,25 +28,24 @@ struct SkeletonWeight {
 
 struct Skeleton {
   std::vector<SkeletonWeight> weights;
-  /// Modules whose weights a checkpoint may have and the graph has not, such as the classifiers
-  /// that only training uses.
+  /// Modules whose weights may be in a checkpoint but not in the graph, such as classifiers used
+  /// only in training.
   std::vector<std::string> ignored;
 };
 
-/// The model in `bytes` without the elements of its weights, and without shapes except those of its
-/// inputs: 100 kB, which compress to 10. Elements stay where `is_constant`, given a name, says so,
-/// and in weights of a few elements.
-/// @throws ModelError if the bytes are no ONNX model
+/// Returns the model in `bytes` without the elements of its weights, and without shapes except
+/// those of its inputs: 100 kB, which compress to 10. Elements are kept if `is_constant(name)`, and
+/// in weights of a few elements. @throws ModelError if the bytes are not an ONNX model
 std::string skeleton_of(std::string_view bytes,
                         const std::function<bool(const std::string&)>& is_constant,
                         const std::vector<std::string>& ignored = {});
 
-/// @throws ModelError if the bytes are no ONNX model
+/// @throws ModelError if the bytes are not an ONNX model
 Skeleton read_skeleton(std::string_view skeleton);
 
-/// Writes the skeleton as a model whose weights have what `fill` gives for their names; their
-/// dims may be others than the skeleton's. What a model of 2 GB cannot hold lies in `path`.data.
-/// @throws ModelError, also if a weight remains without elements; IoError
+/// Writes the skeleton as a model with the weights that `fill` returns for their names; their dims
+/// may differ from the skeleton's. Weights beyond 2 GB are written to `path`.data. @throws
+/// ModelError, also if a weight remains without elements; IoError
 void fill_skeleton(std::string_view skeleton,
                    const std::function<std::optional<Filling>(const SkeletonWeight&)>& fill,
                    const std::string& path);

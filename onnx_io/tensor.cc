@@ -55,7 +55,7 @@ ModelError wrong_data_size(std::string_view tensor, std::string_view dims, std::
 using google::protobuf::RepeatedField;
 using onnx::TensorProto;
 
-/// Calls `use` with the field that holds the numbers where there are no raw bytes.
+/// Calls `use` with the field that has the elements if there are no raw bytes.
 template <typename Use>
 auto with_typed_field(const TensorProto& tensor, const Use& use) {
   switch (tensor.data_type()) {
@@ -102,7 +102,7 @@ int64_t checked_count(const std::string& name, const Shape& dims) {
   }
 }
 
-/// What the dims need; empty for types of which we do not know the size.
+/// Returns the bytes that the dims require; empty for types of unknown size.
 std::optional<int64_t> expected_bytes(const std::string& name, const TensorProto& tensor) {
   const DType dtype = dtype_of_onnx(tensor.data_type());
   if (size_of(dtype) == 0) return std::nullopt;

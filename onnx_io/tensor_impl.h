@@ -18,36 +18,36 @@
 
 namespace parsimony::onnx_io {
 
-/// Are its elements of fewer than 8 bits, which share bytes in a file? In memory each has a byte of
-/// its own, so that a slice of them is one of bytes.
+/// Returns whether elements have fewer than 8 bits and share bytes in a file. In memory each has
+/// its own byte, so that they are sliced like bytes.
 /// @source ONNX, "4 bit integer types": the first element lies in the lowest bits
 inline bool is_packed(DType dtype) { return bits_of(dtype) < 8 * size_of(dtype); }
 
 /// Returns the number of bytes that `count` elements take in a file.
 int64_t file_bytes(DType dtype, int64_t count);
 
-/// One byte per element, with its sign. @param stride distance of the bytes that elements share
+/// Unpacks elements to one byte each, sign-extended. @param stride  distance of the shared bytes
 std::vector<std::byte> unpacked(const std::byte* data, int64_t stride, DType dtype, int64_t count);
 
-/// The inverse.
+/// The inverse of unpacked().
 std::vector<std::byte> packed(std::span<const std::byte> elements, DType dtype);
 
 Shape dims_of(const onnx::TensorProto& tensor);
 
-/// Numbers in a message. `stride` is their distance in bytes.
+/// Elements in a message. `stride` is their distance in bytes.
 struct Numbers {
   const std::byte* data = nullptr;
   int64_t stride = 0;
   int64_t bytes = 0;
 };
 
-/// The field that holds the numbers of a tensor or of a Constant's list attribute.
+/// The field with the elements of a tensor or of a Constant's list attribute.
 using Field = std::variant<
     std::string*, google::protobuf::RepeatedField<float>*,
     google::protobuf::RepeatedField<int32_t>*, google::protobuf::RepeatedField<int64_t>*,
     google::protobuf::RepeatedField<double>*, google::protobuf::RepeatedField<uint64_t>*>;
 
-/// `tensor` must hold numbers within the message.
+/// Returns the field of a tensor, which must have its elements in the message.
 Field field_of(onnx::TensorProto& tensor);
 Numbers numbers_of(const onnx::TensorProto& tensor);
 
@@ -64,15 +64,15 @@ void slice_field(const Field& field, DType dtype, const Shape& dims,
 
 bool is_external(const onnx::TensorProto& tensor);
 
-/// The bytes of an external tensor; for known types, exactly as many as its dims require.
+/// Returns the bytes of an external tensor; for known types, exactly as many as its dims require.
 /// @throws ModelError, IoError
 ExternalData::Range external_range(const onnx::TensorProto& tensor, ExternalData& files);
 
-/// A view of the tensor, under `name`; of one that is packed, of the bytes that elements share.
+/// Returns a view of the tensor under `name`; of a packed tensor, a view of the shared bytes.
 /// @throws ModelError if dims and data disagree.
 Weight view_of(const onnx::TensorProto& tensor, const std::string& name, ExternalData& files);
 
-/// The elements of a packed tensor: see packed_impl.h. @throws ModelError as `view_of`
+/// Returns the elements of a packed tensor: see packed_impl.h. @throws ModelError like `view_of`
 std::vector<std::byte> unpacked(const onnx::TensorProto& tensor, const std::string& name,
                                 ExternalData& files);
 

@@ -23,17 +23,17 @@
 namespace parsimony::onnx_io {
 namespace {
 
-/// `line` is where the program calls it, and may be empty.
+/// Returns a note on the program line that calls the operator, which may be empty.
 std::string where_called(std::string_view line) {
   return line.empty() ? std::string() : ", called in " + std::string(line);
 }
 
-/// The operator has a counterpart, but not for this use of it.
+/// The operator has a counterpart in ONNX, but not for this use.
 UnsupportedError not_lowered(std::string_view op, std::string_view node, std::string_view why) {
   return UnsupportedError("node ", in_quotes(node), " cannot be exported: ", op, ": ", why);
 }
 
-/// Message of ONNX's checker about an exported model.
+/// ONNX's checker rejected the exported model.
 ModelError checker_says(std::string_view why) {
   return ModelError("ONNX's checker rejects the exported model: ", why);
 }
@@ -47,12 +47,13 @@ class Sizes {
 
   const Facts& facts() const { return facts_; }
   bool open_batch() const { return other_.has_value(); }
-  /// The elements, if they follow from the sizes alone and are the same for every batch; else null.
+  /// Returns the elements if they follow from the sizes alone and are equal for every batch, else
+  /// null.
   const HostTensor* constant(ValueId value) const;
-  /// A number whose value was given: the network was specialised for it, so it is no longer an
-  /// input.
+  /// Returns whether the value is a number that was specified: the network is specialised for it,
+  /// so it is no longer an input.
   bool fixed_input(ValueId value) const;
-  /// Sizes, with -1 for symbolic ones, and their names. Empty if the rank is unknown.
+  /// Returns sizes, with -1 for symbolic ones, and their names. Empty if the rank is unknown.
   std::pair<Shape, std::vector<std::string>> declared(ValueId value) const;
 
  private:
@@ -62,7 +63,7 @@ class Sizes {
   std::optional<Facts> other_;  ///< for another batch
 };
 
-// Added to the batch: 1 would make of one image two, and 2 is a size that networks like to have.
+// Added to the batch: 1 would turn one image into two, and 2 is a common size in networks.
 constexpr int64_t kMore = 2;
 
 Facts facts_for(const Graph& graph, const std::vector<InputSpec>& inputs) {
@@ -152,7 +153,7 @@ class Exporter {
     }
   }
 
-  /// Nodes that the outputs need and that are not constant.
+  /// Finds the nodes that outputs depend on and that are not constant.
   void find_live() {
     live_.assign(source_.nodes.size(), false);
     for (const ValueId output : source_.outputs) read_.insert(output);
@@ -186,7 +187,7 @@ class Exporter {
     }
     const HostTensor* constant = sizes_.constant(id);
     if (constant == nullptr) throw not_lowered("", value.name, "nothing computes it");
-    HostTensor typed = *constant;  // sizes are evaluated as int64, whatever they are
+    HostTensor typed = *constant;  // sizes are evaluated as int64, whatever their type
     if (value.dtype == DType::kBool) typed.dtype = DType::kBool;
     const ValueId result = out_.constant(typed);
     out_.rename(result, value.name);

@@ -25,17 +25,16 @@ struct ExportOptions {
   std::vector<std::string> outputs = {};
 };
 
-/// The bytes of an ONNX model of opset 17 with the graph's weights under their names, the sizes of
-/// its inputs, and what inference knows of its outputs. Values that depend on sizes alone become
+/// Exports the graph as an ONNX model of opset 17, with its weights under their names, the sizes of
+/// its inputs, and the inferred types of its outputs. Values that depend on sizes alone become
 /// constants. The model passes `check`.
 ///
 ///     ScriptGraph script = torch_io::read_script(module, {{{1, 3, 224, 224}, {}}});
 ///     std::string bytes = onnx_io::export_onnx(script.graph, {{{1, 3, 224, 224}, {}}});
-///
-/// @param inputs shapes, and values of the numbers, as the graph was read with
+/// @param inputs  shapes, and values of numbers, with which the graph was read
 /// @throws UnsupportedError for an operator that has no counterpart in ONNX, naming the line that
-/// calls it; for results that are not computed from the inputs alone; for models above 2 GB
-/// @throws ModelError for what `check` finds
+/// calls it; for results that do not depend on the inputs alone; for models above 2 GB
+/// @throws ModelError if `check` fails
 std::string export_onnx(const Graph& graph, const std::vector<InputSpec>& inputs,
                         const ExportOptions& options = {});
 
@@ -43,7 +42,7 @@ std::string export_onnx(const Graph& graph, const std::vector<InputSpec>& inputs
 std::vector<InputSpec> with_other_batch(std::vector<InputSpec> inputs);
 
 /// Runs ONNX's checker and its strict type and shape inference.
-/// @throws ModelError with what they say
+/// @throws ModelError with their message
 void check(const std::string& model);
 
 }  // namespace parsimony::onnx_io

@@ -88,7 +88,7 @@ class Folding {
     norm.op.clear();
   }
 
-  /// Another tensor of the shape and name of the old one.
+  /// Replaces a tensor by one of the same shape and name.
   ValueId renamed(ValueId old, const std::vector<float>& numbers) {
     const std::string name = graph_.value(old).name;
     built_.begin(name);

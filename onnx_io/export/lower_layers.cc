@@ -7,7 +7,7 @@
 namespace parsimony::onnx_io {
 namespace {
 
-/// x³ + …: tanh(sqrt(2/π) (x + 0.044715 x³))
+/// Returns tanh(sqrt(2/π) (x + 0.044715 x³)).
 ValueId tanh_of_cubic(Lowering& s, ValueId x) {
   const auto number = [&](double value) { return s.out.number(value, s.dtype()); };
   const ValueId square = s.out.emit("Mul", {x, x});
@@ -47,7 +47,7 @@ void lower_mod(Lowering& s) {
   s.set_result(s.out.emit("Sub", {s.in(0), s.out.emit("Mul", {whole, s.in(1)})}));
 }
 
-/// And, Or, Xor, Not: of booleans only; torch takes the bits of integers.
+/// And, Or, Xor, Not: ONNX supports only booleans; torch is bitwise for integers.
 void lower_logical(Lowering& s) {
   for (const ValueId input : s.inputs) {
     s.require(s.out.dtype(input) == DType::kBool, "ONNX supports only booleans");
@@ -67,7 +67,7 @@ ValueId filled(Lowering& s, int64_t count, double number) {
   return s.out.constant(tensor);
 }
 
-/// [c] -> [c 1 ..1], so that it stands along dimension 1 of x.
+/// Reshapes [c] to [c 1 ..1], aligned with dimension 1 of x.
 ValueId column(Lowering& s, ValueId vector) {
   std::vector<int64_t> axes;
   for (size_t d = 1; d + 1 < s.rank(); ++d) axes.push_back(static_cast<int64_t>(d));
@@ -80,7 +80,7 @@ void lower_group_normalization(Lowering& s) {
   const int64_t groups = s.view.attr("num_groups", 0);
   s.require(groups > 0, "it has no groups");
   Shape back = s.shape();
-  back[0] = 0;  // as it is
+  back[0] = 0;  // keeps the size
   const ValueId apart = s.out.emit("Reshape", {s.in(0), s.out.integers({0, groups, -1})});
   const ValueId normal =
       s.out.emit("InstanceNormalization", {apart, filled(s, groups, 1), filled(s, groups, 0)},
@@ -110,7 +110,7 @@ CellKind kind_of(std::string_view op) {
   return {"Rnn", "RNN", {0}};
 }
 
-/// The rows of a weight, gate by gate.
+/// Reorders the rows of a weight, gate by gate.
 Bytes reordered(const Lowering& s, size_t i, const std::vector<size_t>& order) {
   s.require(s.out.is_weight(s.in(i)), "its weights are not constant");
   const Bytes bytes = dense_bytes(s.out.weight_of(s.in(i)));

@@ -34,7 +34,7 @@ Windows windows_of(const Lowering& s) {
     const int64_t extent = (w.kernel[i] - 1) * w.dilations[i] + 1;
     const int64_t padded = size + w.begin[i] + w.end[i];
     int64_t count = (padded - extent + w.strides[i] - 1) / w.strides[i] + 1;
-    // A window that would begin after the data is left out.
+    // Drop a window that would begin after the data.
     if ((count - 1) * w.strides[i] >= size + w.begin[i]) --count;
     w.beyond[i] = std::max<int64_t>(0, (count - 1) * w.strides[i] + extent - padded);
   }
@@ -55,7 +55,7 @@ bool any(const Ints& values) {
   return std::ranges::any_of(values, [](int64_t v) { return v != 0; });
 }
 
-/// Zeros around x, which count.
+/// Pads x with zeros, which count.
 ValueId padded(Lowering& s, const Windows& w) {
   Ints pads{0, 0};
   pads = joined(pads, w.begin);
@@ -80,7 +80,7 @@ void lower_average_pool(Lowering& s) {
   Windows w = windows_of(s);
   ValueId x = s.in(0);
   bool include = s.view.attr("count_include_pad", 0) != 0;
-  if (include && any(w.beyond)) {  // what lies beyond does not count, the padding does
+  if (include && any(w.beyond)) {  // the padding counts, elements beyond it do not
     x = padded(s, w);
     w.begin = w.end = Ints(w.kernel.size(), 0);
     include = false;
@@ -111,7 +111,7 @@ struct WindowSizes {
   bool same = true, divide = true;
 };
 
-/// Of the dimensions after the channels.
+/// Returns the sizes of the dimensions after the channels.
 WindowSizes sizes_of(const Lowering& s) {
   WindowSizes sizes;
   sizes.to = s.known_integers(3);
@@ -131,7 +131,7 @@ void windows(Lowering& s, const std::string& op, const WindowSizes& sizes) {
   s.set_result(s.out.emit(op, {s.in(0)}, {{"kernel_shape", kernel}, {"strides", kernel}}));
 }
 
-/// [size, parts]: each column averages one window.
+/// Returns [size, parts]: each column averages one window.
 ValueId averages(Lowering& s, int64_t size, int64_t parts) {
   HostTensor matrix{.dtype = s.dtype(), .dims = {size, parts}, .ints = {}, .floats = {}};
   matrix.floats.resize(size * parts);

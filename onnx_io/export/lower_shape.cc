@@ -13,12 +13,12 @@ NodeAttributes without(const Lowering& s, std::string_view name) {
   return rest;
 }
 
-/// Torch adds up booleans and small integers as int64.
+/// Widens the input: torch sums booleans and small integers as int64.
 void widen(Lowering& s) {
   if (!is_floating(s.dtype())) s.inputs[0] = s.out.cast(s.in(0), DType::kInt64);
 }
 
-/// The sizes of x in front of those in operand 3.
+/// Prepends sizes of x to those in operand 3.
 ValueId all_sizes(Lowering& s, size_t leading) {
   std::vector<int64_t> front(s.shape().begin(),
                              s.shape().begin() + static_cast<std::ptrdiff_t>(leading));
@@ -33,7 +33,7 @@ ValueId all_sizes(Lowering& s, size_t leading) {
   return s.out.emit("Concat", {first, s.in(3)}, {{"axis", int64_t{0}}});
 }
 
-/// Ones in front of the scales in operand 2.
+/// Prepends ones to the scales in operand 2.
 ValueId all_scales(Lowering& s, size_t leading) {
   const HostTensor* given = s.view.constant(2);
   s.require(given != nullptr, "its scales are unknown");
@@ -59,7 +59,7 @@ void lower_reduce_sum(Lowering& s) {
   s.set_result(s.out.emit("ReduceSum", s.inputs, s.node().attributes));
 }
 
-/// Some axes since opset 18, all of them before.
+/// Resize has an axes attribute since opset 18.
 void lower_resize(Lowering& s) {
   const std::vector<int64_t> axes = s.view.attrs("axes");
   const size_t leading = s.rank() - axes.size();
@@ -74,7 +74,7 @@ void lower_resize(Lowering& s) {
   s.set_result(s.out.emit("Resize", inputs, without(s, "axes")));
 }
 
-/// ConstantOfShape: ONNX wants the element type beside the number.
+/// ConstantOfShape: in ONNX the value has an element type.
 void lower_filled(Lowering& s) {
   const DType type = s.view.graph().value(s.node().outputs[0]).dtype;
   NodeAttributes attributes = s.node().attributes;

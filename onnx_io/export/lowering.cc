@@ -127,11 +127,11 @@ int kind(DType type) {
   return type == DType::kBool ? 0 : 1;
 }
 
-/// The wider of two types of one kind.
+/// Returns the wider of two types of one kind.
 DType wider(DType a, DType b) {
   if (a == b) return a;
   if (kind(a) != kind(b)) return kind(a) > kind(b) ? a : b;
-  // Of 16 bits each, yet neither holds the other.
+  // Both have 16 bits, and neither contains the other.
   if (size_of(a) == size_of(b)) return kind(a) == 2 ? DType::kFloat32 : DType::kInt16;
   return size_of(a) > size_of(b) ? a : b;
 }

@@ -14,13 +14,12 @@
 
 namespace parsimony::onnx_io {
 
-/// Nodes of ONNX as it is exported, whose values have an element type from the start: "fc", "fc/1",
-/// ….
+/// Builds the exported graph, whose values have an element type; nodes are named "fc", "fc/1", ….
 class ExportBuilder : public GraphBuilder {
  public:
   ExportBuilder();
 
-  /// A tensor of this name, or of another one if that is taken.
+  /// Adds a tensor with this name, or another one if it is taken.
   ValueId tensor(const std::string& name, DType dtype, const Shape& dims,
                  std::vector<std::byte> bytes);
 
@@ -29,7 +28,7 @@ class ExportBuilder : public GraphBuilder {
   ValueId emit(const std::string& op, std::vector<ValueId> inputs, NodeAttributes attributes = {}) {
     return emit_many(op, std::move(inputs), 1, std::move(attributes)).front();
   }
-  /// `value` as elements of this type; a constant becomes another one.
+  /// Casts `value` to this type; a constant is converted.
   ValueId cast(ValueId value, DType dtype);
 
   DType dtype(ValueId value) const { return graph().value(value).dtype; }
@@ -50,27 +49,27 @@ void fold_batchnorm(ExportBuilder& built);
 struct Lowering {
   const NodeView& view;
   ExportBuilder& out;
-  std::vector<ValueId> inputs;   ///< in the graph that is built; kNone where absent
-  std::vector<bool> requested;   ///< which outputs are read
-  std::vector<ValueId> results;  ///< to be filled, one per output that is requested
+  std::vector<ValueId> inputs;   ///< in the built graph; kNone if absent
+  std::vector<bool> requested;   ///< per output: whether it is read
+  std::vector<ValueId> results;  ///< to be filled, one per requested output
   bool open_batch = false;       ///< dimension 0 of tensors is dynamic
 
   const Node& node() const { return view.node(); }
   ValueId in(size_t i) const { return i < inputs.size() ? inputs[i] : kNone; }
   DType dtype() const { return out.dtype(in(0)); }
   size_t rank(int i = 0) const { return shape(i).size(); }
-  /// @throws UnsupportedError if it is not known
+  /// @throws UnsupportedError if it is unknown
   const Shape& shape(int i = 0) const;
   /// @throws UnsupportedError, naming the node
   void require(bool holds, std::string_view why) const;
   void set_result(ValueId value) { results.at(0) = value; }
-  /// A constant operand of the source.
+  /// Returns a constant operand of the source.
   std::vector<int64_t> known_integers(int i) const;
 };
 
 using Lower = void (*)(Lowering&);
 
-/// Null for an operator that needs no lowering, or is unknown.
+/// Returns null for an operator that needs no lowering, or is unknown.
 Lower find_lowering(std::string_view domain, std::string_view op);
 
 /// Type promotion: converts the operands of elementwise operators to one type, like torch.
