@@ -100,6 +100,7 @@ class Reader {
   /// only pinned.
   /// Pins a value that is read by more than operands of nodes, so that it keeps its shape.
   void hold(ValueId id, std::string why);
+  /// Pins the operands of a node without outputs, which cannot be named, nor anything inside it.
   void pin_reads(const onnx::NodeProto& node);
   /// Returns whether the name is known, also for an operand that a call omits.
   bool knows(std::string_view name) const;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kNoDifference = "no difference beyond noise";
 
-/// Three digits: "1.23", "12.3", "1,234".
+/// Returns three digits: "1.23", "12.3", "1,234".
 std::string three_digits(double number) {
   if (number >= 999.5) return with_thousands(std::llround(number));
   return formatted(number < 9.995 ? "%.2f" : number < 99.95 ? "%.1f" : "%.0f", number);
@@ -36,7 +36,7 @@ std::string speedup_text(const BenchRow& row) {
   const machine::Ratio& ratio = *row.speedup;
   if (!std::isfinite(ratio.high)) return three_digits(ratio.median) + "x, too few rounds to tell";
   if (!ratio.differs()) {
-    // Three digits after the point: how little it would be.
+    // Three decimals, to show how small the difference would be.
     return std::string(kNoDifference) + " (" + formatted("%.3f", ratio.low) + ".." +
            formatted("%.3f", ratio.high) + ")";
   }
@@ -44,7 +44,7 @@ std::string speedup_text(const BenchRow& row) {
          three_digits(ratio.high) + ")";
 }
 
-/// The first line of what may be a page.
+/// Returns the first line of a text.
 std::string brief(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 std::string table_of(const BenchReport& report) {
@@ -84,7 +84,7 @@ std::string table_of(const BenchReport& report) {
   return table.text();
 }
 
-/// "a.onnx on libtorch, batch 64: WHY", without the batch if it is the same with all of them.
+/// Returns "a.onnx on libtorch, batch 64: WHY", without the batch if all of them failed alike.
 std::string refusals(const BenchReport& report) {
   std::vector<std::string> lines;
   for (const BenchRow& row : report.rows) {

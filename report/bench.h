@@ -32,7 +32,7 @@ struct BenchEngine {
   std::string path;     ///< of the library; may be empty
 };
 
-/// One model on one engine with one batch.
+/// The result of one model on one engine with one batch.
 struct BenchRow {
   size_t model = 0;     ///< in BenchReport::models
   size_t engine = 0;    ///< in BenchReport::engines
@@ -41,11 +41,11 @@ struct BenchRow {
   int warm_up = 0;      ///< unmeasured runs
   machine::Summary time;
   std::optional<int64_t> peak_bytes;  ///< see Network::peak_bytes()
-  /// The first model's time over this one's, on the same engine with the same batch; empty if one
-  /// of them did not run.
+  /// The first model's time divided by this one's, on the same engine with the same batch; empty if
+  /// one of them did not run.
   std::optional<machine::Ratio> speedup;
 
-  /// Samples per second.
+  /// Returns samples per second.
   double throughput() const;
 };
 
@@ -60,10 +60,10 @@ struct BenchReport {
   std::string command;
 };
 
-/// A table, the machine it was measured on, and its caveats.
+/// Renders a table, the machine, and the caveats.
 std::string to_text(const BenchReport& report);
 
-/// One object, {"parsimony_bench": 1, …}, as docs/guide/bench.md describes it.
+/// Returns the object {"parsimony_bench": 1, …} described in docs/guide/bench.md.
 std::string to_json(const BenchReport& report);
 
 }  // namespace parsimony

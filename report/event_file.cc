@@ -34,8 +34,8 @@ std::string little_endian(Number number) {
   return {reinterpret_cast<const char*>(&number), sizeof number};
 }
 
-// Protobuf's encoding of a field, by the type of its value. protoc's code would be in the command
-// and in its component, and libprotobuf aborts where a process registers a message twice.
+// Protobuf's encoding of a field, by the type of its value. Generated code would be in the command
+// and in its component, and libprotobuf aborts if a process registers a message twice.
 
 std::string varint(uint64_t value) {
   std::string bytes;
@@ -56,7 +56,7 @@ std::string field(uint64_t number, float value) {
   return varint(number << 3 | 5) + little_endian(value);
 }
 
-/// So that the sum of bytes that hold sums is not degenerate.
+/// Masks a checksum, so that checksums of data with checksums are not degenerate.
 uint32_t masked(uint32_t sum) { return ((sum >> 15) | (sum << 17)) + 0xa282ead8; }
 
 std::string with_sum(const std::string& bytes) {

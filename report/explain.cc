@@ -150,7 +150,8 @@ GroupRow row_of(const Graph& graph, const Group& group, const std::vector<NodeId
   return row;
 }
 
-/// Kernel extents are never pruned; vectors follow their layer.
+/// Returns whether an obstacle needs no explanation: kernel extents are never pruned, and vectors
+/// follow their layer.
 bool speaks_for_itself(const Graph& graph, const Obstacle& obstacle) {
   const Shape& dims = weight_of(graph, obstacle.value).dims;
   return obstacle.structural ||
@@ -220,7 +221,7 @@ Explanation explain(const Graph& graph, const Facts& facts, const Coupling& coup
     result.groups.push_back(row_of(graph, group, ties[g]));
   }
   for (const Obstacle& obstacle : coupling.obstacles) {
-    if (!filter.group.empty()) break;  // what cannot shrink is in no group
+    if (!filter.group.empty()) break;  // unprunable axes are in no group
     if (!nodes.empty() && !is_read_by(graph, obstacle.value, nodes)) continue;
     if (!filter.all && speaks_for_itself(graph, obstacle)) continue;
     result.unpruned_dims.push_back(row_of(graph, obstacle));

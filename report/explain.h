@@ -14,14 +14,14 @@ namespace parsimony {
 ScaleRow row_of(const Graph& graph, const Coupling& coupling, const Scale& scale);
 ScaleRow row_of(const Graph& graph, const Coupling& coupling, const CutScale& cut, bool patched);
 
-/// Weight slices that belong to a group.
+/// The slices of a weight that belong to a group.
 struct MemberRow {
   std::string tensor;
   int axis = 0;
   std::string role;     ///< "out", "in" or "with"
   int64_t size = 0;     ///< of the axis
   int64_t indices = 0;  ///< how many of them belong to the group
-  std::string node;     ///< that reads it
+  std::string node;     ///< node that reads it
 };
 
 struct GroupRow {
@@ -34,13 +34,13 @@ struct GroupRow {
   std::vector<std::string> ties;  ///< nodes that couple the group, "NODE (OPERATOR)"
 };
 
-/// An axis of a weight that cannot shrink, or only partly.
+/// An axis of a weight that cannot shrink, or only in part.
 struct ObstacleRow {
   std::string tensor;
   int axis = 0;
   int64_t size = 0;
   int64_t pinned = 0;  ///< number of pinned indices
-  std::string node;    ///< that is the reason; empty for the network's inputs and outputs
+  std::string node;    ///< node that is the reason; empty for the network's inputs and outputs
   std::string reason;
 };
 
@@ -64,10 +64,10 @@ Explanation explain(const Graph& graph, const Facts& facts, const Coupling& coup
 /// `all` lists every tie; otherwise long lists are truncated.
 std::string to_text(const Explanation& explanation, bool all = false);
 
-/// One object: {"parsimony_explain": 1, "groups": […], "unpruned_dims": […], "scales": […]}.
+/// Returns {"parsimony_explain": 1, "groups": […], "unpruned_dims": […], "scales": […]}.
 std::string to_json(const Explanation& explanation);
 
-/// The network as a directed graph for Graphviz. Nodes have the colours of the groups whose
+/// Renders the network as a directed graph for Graphviz. Nodes have the colours of the groups whose
 /// channels they produce; grey ones cannot shrink.
 std::string to_dot(const Graph& graph, const Facts& facts, const Coupling& coupling);
 

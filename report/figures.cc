@@ -18,7 +18,7 @@ std::optional<double> number_or_none(const JsonReader& at, std::string_view key)
   return found->number();
 }
 
-/// {"before": …, "after": …}
+/// Reads {"before": …, "after": …}.
 Figure counted_figure(const std::string& name, const JsonReader& pair) {
   return {name, Kind::kCount, pair.at("before").number(), pair.at("after").number()};
 }
@@ -94,7 +94,7 @@ std::string text_of(const Figure& figure, const std::optional<double>& value) {
   return {};
 }
 
-/// "−3.2%"
+/// Returns "−3.2%".
 std::string change_between(const Figure& figure, const std::optional<double>& from) {
   if (!from || !figure.value || figure.kind == Kind::kProof || *from == 0) return "";
   if (*from == *figure.value) return "=";
@@ -109,7 +109,7 @@ bool is_worse(const Figure& figure, const Figure& baseline, double allowed) {
                                 : *figure.value < *baseline.value - margin;
 }
 
-/// A bar would end the cell.
+/// Escapes bars, which would end the cell.
 std::string cell(const std::string& text) {
   std::string result;
   for (const char c : printable(text)) result += c == '|' ? std::string("\\|") : std::string(1, c);

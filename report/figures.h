@@ -15,7 +15,7 @@ struct Figure {
   std::string name;  ///< "parameters", "l1 at 50%: accuracy"
   Kind kind = Kind::kNumber;
   std::optional<double> dense;  ///< of the network before pruning
-  std::optional<double> value;  ///< none: it was asked for and could not be had
+  std::optional<double> value;  ///< none: it could not be measured
   bool lower_is_better = true;
 };
 
@@ -24,7 +24,7 @@ struct ReportFigures {
   std::vector<Figure> figures;
 };
 
-/// Does the text begin like the JSON report of `prune` or of a sweep?
+/// Returns whether the text begins like the JSON report of `prune` or of a sweep.
 bool is_report(std::string_view text);
 
 /// Reads the figures of a JSON report of `prune` or of a sweep.
@@ -38,7 +38,7 @@ ReportFigures read_figures(std::string_view json, std::string_view place);
 std::vector<std::string> what_is_worse(const ReportFigures& report, const ReportFigures& baseline,
                                        double allowed);
 
-/// A table for the page of a pull request. @param baseline  may be null
+/// Renders a table for a pull request. @param baseline  may be null
 std::string to_markdown(const ReportFigures& report, const ReportFigures* baseline);
 
 }  // namespace parsimony

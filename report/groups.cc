@@ -18,7 +18,7 @@ DimClassGroups::DimClassGroups(const Coupling& coupling) : coupling_(coupling) {
   for (const DimClassId dim_class : coupling.dim_classes()) {
     auto& here = groups_[dim_class];
     for (const ChannelId& channel : coupling.channels(dim_class)) {
-      // Channels of one group lie together, or alternate with those of a few others.
+      // Channels of a group are contiguous, or alternate with those of a few others.
       if (channel.group == kNone || (!here.empty() && here.back() == channel.group)) continue;
       if (std::find(here.begin(), here.end(), channel.group) == here.end()) {
         here.push_back(channel.group);

@@ -13,11 +13,11 @@ class DimClassGroups {
  public:
   explicit DimClassGroups(const Coupling& coupling);
 
-  /// Ascending groups of the data that a node reads: of its operands other than weights.
+  /// Returns the ascending groups of a node's operands other than weights.
   std::vector<GroupId> of_inputs(const Graph& graph, const Node& node) const;
   std::vector<GroupId> of_outputs(const Node& node) const;
 
-  /// Per group, the nodes that name one of its dim classes, in graph order.
+  /// Returns, per group, the nodes that name one of its dim classes, in graph order.
   PerGroup<std::vector<NodeId>> ties() const;
 
  private:
@@ -27,7 +27,7 @@ class DimClassGroups {
   IdVector<DimClassId, std::vector<GroupId>> groups_;
 };
 
-/// "g0", "g3"
+/// Returns "g0", "g3".
 std::vector<std::string> ids_of(const Coupling& coupling, const std::vector<GroupId>& groups);
 
 }  // namespace parsimony

@@ -16,8 +16,7 @@ std::string shape_text(const std::optional<Shape>& shape) {
   return shape ? to_string(*shape) : std::string("?");
 }
 
-/// Adds the weights that the node reads, and to its parameters those of them that are still to
-/// count.
+/// Adds the weights that the node reads, and counts those in `to_count` as its parameters.
 void add_weights(const Graph& graph, const Node& node, IdVector<WeightId, bool>& to_count,
                  NodeRow& row) {
   for (const ValueId v : node.inputs) {
@@ -38,7 +37,7 @@ bool is_shape_arithmetic(const Facts& facts, const Node& node) {
                      [&](ValueId v) { return v == kNone || facts.computed[v]; });
 }
 
-/// "[64, 3, 7, 7] +2": the largest weight and how many more there are.
+/// Returns "[64, 3, 7, 7] +2": the largest weight and the number of further ones.
 std::string weights_text(const NodeRow& row) {
   if (row.weights.empty()) return "";
   const auto largest =
@@ -49,7 +48,7 @@ std::string weights_text(const NodeRow& row) {
   return row.weights.size() == 1 ? text : text + " +" + std::to_string(row.weights.size() - 1);
 }
 
-/// "g0 -> g1"; one side alone where both are the same or the other is empty.
+/// Returns "g0 -> g1"; one side alone if both are equal or the other is empty.
 std::string groups_text(const NodeRow& row) {
   constexpr size_t kMost = 3;
   const std::string in = listed(row.groups_in, kMost);
@@ -64,7 +63,7 @@ std::string outputs_text(const NodeRow& row) {
   return row.outputs.size() == 1 ? first : first + " +" + std::to_string(row.outputs.size() - 1);
 }
 
-/// "" for 0: most nodes have neither parameters nor multiply-adds.
+/// Returns "" for 0: most nodes have neither parameters nor multiply-adds.
 std::string count_text(int64_t count) { return count == 0 ? "" : with_thousands(count); }
 
 }  // namespace
@@ -150,7 +149,7 @@ Inspection inspect(const Graph& graph, const Facts& facts, const Coupling& coupl
 
 namespace {
 
-/// Which sources of data suit an input.
+/// Returns the sources of data that suit an input.
 std::string data_for(const InputRow& input) {
   if (!input.declared || input.declared->empty()) return "--input " + input.name + "=VALUE";
   const Shape& dims = *input.declared;

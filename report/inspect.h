@@ -18,7 +18,7 @@ struct NodeRow {
   std::string op;
   std::vector<std::pair<std::string, Shape>> weights;  ///< the parameters that it reads
   std::vector<std::optional<Shape>> outputs;
-  int64_t params = 0;                   ///< elements; a shared weight counts where it is first read
+  int64_t params = 0;                   ///< elements; a shared weight counts at its first reader
   int64_t macs = 0;                     ///< multiply-adds
   std::vector<std::string> groups_in;   ///< ids of the groups of the data that it reads
   std::vector<std::string> groups_out;  ///< and of the data that it produces
@@ -29,38 +29,38 @@ struct NodeRow {
 struct Inspection {
   std::vector<InputRow> inputs;
   std::vector<NodeRow> nodes;
-  int64_t params = 0;  ///< of the whole network, also of weights that no node reads
+  int64_t params = 0;  ///< of the whole network, including unused weights
   int64_t macs = 0;
   std::vector<std::string> uncounted;  ///< see `uncounted`
-  int64_t peak_memory = 0;             ///< bytes of activations, at most
-  int64_t arena = 0;                   ///< bytes of memory with a place for each of them
+  int64_t peak_memory = 0;             ///< peak bytes of activations
+  int64_t arena = 0;                   ///< bytes of an arena for all of them
   int groups = 0;
-  int64_t channels = 0;  ///< that can be removed, in all groups together
+  int64_t channels = 0;  ///< prunable channels of all groups
 };
 
 std::vector<InputRow> input_rows(const Graph& graph, const Facts& facts, const Probe& probe);
 
-/// "If_0 (If)": nodes whose multiply-adds are not known (`hides_macs`) and not counted.
+/// Returns nodes with unknown multiply-adds (`hides_macs`), which are not counted: "If_0 (If)".
 std::vector<std::string> uncounted(const Graph& graph, const Facts& facts);
 
-/// Lines that say for which inputs MACs are counted, and which nodes are not.
+/// Returns lines with the inputs for which MACs are counted, and the nodes that are not counted.
 std::string macs_text(const std::vector<InputRow>& inputs,
                       const std::vector<std::string>& uncounted);
 
-/// "image[2, 1, 28, 28]"; separated, with "(assumed)" where sizes are assumed.
+/// Returns "image[2, 1, 28, 28]", separated by commas, with "(assumed)" for assumed sizes.
 std::string to_text(const std::vector<InputRow>& inputs);
 
 /// Counts parameters and multiply-adds for the shapes in `facts`, inferred with `probe`.
 Inspection inspect(const Graph& graph, const Facts& facts, const Coupling& coupling,
                    const Probe& probe = {});
 
-/// A table. Nodes of shape arithmetic are only counted, unless `all`.
+/// Renders a table. Nodes of shape arithmetic are only counted, unless `all`.
 std::string to_text(const Inspection& inspection, bool all = false);
 
-/// The bytes of activations that are alive while each node runs, as a curve.
+/// Renders the bytes of live activations during each node, as a curve.
 std::string memory_text(const Inspection& inspection);
 
-/// One object: {"parsimony_inspect": 1, "inputs": […], "nodes": […], "totals": {…}}.
+/// Returns {"parsimony_inspect": 1, "inputs": […], "nodes": […], "totals": {…}}.
 std::string to_json(const Inspection& inspection);
 
 }  // namespace parsimony

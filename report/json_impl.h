@@ -12,16 +12,17 @@
 
 namespace parsimony {
 
-/// Keys keep their order.
+/// JSON with ordered keys.
 using Json = nlohmann::ordered_json;
 
-/// Indented, with a newline at the end. Invalid UTF-8 in names is replaced, not rejected: a report
-/// is for reading. NaN and infinity, which JSON lacks, become null.
+/// Returns indented JSON with a newline at the end. Invalid UTF-8 in names is replaced, not
+/// rejected: a report is for reading. NaN and infinity become null.
 inline std::string dumped(const Json& document) {
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-/// Writes an object member by member. A struct is an object of what its `describe` names:
+/// Writes an object member by member. A struct is an object of the members that its `describe`
+/// lists:
 ///
 ///     void describe(JsonWriter& json, const MemberRow& row) {
 ///       json("tensor", row.tensor)("axis", row.axis);
@@ -32,7 +33,7 @@ class JsonWriter {
     object_[key] = of(value);
     return *this;
   }
-  /// Leaves the key out where there is no value.
+  /// Omits the key if there is no value.
   JsonWriter& maybe(const char* key, const auto& value) {
     if (value) (*this)(key, *value);
     return *this;
@@ -41,7 +42,7 @@ class JsonWriter {
   void some(const char* key, const auto& values) {
     if (!values.empty()) (*this)(key, values);
   }
-  /// A number that older versions did not write.
+  /// Writes a number that older versions did not write.
   void or_zero(const char* key, double value) { object_[key] = value; }
   /// A member that version 1 calls `before`.
   void renamed(const char* key, const char* /*before*/, const auto& value) { (*this)(key, value); }

@@ -263,16 +263,17 @@ class Collector {
   std::map<std::string, Known> places_;
 };
 
-/// Where the last line begins if it has no newline; the end otherwise.
+/// Returns the begin of the last line if it has no newline; the end otherwise.
 size_t tail_begin(std::string_view bytes) {
   const size_t newline = bytes.rfind('\n');
   return newline == std::string_view::npos ? 0 : newline + 1;
 }
 
-/// No beginning of an object is an object, so what parses is whole: an editor took its newline.
+/// Returns whether a line is complete: a truncated object does not parse, so an editor has removed
+/// the newline.
 bool is_whole(std::string_view line) { return is_json(line); }
 
-/// Returns whether an unfinished line was passed over.
+/// Returns whether an incomplete line was skipped.
 bool collect(std::string_view bytes, const std::string& path, Collector& collector) {
   size_t number = 0;
   for (size_t begin = 0; begin < bytes.size();) {
@@ -318,7 +319,7 @@ class LockedFile {
     if (ftruncate(descriptor_, static_cast<off_t>(size)) != 0) fail(errno);
   }
 
-  /// All of it or nothing: `size` is the file's own, to which a failure takes it back.
+  /// Appends all or nothing: on failure the file is truncated to `size`, its previous size.
   void append(std::string_view bytes, size_t size) const {
     if (put(bytes)) return;
     const int cause = errno;
@@ -327,7 +328,7 @@ class LockedFile {
   }
 
  private:
-  /// False with errno set.
+  /// Returns false with errno set.
   bool put(std::string_view bytes) const {
     while (!bytes.empty()) {
       const ssize_t written = write(descriptor_, bytes.data(), bytes.size());
@@ -340,7 +341,7 @@ class LockedFile {
 
   [[noreturn]] void fail(int cause) const { throw errors::cannot_write(path_, cause); }
 
-  /// So that the new name survives a crash as well.
+  /// Syncs the folder, so that the new name survives a crash as well.
   void sync_folder() const {
     const std::string folder = fs::path(path_).parent_path().string();
     const int opened = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_CLOEXEC);

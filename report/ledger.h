@@ -54,7 +54,7 @@ struct LedgerPoint : LedgerOrigin {
     int64_t after = 0;
     bool operator==(const Pair&) const = default;
   };
-  /// Milliseconds that one batch takes, the median.
+  /// The median milliseconds of one batch.
   struct Latency {
     double before = 0;
     double after = 0;
@@ -84,8 +84,9 @@ struct LedgerPoint : LedgerOrigin {
   struct Score {
     int64_t correct = 0;
     int64_t total = 0;
-    std::optional<double> perplexity = {};  ///< of a language model: e to the mean loss per token
-    double share() const;                   ///< 0..1; NaN if nothing was counted
+    std::optional<double> perplexity =
+        {};                ///< of a language model: exponential of the mean loss per token
+    double share() const;  ///< 0..1; NaN if nothing was counted
     bool operator==(const Score&) const = default;
   };
   /// One epoch of training after pruning, and its result on the test set.
@@ -106,7 +107,7 @@ struct LedgerPoint : LedgerOrigin {
   /// The proof of the pruning step, its worst output. @see Proof
   struct Evidence {
     bool ran = false;
-    double difference = 0;  ///< max|a - b| / max|a|; infinite where shapes differ
+    double difference = 0;  ///< max|a - b| / max|a|; infinite if shapes differ
     double tolerance = 0;
     std::string against;  ///< "the original with the removed slices set to zero"
     std::string reason;   ///< why it did not run
@@ -119,13 +120,13 @@ struct LedgerPoint : LedgerOrigin {
     std::string name;  ///< the command
     bool lower_is_better = false;
     double value = 0;     ///< NaN if the command failed
-    std::string failure;  ///< empty: it did not
+    std::string failure;  ///< empty if it did not fail
     std::string output;   ///< of the command: its last lines
-    std::string picture;  ///< that the command made, as a data URI; empty: none
+    std::string picture;  ///< written by the command, as a data URI; empty: none
     bool operator==(const Metric& other) const;
   };
 
-  /// SHA-256 of all that determines the point, in hexadecimal.
+  /// SHA-256 of everything that determines the point, in hexadecimal.
   std::string key;
 
   std::string criterion;  ///< "l1"
@@ -143,7 +144,7 @@ struct LedgerPoint : LedgerOrigin {
   double prune_seconds = 0;
   Phases train;  ///< after pruning
   double evaluate_seconds = 0;
-  std::optional<Ranks> ranks;  ///< none: there was one process
+  std::optional<Ranks> ranks;  ///< none for a single process
 
   Score before;  ///< the dense network, after warm-up
   Score pruned;  ///< the small one, before any further training
@@ -153,11 +154,11 @@ struct LedgerPoint : LedgerOrigin {
   std::vector<Layer> layers;
   std::vector<UnprunedDim> unpruned_dims;
   std::optional<Evidence> proof;  ///< none: nothing was pruned
-  std::vector<Metric> metrics;    ///< that were asked for when the point was trained
+  std::vector<Metric> metrics;    ///< requested when the point was trained
 
   bool operator==(const LedgerPoint&) const = default;
 
-  /// Are both the same result of the same point? Times may differ.
+  /// Returns whether both are the same result of the same point. Times may differ.
   bool agrees_with(const LedgerPoint& other) const;
 };
 
@@ -174,14 +175,14 @@ inline constexpr std::array kTrainingPhases = {
     TrainingPhase{"rest", &LedgerPoint::Phases::rest},
     TrainingPhase{"exchange", &LedgerPoint::Phases::exchange}};
 
-/// Without the exchange where there was none.
+/// Returns the phases, without the exchange if there was none.
 std::vector<TrainingPhase> phases_in(const LedgerPoint::Phases& seconds);
 
 /// One line without its newline: {"parsimony_ledger":2,"key":…}.
 /// @throws ConfigError if `config` is no JSON object
 std::string to_json_line(const LedgerPoint& point);
 
-/// Reads such a line. Keys that are not known are skipped: a later version may add some.
+/// Reads a line of to_json_line(). Unknown keys are ignored: later versions may add some.
 /// @param place of the line, for messages: "runs/a/ledger.jsonl:3"
 /// @throws ModelError naming place and field
 /// @throws UnsupportedError if a newer version wrote it
@@ -190,11 +191,11 @@ LedgerPoint read_ledger_point(std::string_view line, std::string_view place);
 /// The contents of a ledger.
 struct LedgerContent {
   std::vector<LedgerPoint> points;  ///< in the order in which they were finished, each key once
-  std::vector<std::string> notes;   ///< what was skipped
+  std::vector<std::string> notes;   ///< on skipped lines
 };
 
-/// The file `ledger.jsonl` in the folder of a sweep. It only grows. Several processes, also of
-/// several machines with a common file system that has flock, may append at once.
+/// The file `ledger.jsonl` in the folder of a sweep, which is append-only. Several processes may
+/// append concurrently, also on several machines with a shared file system that supports flock.
 ///
 ///     Ledger ledger("runs/cifar10");
 ///     if (!ledger.keys().contains(key)) ledger.append(train(key));
@@ -208,11 +209,11 @@ class Ledger {
   /// Appends the point and flushes it to disk. An unfinished line left by a killed process is
   /// removed first. Returns false, and writes nothing, if another process has finished the same
   /// point in the meantime.
-  /// @throws IoError if the file cannot be written; it is then as it was before
-  /// @throws ModelError if the file contains anything else than ledger lines
+  /// @throws IoError if the file cannot be written; it is then unchanged @throws ModelError if the
+  /// file contains anything other than ledger lines
   bool append(const LedgerPoint& point);
 
-  /// The finished points; none if there is no file yet.
+  /// Returns the finished points; none if there is no file yet.
   /// @throws IoError, ModelError, UnsupportedError @see read_ledger
   LedgerContent content() const;
   std::vector<LedgerPoint> points() const { return content().points; }
@@ -222,10 +223,10 @@ class Ledger {
   std::string path_;
 };
 
-/// Reads one file. Of two equal lines with the same key the first counts; an unfinished last line
-/// is ignored.
+/// Reads one file. Of equal lines with the same key, the first counts; an incomplete last line is
+/// ignored.
 /// @throws IoError if it cannot be read
-/// @throws ModelError if a line is no point, or two contradict each other: names both
+/// @throws ModelError if a line is not a point, or naming two lines that contradict each other
 /// @throws UnsupportedError if a newer version wrote it
 LedgerContent read_ledger(const std::string& path);
 

@@ -39,7 +39,7 @@ inline void describe(JsonWriter& json, const InputRow& input) {
 void describe(JsonWriter& json, const DepthReport& report);
 void describe(JsonWriter& json, const ScaleRow& row);
 
-/// A table; empty if there are none.
+/// Renders a table; empty if there are no rows.
 std::string scales_text(const std::vector<ScaleRow>& rows);
 
 /// Text for a run of `prune`: the number of rows; with `all` the table, too.

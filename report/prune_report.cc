@@ -59,7 +59,7 @@ std::string unpruned_table(const PruneReport& report) {
   return "\n" + table.text();
 }
 
-/// What the masks came to; with `all` tensor by tensor.
+/// Summarises the masks; with `all`, per tensor.
 std::string constants_text(const ConstantsReport& constants, bool all) {
   using enum Table::Align;
   int64_t zeros = 0;
@@ -100,7 +100,7 @@ std::string element_table(const PruneReport& report) {
   return "\n" + table.text();
 }
 
-/// "2:4 along the input axis: 12 of 12 tensors."
+/// Returns "2:4 along the input axis: 12 of 12 tensors."
 std::string pattern_counts(const PruneReport& report) {
   std::map<std::string, std::pair<int64_t, int64_t>> counts;
   for (const ElementOutcome& outcome : report.elements) {
@@ -119,7 +119,7 @@ std::string pattern_counts(const PruneReport& report) {
 
 std::string milliseconds(double seconds) { return formatted("%.3g", seconds * 1e3); }
 
-/// "today", "1 day ago", "12 days ago"
+/// Returns "today", "1 day ago", "12 days ago".
 std::string age_of(int64_t moment) {
   constexpr int64_t kDay = 86400;
   const int64_t days = (static_cast<int64_t>(std::time(nullptr)) - moment) / kDay;
@@ -421,7 +421,7 @@ std::string timings_text(const PruneReport& report) {
 
 namespace {
 
-/// Why the plan is empty.
+/// Returns why the plan is empty.
 std::string reason_for_nothing(const Pruning& pruning) {
   if (pruning.analysis.coupling.groups.empty()) {
     return "no axis of this network can shrink; `parsimony explain` says why";

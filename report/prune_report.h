@@ -49,17 +49,18 @@ struct LatencyRow {
   int fresh = 0;             ///< tables that were measured in this run
   int64_t oldest = 0;        ///< when the oldest time was measured: seconds since 1970
   int networks = 0;          ///< whole networks measured; 0: `measured` is by the tables alone
-  std::string command = {};  ///< that measured; empty: the engine did
-  std::string other_machine = {};  ///< whose tables are all there is; empty: this one
-  double noise = 0;                ///< relative standard error of `measured`; 0: not known
-  double table_error = 0;          ///< median relative error of new tables at widths in between
+  std::string command = {};  ///< command that measured; empty: the engine did
+  std::string other_machine =
+      {};                  ///< machine of the tables if nothing was measured; empty: this one
+  double noise = 0;        ///< relative standard error of `measured`; 0: not known
+  double table_error = 0;  ///< median relative error of new tables at widths in between
 };
 
 /// The cost and the benefit of rounding widths to those that suit a target.
 struct RoundingRow {
   std::string target;          ///< "x86-avx2"
   double score = 1;            ///< share of all scores that is kept
-  double score_without = 1;    ///< the same, had widths not been rounded
+  double score_without = 1;    ///< the same without rounding
   int64_t macs_without = 0;    ///< multiply-adds of that network
   std::optional<double> time;  ///< of the rounded network relative to that one
 };
@@ -79,22 +80,22 @@ struct MetricRow {
   std::optional<double> after;  ///< empty if the command failed
   std::string output_before;    ///< of the command
   std::string output_after;
-  std::optional<double> bound = {};      ///< of a budget: what it had to reach
-  std::vector<MetricTrial> trials = {};  ///< that looked for the largest cut within the bound
+  std::optional<double> bound = {};      ///< of a budget: the value to reach
+  std::vector<MetricTrial> trials = {};  ///< of the search within the bound
 };
 
-/// Bytes of activations at most, see ActivationMemory.
+/// Peak bytes of activations, see ActivationMemory.
 struct MemoryRow {
   int64_t before = 0;
   int64_t after = 0;
-  bool requested = false;  ///< there was a budget of it
+  bool requested = false;  ///< whether there was a budget for it
 };
 
 /// The outcome for a tensor of a checkpoint that was cut with the network.
 struct CheckpointTensorRow {
   std::string tensor;   ///< keys from the root, joined by '/'
-  std::string weight;   ///< of the network that it is, or hangs on; empty: none
-  std::string matched;  ///< how it was recognised, or what it is to the weight; empty: it was not
+  std::string weight;   ///< weight that it is, or belongs to; empty: none
+  std::string matched;  ///< how it was matched, or its relation to the weight; empty: not matched
   Shape before;
   Shape after;
   std::string why_left;  ///< empty unless it should have been cut
@@ -115,7 +116,7 @@ struct PruneReport {
   ReportedFile source;
   ReportedFile result;
   std::vector<InputRow> inputs;        ///< for which MACs are counted
-  std::vector<std::string> uncounted;  ///< nodes that MACs leave out, see `uncounted`
+  std::vector<std::string> uncounted;  ///< nodes not counted in MACs, see `uncounted`
   Cost before;
   Cost after;
   std::optional<MemoryRow> memory;           ///< unless blocks were removed
@@ -135,32 +136,32 @@ struct PruneReport {
   std::vector<std::pair<std::string, double>> timings;  ///< stage and seconds
 };
 
-/// The view of a result: all but the files, the command and what it measured. Also of a pruning
-/// that wrote no file.
+/// Returns the report of a result, also if no file was written: everything except files, command
+/// and measurements.
 ///
 ///     print(to_text(report_of(prune_file("in.onnx", "out.onnx", {.ratio = 0.5}))));
 PruneReport report_of(const PruneResult& result);
 
-/// With what measured it, and the age of the times.
+/// Returns the outcome with the measuring engine or command, and the age of the times.
 LatencyRow row_of(const LatencyOutcome& outcome, const LatencyProfiler& profiler);
 
-/// The outcome of every group.
+/// Returns the outcome of every group.
 std::vector<GroupOutcome> outcomes(const Graph& graph, const Coupling& coupling,
                                    const AxisMasks& masks);
 
-/// Elements set to zero, of all tensors that remain.
+/// Returns the number of elements set to zero in the remaining tensors.
 int64_t zeroed(const PruneReport& report);
 
-/// One object: {"parsimony_report": 1, "command": …, "source": …, "result": …, "params": …, …}.
+/// Returns {"parsimony_report": 1, "command": …, "source": …, "result": …, "params": …, …}.
 std::string to_json(const PruneReport& report);
 
-/// {"parsimony_recovery": 1, "samples": …, "before": …, "steps": …, "notes": …}.
+/// Returns {"parsimony_recovery": 1, "samples": …, "before": …, "steps": …, "notes": …}.
 std::string to_json(const RecoveryReport& report);
 
-/// Before and after in a few lines; with `all` also each group and each axis that is not pruned.
+/// Renders before and after in a few lines; with `all` also each group and each unpruned axis.
 std::string to_text(const PruneReport& report, bool all = false);
 
-/// The stages with their times.
+/// Renders the stages with their times.
 std::string timings_text(const PruneReport& report);
 
 }  // namespace parsimony

@@ -14,14 +14,14 @@ namespace parsimony {
 struct InputRow {
   std::string name;
   std::optional<Shape> shape;
-  bool assumed = false;  ///< symbolic in the file, and not given by the user
+  bool assumed = false;  ///< symbolic in the file, and not set by the user
   DType dtype = DType::kUnknown;
-  std::optional<Shape> declared = {};  ///< -1: open
+  std::optional<Shape> declared = {};  ///< -1: symbolic
 };
 
 /// A number that encodes a size.
 struct ScaleRow {
-  std::string node;  ///< that reads it
+  std::string node;  ///< node that reads it
   std::string what;  ///< name of the tensor, or of the attribute
   bool attribute = false;
   double value = 0;                 ///< as the network was trained
@@ -32,7 +32,7 @@ struct ScaleRow {
   /// The effect of pruning on the axis.
   struct Cut {
     int64_t kept = 0;
-    double would_be = 0;   ///< the value for what is kept
+    double would_be = 0;   ///< the value for the pruned size
     bool patched = false;  ///< the plan changes it to this value; otherwise it keeps the old one
   };
   std::optional<Cut> cut;

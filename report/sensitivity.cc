@@ -30,7 +30,7 @@ const std::vector<double>& widest(const SensitivityReport& report) {
   return *most;
 }
 
-/// Rounded down: a ratio above the proposed one could remove a channel more.
+/// Rounds down: a ratio above the proposed one could remove an additional channel.
 double rounded(double ratio) { return std::floor(ratio * 1e4) / 1e4; }
 
 }  // namespace

@@ -13,7 +13,7 @@ struct SensitivityRow {
   std::vector<std::string> layers;
   std::vector<double> ratios;  ///< at which the group could be pruned
   std::vector<double> errors;
-  double proposed = 0;  ///< ratio; 0 where none was asked for
+  double proposed = 0;  ///< ratio; 0 if none was requested
 };
 
 struct SensitivityReport {
@@ -23,20 +23,20 @@ struct SensitivityReport {
   std::string measure;   ///< "output error", "accuracy lost", "lost of 0.9, by COMMAND"
   std::string data;      ///< "random inputs", or the spec of the data; empty for a command
   int64_t samples = 0;   ///< that were compared; 0 for a command
-  double accuracy = -1;  ///< of the network as it was, 0..1; below 0: there are no labels
-  double ratio = 0;      ///< asked for overall; 0: no proposal
+  double accuracy = -1;  ///< of the dense network, 0..1; below 0: no labels
+  double ratio = 0;      ///< requested overall ratio; 0: no proposal
   double level = 0;      ///< error that every group alone may cause in the proposal
   double reached = 0;    ///< share of the groups' channels that the proposal removes
   std::vector<SensitivityRow> rows;
 };
 
-/// A row per group, a column per ratio, and the proposal.
+/// Renders a row per group, a column per ratio, and the proposal.
 std::string to_text(const SensitivityReport& report);
 
-/// One object: {"parsimony_sensitivity": 1, "groups": [{"ratios": …, "errors": …}, …], …}.
+/// Returns {"parsimony_sensitivity": 1, "groups": [{"ratios": …, "errors": …}, …], …}.
 std::string to_json(const SensitivityReport& report);
 
-/// The proposal as a config list: one entry per group that loses channels.
+/// Returns the proposal as a config list: one entry per group that loses channels.
 std::string to_config(const SensitivityReport& report);
 
 }  // namespace parsimony

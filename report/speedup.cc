@@ -69,7 +69,7 @@ std::string error_text(const std::optional<double>& error) {
   return error ? formatted("%.4f", *error) : "-";
 }
 
-/// Empty where no layer was fitted.
+/// Renders the fits; empty if no layer was fitted.
 std::string fits_text(const RecoveryStep& step) {
   using enum Table::Align;
   if (step.fits.empty()) return "";

@@ -10,18 +10,19 @@
 
 namespace parsimony {
 
-/// One or two lines: what was compared and the largest difference; with `all` each output. `plan`
-/// determines the reference.
+/// Renders what was compared and the largest difference in one or two lines; with `all`, each
+/// output. `plan` determines the reference.
 std::string to_text(const Proof& proof, bool all = false, const Plan& plan = {});
 
-/// A table: output error and accuracy of the dense network, of the pruned one and after each step.
+/// Renders a table: output error and accuracy of the dense network, of the pruned one and after
+/// each step.
 std::string to_text(const RecoveryReport& report);
 
-/// "7 of 25 residual blocks removed." and, for `auto`, a table of the candidates; with `all` also a
-/// table of the blocks.
+/// Renders "7 of 25 residual blocks removed." and, for `auto`, a table of the candidates; with
+/// `all` also a table of the blocks.
 std::string to_text(const DepthReport& report, bool all = false);
 
-/// A table of the removable blocks: their nodes, parameters, MACs.
+/// Renders a table of the removable blocks: their nodes, parameters, MACs.
 std::string blocks_text(const DepthReport& report);
 std::string blocks_json(const DepthReport& report);
 

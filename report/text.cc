@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kGap = "  ";
 
-/// Characters, not bytes: a minus sign has three of these.
+/// Counts characters, not bytes: a minus sign has three bytes.
 size_t width_of(std::string_view cell) {
   return std::count_if(cell.begin(), cell.end(),
                        [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
@@ -97,7 +97,7 @@ std::string fixed(double value, int digits) {
   return text.data();
 }
 
-/// Three significant digits, without an exponent.
+/// Formats three significant digits, without an exponent.
 std::string three(double value) {
   const double size = std::fabs(value);
   return fixed(value, size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2);

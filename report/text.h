@@ -13,22 +13,22 @@ namespace parsimony {
 
 struct LedgerPoint;
 
-/// "25.9%" of `whole`; "-" if that is 0.
+/// Returns "25.9%" of `whole`; "-" if that is 0.
 std::string percent(int64_t part, int64_t whole);
 
-/// "0.12 ms", "34 ms" or "1.50 s".
+/// Returns "0.12 ms", "34 ms" or "1.50 s".
 std::string duration(double seconds);
 
-/// Names come from files: control characters could move a terminal's cursor, so they are replaced
-/// by question marks.
+/// Replaces control characters by question marks, as names come from files and could move a
+/// terminal's cursor.
 std::string printable(std::string_view text);
 
-/// The words with ", " between them, in lines of at most `width`. The first begins
-/// in column `begin`, the others in column `indent`.
+/// Joins words with ", " into lines of at most `width`. The first begins in column `begin`, the
+/// others in column `indent`.
 std::string wrapped(const std::vector<std::string>& words, size_t begin, size_t indent,
                     size_t width = 100);
 
-/// Columns as wide as their widest cell, two spaces apart.
+/// A table whose columns are as wide as their widest cell, two spaces apart.
 ///
 ///     Table table({"node", "params"}, {Table::Align::kLeft, Table::Align::kRight});
 ///     table.add({"conv1", with_thousands(9408)});
@@ -41,9 +41,9 @@ class Table {
 
   /// Adds a row, which must have as many cells as the head.
   void add(std::vector<std::string> cells);
-  /// A line of dashes before the next row.
+  /// Adds a line of dashes before the next row.
   void rule();
-  /// Lines with a newline at the end of each, `indent` spaces before.
+  /// Returns the lines, indented by `indent` spaces and each with a newline.
   std::string text(size_t indent = 0) const;
 
  private:
@@ -51,33 +51,33 @@ class Table {
   std::vector<std::vector<std::string>> rows_;  ///< the head first; empty for a rule
 };
 
-/// "50%"; "12.5%" if needed.
+/// Returns "50%"; "12.5%" if needed.
 std::string sparsity_text(double sparsity);
-/// "47.10%" of the examples.
+/// Returns "47.10%" of the examples.
 std::string accuracy_text(double share);
-/// "4.52".
+/// Returns "4.52".
 std::string perplexity_text(double perplexity);
-/// "47.10%", "47.10%, perplexity 4.52" for a language model.
+/// Returns "47.10%"; "47.10%, perplexity 4.52" for a language model.
 std::string score_text(double share, const std::optional<double>& perplexity);
-/// "0.4123", "–" where there is none: of a scale that is not known.
+/// Returns "0.4123", as the scale is unknown; "–" without a value.
 std::string metric_text(double value);
-/// "−1.18 points": a difference of two accuracies.
+/// Returns "−1.18 points", a difference of two accuracies.
 std::string change_text(double change);
-/// "2.00×": how many times less `after` is. "–" where one of them is not positive.
+/// Returns "2.00×", the factor by which `after` is smaller; "–" if one of them is not positive.
 std::string ratio_text(double before, double after);
 std::string times_text(double ratio);
-/// "122 s", "9.1 s", "0.18 s".
+/// Returns "122 s", "9.1 s", "0.18 s".
 std::string seconds_text(double seconds);
-/// "8.49 MB", with powers of ten.
+/// Returns "8.49 MB", with powers of ten.
 std::string bytes_text(int64_t bytes);
-/// "7.71 M", multiply-adds.
+/// Returns "7.71 M", multiply-adds.
 std::string macs_text(double macs);
-/// "0.83 ms".
+/// Returns "0.83 ms".
 std::string milliseconds_text(double milliseconds);
-/// "2, each 498 to 512 samples per second; 21.0% of the time waiting for gradients: 8.49 MB, then
-/// 2.12 MB a step". @param point  that several ranks trained
+/// Returns "2, each 498 to 512 samples per second; 21.0% of the time waiting for gradients: 8.49
+/// MB, then 2.12 MB a step". @param point  trained by several ranks
 std::string ranks_text(const LedgerPoint& point);
-/// "3.1e-07".
+/// Returns "3.1e-07".
 std::string scientific_text(double value);
 
 }  // namespace parsimony

@@ -14,17 +14,17 @@
 namespace parsimony {
 namespace {
 
-/// What all pages are made of: one file that fetches nothing and runs only its own scripts.
+/// The parts of a page: one file that fetches nothing and runs only its own scripts.
 struct HtmlPage {
   std::string title;
   std::string_view style;
   std::string body;                       ///< markup
-  std::string data_id;                    ///< of the element that carries `data`
+  std::string data_id;                    ///< id of the element with `data`
   std::string data;                       ///< JSON
-  std::vector<std::string_view> scripts;  ///< without them the data stay away, too
+  std::vector<std::string_view> scripts;  ///< if empty, the data are omitted, too
 };
 
-/// Scripts run only with the page's nonce, and nothing may be fetched from anywhere.
+/// Returns a policy with which only scripts with the page's nonce run and nothing is fetched.
 std::string policy(const std::string& nonce) {
   return "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
          "script-src 'nonce-" +
@@ -34,7 +34,7 @@ std::string policy(const std::string& nonce) {
 }
 
 std::string to_html(const HtmlPage& page) {
-  // Who writes a string into what the page shows cannot know it: it depends on that string.
+  // Strings shown on the page cannot contain the nonce, which depends on them.
   const std::string nonce = sha256(page.body + page.data).substr(0, 32);
   std::string text = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n" +
                      policy(nonce) +
@@ -65,7 +65,7 @@ std::string section(const char* id, const char* title, const std::string& conten
          title + "</h2>\n" + content + "</section>\n";
 }
 
-/// A chart, how to read it, and its numbers for those who do not see it.
+/// Renders a chart, its caption, and its numbers as an accessible table.
 std::string figure(const char* id, const char* title, const char* caption,
                    const std::string& table) {
   const std::string name = id;
@@ -186,7 +186,7 @@ std::string network(const SweepReport& report) {
   return section("network", "The network of the headline", text);
 }
 
-/// What a metric's command printed of a network, and drew.
+/// Renders the output and the picture of a metric's command for a network.
 std::string example(const char* when, const LedgerPoint::Metric& metric) {
   std::string text =
       "<figure>\n<h4>" + std::string(when) + ": " + escaped(metric_text(metric.value)) + "</h4>\n";

@@ -8,16 +8,17 @@
 
 namespace parsimony {
 
-/// Everything in the points is escaped; the page loads nothing and runs only its own script.
+/// Renders the report of a sweep. Everything in the points is escaped; the page loads nothing and
+/// runs only its own script.
 ///
 ///     write_file("report.html", to_html(summarise(merge_ledgers(folders))));
 std::string to_html(const SweepReport& report);
 
-/// Can the page draw charts? Without the built-in chart library it has tables only.
+/// Returns whether pages have charts; without the built-in chart library they have tables only.
 bool has_charts();
 
-/// Boxes to scroll, zoom and click. Names in the picture are escaped; the page loads nothing and
-/// runs only its own script.
+/// Renders the network as boxes to scroll, zoom and click. Names are escaped; the page loads
+/// nothing and runs only its own script.
 ///
 ///     write_file("network.html", to_html(picture_of(graph, facts, coupling, probe)));
 std::string to_html(const NetworkPicture& picture);

@@ -37,7 +37,7 @@ std::string script_safe(std::string_view json) {
   std::string out;
   out.reserve(json.size());
   for (const char c : json) {
-    // Outside of strings JSON has none of these, and within them an escape means the same.
+    // JSON has these only within strings, where an escape is equivalent.
     if (c == '<' || c == '>' || c == '&') {
       out += c == '<' ? "\\u003c" : c == '>' ? "\\u003e" : "\\u0026";
     } else {
@@ -72,7 +72,7 @@ std::string html_table(std::string_view caption, const Cells& names, size_t left
 
 namespace {
 
-/// A row per setting that begins with its name.
+/// Returns a row per setting, beginning with its name.
 template <typename Fill>
 std::vector<Cells> setting_rows(const SweepReport& report, Fill fill) {
   std::vector<Cells> rows;

@@ -11,16 +11,16 @@
 
 namespace parsimony {
 
-/// For text and for quoted attributes.
+/// Escapes text, also for quoted attributes.
 std::string escaped(std::string_view text);
 
-/// JSON for a script element: no character that could end it.
+/// Escapes JSON for a script element, without characters that could end it.
 std::string script_safe(std::string_view json);
 
 using Cells = std::vector<std::string>;
 
-/// A table with an accessible caption. The first `left` cells of each row are text, the others
-/// numbers.
+/// Renders a table with an accessible caption. The first `left` cells of each row are text, the
+/// others numbers.
 std::string html_table(std::string_view caption, const Cells& names, size_t left,
                        const std::vector<Cells>& rows);
 
@@ -33,9 +33,9 @@ std::string layers_table(const LedgerPoint& point);
 std::string unpruned_table(const LedgerPoint& point);
 std::string settings_table(const SweepReport& report);
 std::string points_table(const SweepReport& report);
-/// Model, data, machine and versions of the selected point.
+/// Renders model, data, machine and versions of the selected point.
 std::string facts_table(const SweepReport& report);
-/// Its configuration, indented.
+/// Renders the configuration of a point, indented.
 std::string escaped_config(const LedgerPoint& point);
 
 }  // namespace parsimony

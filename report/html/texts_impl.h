@@ -10,7 +10,7 @@ std::string_view page_script();
 std::string_view network_body();
 std::string_view network_style();
 std::string_view network_script();
-/// Vega, Vega-Lite and vega-embed; empty if they were not available at build time.
+/// Returns Vega, Vega-Lite and vega-embed; empty if they were not available at build time.
 std::string_view chart_library();
 
 }  // namespace parsimony

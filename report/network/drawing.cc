@@ -54,7 +54,7 @@ class Drawer {
       if (value.producer != kNone) connect(box_of_node_[value.producer], box);
       if (value.is_input) connect(box_of_input_[v], box);
     }
-    for (const BodyId b : node.bodies) {  // what runs inside leads to the node
+    for (const BodyId b : node.bodies) {  // nodes of bodies lead to the node
       for (const ValueId v : graph_.bodies[b].outputs) {
         const NodeId producer = graph_.value(v).producer;
         if (producer != kNone && !facts_.computed[v]) connect(box_of_node_[producer], box, true);
@@ -81,7 +81,7 @@ namespace {
 constexpr std::string_view kUnprunedColour = "#e8e8e8";
 constexpr size_t kMostStripes = 6;
 
-/// Pale colours that differ the more, the closer two groups are: hues a golden ratio apart.
+/// Returns a pale colour; neighbouring groups differ most: hues are a golden ratio apart.
 std::string colour_of(GroupId group) {
   constexpr double kGolden = 0.618033988749895;
   constexpr double kPale = 0.55;  // of 1; the darkest of the three channels
@@ -98,7 +98,8 @@ std::string colour_of(GroupId group) {
   return text;
 }
 
-/// A quoted DOT string. Backslashes are doubled, so that \N and its like in names stay as they are.
+/// Returns a quoted DOT string. Backslashes are doubled, so that \N and the like in names are
+/// literal.
 std::string dot_string(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
@@ -108,7 +109,7 @@ std::string dot_string(std::string_view text) {
   return out + '"';
 }
 
-/// The same with parts below each other.
+/// Returns a quoted DOT string with one part per line.
 std::string quoted_lines(const std::vector<std::string>& parts) {
   std::string out = "\"";
   for (const std::string& part : parts) {
@@ -142,7 +143,7 @@ std::string shape_of(const Facts& facts, ValueId value) {
   return shape ? to_string(*shape) : std::string();
 }
 
-/// "n4" for a node, "v7" for an input or output.
+/// Returns "n4" for a node, "v7" for an input or output.
 std::string dot_id(const DrawnBox& box) {
   return box.node != kNone ? "n" + std::to_string(box.node.number())
                            : "v" + std::to_string(box.value.number());

@@ -15,15 +15,15 @@ struct DrawnBox {
   std::vector<GroupId> groups;  ///< whose channels the node produces
 };
 
-/// Between boxes, by their positions.
+/// A line between boxes, by their positions.
 struct DrawnLine {
   int from = 0;
   int to = 0;
-  bool inside = false;  ///< from what runs inside a node to the node
+  bool inside = false;  ///< from a node's body to the node
 };
 
 /// Inputs first, then nodes in graph order, then outputs: lines lead onwards. Nodes of shape
-/// arithmetic are left out.
+/// arithmetic are omitted.
 struct Drawing {
   std::vector<DrawnBox> boxes;
   std::vector<DrawnLine> lines;  ///< one per operand

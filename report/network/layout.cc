@@ -8,7 +8,7 @@
 namespace parsimony {
 namespace {
 
-/// A stack of boxes, or a place where a long line passes a layer.
+/// A stack of boxes, or a point where a long line passes a layer.
 struct Vertex {
   int layer = 0;
   int width = 0;
@@ -25,14 +25,14 @@ struct LayeredGraph {
 
 constexpr int kOrderSweeps = 16;
 
-/// Counts of positions, added up over prefixes in logarithmic time (a Fenwick tree).
+/// Counts of positions with prefix sums in logarithmic time (a Fenwick tree).
 class PrefixCounts {
  public:
   explicit PrefixCounts(size_t size) : counts_(size + 1) {}
   void add(size_t at) {
     for (size_t i = at + 1; i < counts_.size(); i += i & -i) ++counts_[i];
   }
-  /// Of the positions up to `at`.
+  /// Returns the count of the positions up to `at`.
   int64_t up_to(size_t at) const {
     int64_t sum = 0;
     for (size_t i = at + 1; i > 0; i -= i & -i) sum += counts_[i];
@@ -72,7 +72,7 @@ class Sorter {
     for (size_t i = 0; i < layer.size(); ++i) position_[layer[i]] = static_cast<double>(i);
   }
 
-  /// By the mean position of neighbours; who has none keeps its place.
+  /// Sorts by the mean position of neighbours; vertices without neighbours keep their position.
   void sort(std::vector<int>& layer, std::vector<int> Vertex::*neighbours) {
     std::vector<std::pair<double, int>> keyed;
     for (const int v : layer) {
@@ -114,15 +114,16 @@ double gap_between(const Vertex& a, const Vertex& b) {
   return (a.width + b.width) / 2.0 + (a.is_bend && b.is_bend ? 10 : 22);
 }
 
-/// Long lines want to be straight most of all, and a layer rather goes on below its source than
-/// beside a line that passes it, or below what is made of weights alone.
+/// Returns the weight of a line: long lines should be straight most of all, and a layer should
+/// rather be below its source than next to a passing line, or below nodes that depend on weights
+/// only.
 double pull(const Vertex& a, const Vertex& b) {
   if (a.is_bend && b.is_bend) return 8;
   if (b.above.empty() && b.layer < a.layer) return 0.5;
   return a.is_bend || b.is_bend ? 1 : 3;
 }
 
-/// Where a vertex wants to be: the weighted median of its neighbours.
+/// Returns the preferred position of a vertex: the weighted median of its neighbours.
 double requested_x(const LayeredGraph& graph, const Vertex& vertex, const std::vector<int>& near) {
   if (near.empty()) return vertex.x;
   std::vector<std::pair<double, double>> at;
@@ -142,8 +143,8 @@ double requested_x(const LayeredGraph& graph, const Vertex& vertex, const std::v
   return at.back().first;
 }
 
-/// How firmly a vertex asks for its place. A line gives way to boxes where it begins; further down
-/// it stays straight. Who has no neighbours goes where there is room.
+/// Returns the weight of a vertex's preferred position. A line yields to boxes where it begins and
+/// is straight further down; vertices without neighbours are placed where there is room.
 double firmness(const LayeredGraph& graph, const Vertex& vertex, const std::vector<int>& near) {
   if (near.empty()) return 1e-3;
   if (!vertex.is_bend) return 6;
@@ -151,8 +152,8 @@ double firmness(const LayeredGraph& graph, const Vertex& vertex, const std::vect
   return goes_on ? 4 : 1e-3;
 }
 
-/// The places closest to the requested ones, by least squares, that keep order and gaps: isotonic
-/// regression by pooling adjacent violators.
+/// Assigns the positions closest to the requested ones, by least squares, that keep order and gaps:
+/// isotonic regression by pooling adjacent violators.
 void settle(LayeredGraph& graph, const std::vector<int>& layer,
             const std::vector<double>& requested, const std::vector<double>& weights) {
   struct Pool {
@@ -183,7 +184,7 @@ void settle(LayeredGraph& graph, const std::vector<int>& layer,
   }
 }
 
-/// By the neighbours on one side; who has none there, by those on the other.
+/// Places vertices by their neighbours on one side; without any, by those on the other side.
 void sweep(LayeredGraph& graph, const std::vector<int>& layer, bool by_sources) {
   std::vector<double> requested;
   std::vector<double> weights;
@@ -197,7 +198,7 @@ void sweep(LayeredGraph& graph, const std::vector<int>& layer, bool by_sources) 
   settle(graph, layer, requested, weights);
 }
 
-/// Gives every vertex its x; the order stays.
+/// Assigns x to every vertex, keeping the order.
 void place_vertices(LayeredGraph& graph) {
   for (const auto& layer : graph.layers) {
     settle(graph, layer, std::vector<double>(layer.size(), 0.0),
@@ -207,7 +208,7 @@ void place_vertices(LayeredGraph& graph) {
     for (size_t l = graph.layers.size(); l-- > 0;) sweep(graph, graph.layers[l], false);
     for (const auto& layer : graph.layers) sweep(graph, layer, true);
   }
-  // Once more: who has no source went by places below that have moved since.
+  // Repeat: vertices without sources were placed by vertices that have moved since.
   for (const auto& layer : graph.layers) sweep(graph, layer, true);
   double least = std::numeric_limits<double>::max();
   for (const Vertex& vertex : graph.vertices)
@@ -215,7 +216,7 @@ void place_vertices(LayeredGraph& graph) {
   for (Vertex& vertex : graph.vertices) vertex.x -= least;
 }
 
-// A hostile graph could have a long line from every box: lines longer than would fit go straight.
+// A hostile graph could have a long line from every box: lines beyond this limit have no bends.
 constexpr int64_t kMostBends = 100'000;
 constexpr int kLayerGap = 26;
 constexpr int kMostLayerGap = 90;
@@ -278,8 +279,8 @@ class Layouter {
   }
 
  private:
-  /// Each stack one layer below the last of its sources; what does not depend on an input just
-  /// above the first that reads it. Lines lead from earlier stacks to later ones.
+  /// Puts each stack one layer below the last of its sources; stacks that do not depend on inputs
+  /// just above their first reader. Lines lead from earlier stacks to later ones.
   void rank() {
     const size_t count = stacks_.boxes.size();
     layer_of_.assign(count, 0);
@@ -310,7 +311,7 @@ class Layouter {
     rank_lone();
   }
 
-  /// Stacks without lines come last, a few to a layer.
+  /// Puts stacks without lines last, a few per layer.
   void rank_lone() {
     std::vector<bool> alone(targets_.size(), true);
     for (size_t s = 0; s < targets_.size(); ++s) {
@@ -329,7 +330,7 @@ class Layouter {
 
   int span(int from, int to) const { return layer_of_[to] - layer_of_[from]; }
 
-  /// The longest line that may have bends.
+  /// Returns the length of the longest line that may have bends.
   int longest_way() const {
     int longest = *std::ranges::max_element(layer_of_);
     for (; longest > 1; longest /= 2) {
@@ -352,7 +353,7 @@ class Layouter {
     graph_.vertices[below].above.push_back(above);
   }
 
-  /// All lines of a stack share one way, a bend per layer.
+  /// Routes the lines of a stack along one way, with a bend per layer.
   void lead_lines() {
     const int longest = longest_way();
     ways_.resize(targets_.size());
@@ -407,10 +408,10 @@ class Layouter {
     return layout;
   }
 
-  /// Bends are the vertices after the stacks, in the order of the ways.
+  /// Returns the bend of a vertex: bends follow the stacks, in the order of the ways.
   int bend_of(int vertex) const { return vertex - static_cast<int>(stacks_.boxes.size()); }
 
-  /// Layers are as high as their highest stack; wide steps sideways get more room.
+  /// Returns the layers, as high as their highest stack, with more room for wide steps sideways.
   std::vector<LayoutLayer> layers() const {
     std::vector<LayoutLayer> layers(graph_.layers.size());
     int y = 0;

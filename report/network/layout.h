@@ -12,19 +12,19 @@ inline constexpr int kBoxWidth = 172;
 
 struct LayoutRequest {
   std::vector<int> heights;  ///< per box
-  /// Per box: may it stand directly below its source? It does if neither has another line.
+  /// Per box: whether it may be directly below its source; it is if neither has another line.
   std::vector<bool> joins;
   std::vector<std::pair<int, int>> lines;  ///< from a box to a later one
-  /// Boxes at which the picture begins: its inputs. What no line leads to from there, as what is
-  /// made of weights alone, stands close to where it is read.
+  /// Boxes at which the picture begins: its inputs. Boxes not reachable from them, such as those
+  /// that depend on weights only, are placed close to their readers.
   std::vector<int> inputs = {};
 };
 
-/// All lines of a box share one way down, which each leaves at the layer above its end.
+/// A bend of the way that all lines of a box share; each line leaves it at the layer above its end.
 struct LayoutBend {
   int x = 0;  ///< its middle
   int layer = 0;
-  int box = 0;     ///< where the way begins
+  int box = 0;     ///< begin of the way
   int above = -1;  ///< the bend before; -1: the box itself
 };
 
@@ -47,7 +47,8 @@ struct Layout {
   std::vector<LayoutLayer> layers;
 };
 
-/// Layers by the longest path, few crossings by barycentres, straight ways by least squares.
+/// Computes a layout: layers by the longest path, few crossings by barycentres, straight ways by
+/// least squares.
 /// @source Sugiyama, Tagawa, Toda: Methods for Visual Understanding of Hierarchical System
 /// Structures, 1981. One pass of linear time per sweep: ways are shared, so that dense blocks, in
 /// which every layer is read by all later ones, stay small.

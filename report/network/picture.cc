@@ -11,7 +11,7 @@
 namespace parsimony {
 namespace {
 
-// A layer has its name, operator and shape; what follows it is one thin line.
+// A layer shows name, operator and shape; the nodes after it are thin lines.
 constexpr int kLayerHeight = 50;
 constexpr int kStripHeight = 22;
 
@@ -95,7 +95,7 @@ class Painter {
     if (small != box.shape) box.small_shape = small;
   }
 
-  /// The first dimension of a value that can shrink.
+  /// Counts the channels of the first prunable dimension of a value.
   void count_channels(ValueId value, PictureBox& box) const {
     if (value == kNone) return;
     for (const DimClassId dim_class : coupling_.value_dim_classes[value]) {
@@ -150,8 +150,8 @@ class Painter {
     return {axis, dims[obstacle.dim], obstacle.pinned, std::move(reason)};
   }
 
-  /// Those of the weights that the node reads; without any, and if its result cannot shrink, those
-  /// of the weights that share a dimension with it.
+  /// Adds the obstacles of the weights that the node reads; without any, and if its result cannot
+  /// shrink, those of weights that share a dimension with it.
   void add_obstacles(const Node& node, ValueId result, PictureBox& box) const {
     for (const ValueId v : node.inputs) {
       const auto found = v == kNone ? obstacles_of_.end() : obstacles_of_.find(v);
@@ -266,7 +266,7 @@ NetworkPicture picture_of(const Graph& graph, const Facts& facts, const Coupling
 
 namespace {
 
-/// Pages of large networks consist of these objects: what is usual is not written.
+/// An object without default values, as pages of large networks consist of these objects.
 class SparseObject {
  public:
   template <typename T>

@@ -19,10 +19,10 @@ struct PictureDecision {
   AxisMasks masks;
   PerGroup<std::vector<double>> scores;  ///< per channel; empty for groups that were not ranked
   std::string asked;                     ///< "--ratio 0.5"
-  bool done = false;                     ///< the network was pruned so; otherwise it would be
+  bool done = false;                     ///< whether the network was pruned
 };
 
-/// An axis that cannot shrink, or only partly.
+/// An axis that cannot shrink, or only in part.
 struct PictureObstacle {
   std::string axis;  ///< "fc.weight[0]"
   int64_t size = 0;
@@ -44,7 +44,7 @@ struct PictureBox {
   int64_t macs = 0;
   int64_t memory = 0;           ///< bytes of activations that are alive while it runs
   std::vector<int> groups_in;   ///< positions
-  std::vector<int> groups_out;  ///< none: what it produces cannot shrink
+  std::vector<int> groups_out;  ///< none: its result cannot shrink
   std::vector<PictureObstacle> obstacles;
   int64_t channels = 0;  ///< of the dimension that can shrink; 0: there is none
   int64_t kept = 0;      ///< of these
@@ -83,16 +83,16 @@ struct PictureGroup {
   std::string granularity;
   std::string mixes_at;  ///< empty: it does not mix
   std::vector<PictureMember> members;
-  std::vector<int> boxes;  ///< that make its channels, or name one of their dimensions
-  Cost channel;            ///< what the removal of a first channel saves
-  Cost saved;              ///< what the decision about this group alone saves
+  std::vector<int> boxes;  ///< that produce its channels, or name one of their dimensions
+  Cost channel;            ///< savings by the removal of one channel
+  Cost saved;              ///< savings by the decision for this group alone
   std::optional<ScoreHistogram> scores;
 };
 
 struct NetworkPicture {
   std::string model;
   std::vector<InputRow> inputs;
-  std::vector<std::string> uncounted;  ///< nodes that MACs leave out
+  std::vector<std::string> uncounted;  ///< nodes not counted in MACs
   Cost dense;
   std::optional<Cost> small;  ///< under the decision
   std::string asked;
@@ -110,7 +110,7 @@ NetworkPicture picture_of(const Graph& graph, const Facts& facts, const Coupling
                           const Probe& probe,
                           const std::optional<PictureDecision>& decision = std::nullopt);
 
-/// Compact: members that have their usual value are left out.
+/// Returns compact JSON, without members with default values.
 std::string to_json(const NetworkPicture& picture);
 
 }  // namespace parsimony

@@ -17,7 +17,7 @@
 namespace parsimony {
 namespace {
 
-/// Keys of a config that say which points there are, not how one is trained.
+/// Keys of a config that determine the set of points, not the training of one.
 constexpr const char* kPointKeys[] = {"criterion",  "criteria", "sparsity",
                                       "sparsities", "seed",     "seeds"};
 
@@ -29,14 +29,14 @@ Json common_config(const LedgerPoint& point) {
   return config;
 }
 
-/// What points must have in common to be compared.
+/// Returns what points must have in common to be comparable.
 std::string identity(const LedgerPoint& point) {
   const Json all = {point.model.name, point.data.name, point.data.fingerprint,
                     point.data.train, point.data.test, common_config(point)};
   return all.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// A name for each run, as short as tells it from the others.
+/// Returns the shortest name for each run that distinguishes it from the others.
 std::map<std::string, std::string> name_runs(const std::vector<LedgerPoint>& points) {
   std::map<std::string, std::string> runs;
   std::map<std::string, int> used;
@@ -50,7 +50,7 @@ std::map<std::string, std::string> name_runs(const std::vector<LedgerPoint>& poi
   return runs;
 }
 
-/// Exact where both were counted on as many examples.
+/// Returns the difference of accuracies, exact if both have the same number of examples.
 double difference(const LedgerPoint::Score& after, const LedgerPoint::Score& before) {
   if (after.total != before.total || after.total == 0) return after.share() - before.share();
   return static_cast<double>(after.correct - before.correct) / static_cast<double>(after.total);
@@ -165,7 +165,7 @@ void fill(SweepSetting& setting, const std::vector<SweepRow>& rows) {
   }
 }
 
-/// No other is at least as good in both, and better in one.
+/// Marks the Pareto front: no other setting is at least as good in both, and better in one.
 void mark_front(std::vector<SweepSetting>& settings) {
   for (SweepSetting& one : settings) {
     one.front = std::none_of(settings.begin(), settings.end(), [&](const SweepSetting& other) {
@@ -236,7 +236,7 @@ void note_what_differs(SweepReport& report, size_t runs) {
 constexpr double kLossAllowed = 0.01;  // a point of accuracy
 constexpr double kMiddle = 0.5;        // sparsity shown where none keeps that
 
-/// The seed whose accuracy changed by the middle amount.
+/// Returns the row of the seed with the median change of accuracy.
 size_t middle_row(const SweepReport& report, const SweepSetting& setting) {
   std::vector<size_t> rows = setting.rows;
   const auto change = [&](size_t row) {
@@ -248,7 +248,7 @@ size_t middle_row(const SweepReport& report, const SweepSetting& setting) {
   return rows[(rows.size() - 1) / 2];
 }
 
-/// The pruned setting of the lowest cost; null where none has one.
+/// Returns the pruned setting of the lowest cost; null if none has a cost.
 template <typename Cost>
 const SweepSetting* best_of(const std::vector<SweepSetting>& settings, Cost cost) {
   const SweepSetting* best = nullptr;
@@ -368,7 +368,7 @@ SweepReport summarise(LedgerContent content, std::string title) {
   if (content.points.empty()) {
     throw ModelError("the ledger has no finished points yet; there is nothing to report");
   }
-  // By key first: the names of runs, too, must not depend on who finished when.
+  // Sort by key first: names of runs must not depend on the order of completion.
   std::sort(content.points.begin(), content.points.end(),
             [](const LedgerPoint& a, const LedgerPoint& b) { return a.key < b.key; });
   const std::map<std::string, std::string> runs = name_runs(content.points);

@@ -17,7 +17,7 @@ struct Spread {
   double high = 0;
 };
 
-/// A point's; NaN if it has none of that name.
+/// Returns a metric of a point; NaN if it has none of that name.
 double metric_of(const LedgerPoint& point, const std::string& name);
 
 inline std::optional<double> mean_of(const std::optional<Spread>& spread) {
@@ -27,12 +27,12 @@ inline std::optional<double> mean_of(const std::optional<Spread>& spread) {
 /// A point and its baseline.
 struct SweepRow {
   LedgerPoint point;
-  std::string series;           ///< the criterion or "dense", and what distinguishes runs
+  std::string series;           ///< the criterion or "dense", and a suffix that distinguishes runs
   std::optional<size_t> dense;  ///< row of the dense network of the same run and seed
   /// The score of the dense network; without one, the point's own score before pruning.
   LedgerPoint::Score reference;
   double change = 0;                    ///< of accuracy, 0..1, from raw counts; dense: 0
-  std::optional<double> train_speedup;  ///< dense seconds over own; only with a dense network
+  std::optional<double> train_speedup;  ///< dense seconds / own seconds; only with a dense network
 };
 
 /// All seeds of one series at one sparsity.
@@ -64,14 +64,14 @@ struct Headline {
   std::string note;   ///< conditions under which the numbers hold, if any
 };
 
-/// Texts of its metrics' means.
+/// Returns the means of a setting's metrics as texts.
 std::vector<std::string> metric_cells(const SweepSetting& setting);
 
 struct SweepReport {
   std::string title;
   std::vector<SweepRow> rows;  ///< sorted by series, sparsity and seed
   std::vector<SweepSetting> settings;
-  std::vector<std::string> metrics;  ///< names: what the points have, beside the accuracy
+  std::vector<std::string> metrics;  ///< names of the points' metrics, in addition to the accuracy
   size_t selected = 0;               ///< row of the headline
   std::string selected_name;         ///< "l1 at 50%, seed 0 (the middle one of 3)"
   std::string selected_because;      ///< "the smallest network that …"
@@ -79,19 +79,19 @@ struct SweepReport {
   std::vector<std::string> notes;
 };
 
-/// Compares the points. The headline is of the smallest network that loses at most one point of
-/// accuracy (the middle one of its seeds); if there is none, of the one nearest to 50%.
-/// @param title empty: made of the names of model and data
+/// Compares the points. The headline shows the smallest network that loses at most one point of
+/// accuracy (the median of its seeds); if there is none, the one nearest to 50%. @param title
+/// empty: the names of model and data
 /// @throws ModelError if there is no point
 SweepReport summarise(LedgerContent content, std::string title = {});
 
-/// One object: {"parsimony_sweep": 1, "title": …, "selected": …, "settings": […], "points": […]}.
+/// Returns {"parsimony_sweep": 1, "title": …, "selected": …, "settings": […], "points": […]}.
 std::string to_json(const SweepReport& report);
 
-/// The data of the page's charts: a part of the same object.
+/// Returns the data of the page's charts, a part of that object.
 std::string chart_json(const SweepReport& report);
 
-/// One line per point, after a line of names.
+/// Returns one line per point, after a header.
 std::string to_csv(const SweepReport& report);
 
 std::string to_markdown(const SweepReport& report);

@@ -16,7 +16,7 @@
 namespace parsimony {
 namespace {
 
-/// As many digits as bring the same number back; nothing for what is none.
+/// Returns the shortest digits that round-trip; nothing for non-finite values.
 std::string number(double value) {
   if (!std::isfinite(value)) return {};
   std::array<char, 64> text{};
@@ -187,7 +187,7 @@ std::string chart_json(const SweepReport& report) {
 
 namespace {
 
-/// Names come from files, so markup is escaped.
+/// Escapes markup, as names come from files.
 std::string plain(std::string_view text) {
   constexpr std::string_view kMarkup = "\\`*_{}[]<>()#+!|~&$";
   std::string out;
@@ -198,7 +198,7 @@ std::string plain(std::string_view text) {
   return out;
 }
 
-/// Indented instead of fenced, since the text could close a fence.
+/// Indents code instead of fencing it, since the text could close a fence.
 std::string code(std::string_view text) { return "    " + printable(text) + "\n"; }
 
 using Cells = std::vector<std::string>;
@@ -209,7 +209,7 @@ std::string line_of(const Cells& cells) {
   return text + "\n";
 }
 
-/// The first `left` columns are text.
+/// Renders a table; the first `left` columns are text.
 std::string table(const Cells& names, size_t left, const std::vector<Cells>& rows) {
   std::string text = line_of(names) + "|";
   for (size_t i = 0; i < names.size(); ++i) text += i < left ? "---|" : "--:|";
@@ -300,7 +300,7 @@ std::string to_markdown(const SweepReport& report) {
 
 namespace {
 
-/// "l1-seed0", as one name of a folder.
+/// Returns "l1-seed0", usable as a folder name.
 std::string run_name(const SweepRow& row) {
   std::string name = row.series + "-seed" + std::to_string(row.point.seed);
   std::ranges::replace_if(
@@ -308,7 +308,7 @@ std::string run_name(const SweepRow& row) {
   return name;
 }
 
-/// Where it stands on the axis.
+/// Returns the position on the axis.
 int64_t percent_of(const SweepRow& row) { return std::llround(100 * row.point.sparsity); }
 
 std::vector<Scalar> scalars_of(const SweepRow& row, const std::vector<std::string>& metrics) {
