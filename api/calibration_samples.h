@@ -1,4 +1,4 @@
-// Samples that calibrate, and those held back, in runs of a network.
+// Calibration samples and held-out samples, in runs of a network.
 #pragma once
 
 #include <algorithm>

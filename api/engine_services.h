@@ -1,4 +1,4 @@
-// Serves a pruning on engines: libtorch's component, loaded when it is needed, and ONNX Runtime.
+// The services of a pruning on engines: libtorch's component, loaded on demand, and ONNX Runtime.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Engines that the library brings beside libtorch's (see torch_component.h).
+// The engines of the library, in addition to libtorch's (see torch_component.h).
 #pragma once
 
 #include <memory>

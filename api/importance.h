@@ -1,5 +1,5 @@
-// Trial pruning on the graph alone: how important a group's channels then are to the outputs, and
-// how the network's error grows as each group alone loses channels.
+// Trial pruning on the graph alone: measures the importance of a group's channels to the outputs,
+// and the network's error as each group alone loses channels.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// Networks that a checkpoint alone is enough for: their graphs are known, and recognised by the
-// names of the checkpoint's tensors.
+// Networks with stored graphs, whose checkpoints can be pruned without a model file: they are
+// identified by the names of the checkpoint's tensors.
 #pragma once
 
 #include <filesystem>

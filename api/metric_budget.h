@@ -1,4 +1,4 @@
-// The largest cut that a metric allows: `--budget metric=-1%`.
+// Prunes as far as a metric allows: `--budget metric=-1%`.
 #pragma once
 
 #include <cstdint>

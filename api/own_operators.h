@@ -1,4 +1,4 @@
-// Operators of the user's own: rules that the analysis follows, and kernels that the proof runs.
+// Custom operators: rules for the analysis, and kernels for the proof.
 #pragma once
 
 #include <string>

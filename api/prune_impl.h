@@ -1,5 +1,5 @@
-// The parts of plan_pruning() and prune_model(): the times of their stages, what prunings of one
-// network by different amounts have in common, zeroed elements.
+// Parts of plan_pruning() and prune_model(): the times of their stages, analyses shared by prunings
+// of one network, zeroed elements.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The one run of a pruning: plan, run the masked original, edit, run the small network, compare.
+// A complete pruning: plan, run the masked original, edit, run the small network, compare.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Who serves a pruning: what runs data and networks for it, and what a program decides itself.
+// Services for a pruning: they run data and networks, and let a program make its own decisions.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// --checkpoint: the checkpoint of a network is cut with the network.
+// --checkpoint: prunes the checkpoint of a network along with the network.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// Numbers that say what a model file is worth.
+// Accuracy metrics of model files.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// Opens model files of every format, in memory of large pages.
+// Opens model files of every format, in memory with large pages.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Files that a command writes: checked before it starts to work; the page of --html.
+// Checks the output files of a command before it starts to work; writes the page of --html.
 #pragma once
 
 #include <CLI/CLI.hpp>

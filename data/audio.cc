@@ -1,4 +1,4 @@
-// Sound, cut into windows.
+// Audio files, split into windows.
 #include <sndfile.h>
 
 #include <algorithm>

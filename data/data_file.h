@@ -1,4 +1,4 @@
-// Files of samples, decompressed if necessary, and the folders that they lie in.
+// Files of samples, decompressed if necessary, and their folders.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Labelled samples in memory, and the specs that name them.
+// Labelled samples in memory, and their specs.
 #pragma once
 
 #include <cstddef>

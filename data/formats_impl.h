@@ -1,4 +1,4 @@
-// The formats of data, and the readers that their table names.
+// The data formats and their readers.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// JPEG and PNG to pixels, and what is done to them before a network sees them.
+// Decodes JPEG and PNG, and prepares pictures for a network.
 #pragma once
 
 #include <array>

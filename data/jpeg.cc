@@ -1,4 +1,5 @@
-// libjpeg reports errors by jumping: no object with a destructor lives in what it may jump over.
+// libjpeg reports errors by jumping: no object with a destructor may be in scopes that it jumps
+// over.
 #include <cstddef>
 #include <cstdio>
 // jpeglib.h needs both of the above.

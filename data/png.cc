@@ -1,4 +1,5 @@
-// libpng reports errors by jumping: no object with a destructor lives in what it may jump over.
+// libpng reports errors by jumping: no object with a destructor may be in scopes that it jumps
+// over.
 #include <png.h>
 
 #include <csetjmp>

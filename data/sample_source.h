@@ -1,4 +1,4 @@
-// Samples as a network takes them, from data of any format.
+// Inputs of a network, from data of any format.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Networks that an engine runs, and the values that they take and give.
+// Networks that an engine runs, and their inputs and outputs.
 #pragma once
 
 #include <any>

@@ -1,4 +1,4 @@
-// Times of work, measured in turns, and their statistics.
+// Interleaved time measurements and their statistics.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Writes a Graph as an ONNX model, for engines that take nothing else.
+// Writes a Graph as an ONNX model, for engines that read only files.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What the names of a graph mean: constants, inputs, what nodes make.
+// Resolves the names of a graph: constants, inputs, results of nodes.
 #include <optional>
 #include <string_view>
 #include <utility>

@@ -1,4 +1,4 @@
-// Models without the elements of their weights: graphs of networks whose weights lie elsewhere.
+// Models without the elements of their weights: graphs of networks whose weights are elsewhere.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// The ledger of a sweep: one line per finished point, written crash-safe, and what such a point is.
+// The ledger of a sweep, with one line per finished point, written crash-safe.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Sums with which layers are fitted, made by an engine where its values are.
+// Sums for fitting layers, computed by an engine in its memory.
 #pragma once
 
 #include <cstdint>

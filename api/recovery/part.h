@@ -1,4 +1,4 @@
-// Parts of networks, run on values that stay with the engine.
+// Parts of networks, run on values in the engine's memory.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Sums over the rows of a layer, as networks of their own: an engine computes them where its
-// activations are.
+// Sums over the rows of a layer, expressed as networks that an engine runs where its activations
+// are.
 #pragma once
 
 #include <cstddef>

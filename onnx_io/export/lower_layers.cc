@@ -1,5 +1,5 @@
-// Elementwise operators, normalisations and recurrent layers that opset 17 lacks or takes
-// otherwise.
+// Elementwise operators, normalisations and recurrent layers that are missing or different in
+// opset 17.
 #include <cmath>
 
 #include "parsimony/onnx_io/export/lowering_impl.h"

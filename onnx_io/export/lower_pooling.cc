@@ -1,5 +1,5 @@
-// Windows. Where torch rounds the number of windows up, ONNX Runtime and the specification differ
-// in what the last one is: it is written as padding instead.
+// Pooling. If torch rounds the number of windows up, ONNX Runtime and the specification differ in
+// the last one, which is therefore written as padding.
 #include <algorithm>
 
 #include "parsimony/onnx_io/export/lowering_impl.h"

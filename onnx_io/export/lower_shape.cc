@@ -1,4 +1,4 @@
-// Axes and sizes where opset 17 wants them.
+// Converts axes and sizes to the form of opset 17.
 
 #include "parsimony/onnx_io/export/lowering_impl.h"
 

@@ -1,5 +1,4 @@
-// Places the boxes of a layered picture: lines lead downwards, boxes of one layer stand side by
-// side.
+// Lays out the boxes of a layered picture: lines lead downwards, boxes of a layer are in a row.
 #pragma once
 
 #include <utility>

@@ -1,4 +1,4 @@
-// A network as data for its page: boxes with places, groups with costs, scores and what they lose.
+// The data of a network's page: boxes with positions, groups with costs, scores and losses.
 #pragma once
 
 #include <array>
