@@ -277,7 +277,7 @@ class DepthPlanner {
     return finished(std::move(*chosen), at);
   }
 
-  /// If neither meets the budget, the cheaper one is better.
+  /// Returns whether `a` is better; if neither meets the budget, the cheaper one is.
   static bool better(const DepthCandidate& a, const DepthCandidate& b) {
     if (a.met != b.met) return a.met;
     if (!a.met && a.cost.macs != b.cost.macs) return a.cost.macs < b.cost.macs;

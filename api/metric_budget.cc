@@ -81,7 +81,7 @@ class Bisection {
     const auto least = std::ranges::max_element(trials_, {}, &MetricTrial::macs);
     return ModelError("--budget metric=…: no pruned network meets it: with ",
                       formatted("%.4g%% of the MACs ", 100 * least->macs), search_.metric,
-                      " gives ", found_by(*least), formatted(", expected %.6g", search_.bound));
+                      " yields ", found_by(*least), formatted(", expected %.6g", search_.bound));
   }
 
   EditableModel& model_;

@@ -32,7 +32,7 @@ std::span<const OutputMetric> output_metrics();
 const OutputMetric* find_output_metric(std::string_view name);
 
 /// Collects one output of both networks. @param output  its name; empty: the first floating-point
-/// output @throws ConfigError if there is no such output, ModelError if its shapes differ
+/// output. @throws ConfigError if there is no such output, ModelError if its shapes differ
 Predictions predictions_of(const Outputs& found, const Outputs& expected, std::string_view output,
                            std::vector<int64_t> labels);
 

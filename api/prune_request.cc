@@ -44,7 +44,7 @@ ConfigList config_in(const JsonReader& root) {
   for (const Field<Shorthand>& field : shorthand_settings()) {
     const auto value = root.find(field.key);
     if (!value) continue;
-    if (config) value->fail("stands for a configuration; with \"config\", write it there");
+    if (config) value->fail("cannot be combined with \"config\"; set it there");
     read_field(*value, field, shorthand);
     has_shorthand = true;
   }

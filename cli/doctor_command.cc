@@ -50,7 +50,7 @@ std::string to_text(const Diagnosis& diagnosis) {
     if (!finding.measured.empty()) text += indent + finding.measured + "\n";
     if (finding.cost > 1) {
       text += indent +
-              coloured("takes " + times(finding.cost) + " longer than necessary", Colour::kRed,
+              coloured("takes " + times(finding.cost) + " as long as necessary", Colour::kRed,
                        Stream::kOut) +
               "\n";
     }

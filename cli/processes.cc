@@ -96,7 +96,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// After one has failed, the others notice that its connections are gone.
+// After one has failed, the others notice that its connections are closed.
 constexpr std::chrono::seconds kGrace{20};
 constexpr std::chrono::milliseconds kPoll{20};
 

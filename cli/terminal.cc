@@ -96,7 +96,7 @@ std::string Progress::line() const {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(passed).count();
   std::string bar(kBarWidth, '.');
   if (stages_.empty()) {
-    bar[static_cast<size_t>(passed / kInterval) % kBarWidth] = '#';  // nobody knows how far it is
+    bar[static_cast<size_t>(passed / kInterval) % kBarWidth] = '#';  // the progress is unknown
   } else {
     const size_t over = reached_ == 0 ? 0 : reached_ - 1;  // a stage counts once it is over
     const size_t full = kBarWidth * over / stages_.size();

@@ -170,7 +170,7 @@ void run_on_arrays(TrainCommandOptions& options, const Session& session) {
   if (!session.quiet) print(to_text(result.report));
 }
 
-/// With --data the loss uses labels, with --calibration arrays.
+/// Runs finetune: with --data the loss uses labels, with --calibration arrays.
 void run_finetune(TrainCommandOptions& options, const Session& session) {
   CalibrationData& calibration = options.calibration;
   if (calibration.loss == kLabelsOfData) calibration.loss.clear();

@@ -64,7 +64,7 @@ ConfigError bad_arrays(std::string_view found) {
 
 /// Writes an integer; returns false if the type cannot represent the number.
 bool write_integer(double number, DType type, std::byte* element) {
-  constexpr double kMost = 9007199254740992;  // 2^53: beyond it doubles are no integers one by one
+  constexpr double kMost = 9007199254740992;  // 2^53: doubles cannot represent all larger integers
   if (!(std::abs(number) <= kMost) || std::trunc(number) != number) return false;
   const auto integer = static_cast<int64_t>(number);
   std::memcpy(element, &integer, size_of(type));  // little-endian

@@ -11,7 +11,7 @@
 
 namespace parsimony {
 
-/// In pixels.
+/// A size in pixels.
 struct ImageSize {
   int64_t height = 0;
   int64_t width = 0;

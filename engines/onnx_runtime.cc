@@ -208,7 +208,7 @@ std::optional<int64_t> arena_peak(const Library& library, const ort::Session* se
 template <typename Library>
 using Open = std::function<Owned<ort::Session>(const Library&, bool optimised)>;
 
-/// `library` is kept until the session is gone.
+/// A network in a session; `library` is kept loaded until the session is released.
 template <typename Library>
 class RuntimeNetwork final : public Network {
  public:
@@ -388,7 +388,7 @@ void append_provider(const Library& library, ort::SessionOptions* options,
     const auto* api = library.base->get_api(ort::kProviderVersion);
     if (api == nullptr) {
       throw UnsupportedError("--provider: ONNX Runtime ", library.version,
-                             " is too old for it; expected 1.12 or newer");
+                             " does not support it; expected 1.12 or newer");
     }
     std::vector<const char*> keys;
     std::vector<const char*> values;

@@ -52,7 +52,7 @@ fs::path checked_path(std::string_view tensor, const std::string& model_path,
     throw bad_location(tensor, location, "is not a file name");
   }
   if (relative.is_absolute()) {
-    throw bad_location(tensor, location, "is absolute; it must lie in the model's folder");
+    throw bad_location(tensor, location, "is absolute; it must be in the model's folder");
   }
   for (const fs::path& part : relative) {
     if (part == "..") {

@@ -83,7 +83,7 @@ void add_node(const Graph& graph, const Node& node, onnx::GraphProto& to) {
 void add_weight(const Value& value, const Weight& weight, onnx::GraphProto& to) {
   const bool lacks = weight.data == nullptr && weight.count() > 0;
   if (size_of(weight.dtype) == 0 || lacks) {
-    throw not_writable(value.name, "has no numbers");
+    throw not_writable(value.name, "has no elements");
   }
   onnx::TensorProto& tensor = *to.add_initializer();
   tensor.set_name(value.name);

@@ -86,7 +86,8 @@ std::vector<Move> moves_to(ModelFile::Impl& impl, const std::string& path) {
       moves.push_back({&tensor, edit->second.source, &edit->second, 0, 0});
     }
   });
-  if (is_own_file(impl, path)) throw errors::cannot_write(path, "the model's tensors lie there");
+  if (is_own_file(impl, path))
+    throw errors::cannot_write(path, "the model's tensors are stored there");
   return moves;
 }
 

@@ -83,7 +83,7 @@ namespace {
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
 double ratio_of(const std::string& quota, double period) {
-  const double microseconds = std::strtod(quota.c_str(), nullptr);  // "max" and "-1" are no limit
+  const double microseconds = std::strtod(quota.c_str(), nullptr);  // "max" and "-1" mean no limit
   return microseconds > 0 && period > 0 ? microseconds / period : kUnlimited;
 }
 

@@ -144,7 +144,7 @@ Finding about_threads(const TorchFacts& torch, const Cores& cores) {
     finding.cost = 1;
     return finding;
   }
-  finding.advice = "bench takes " + std::to_string(torch.best_threads) +
+  finding.advice = "bench uses " + std::to_string(torch.best_threads) +
                    "; in other programs set OMP_NUM_THREADS=" + std::to_string(torch.best_threads);
   if (torch.best_threads < torch.aten_threads && cores.load > 1) {
     finding.advice += "; OMP_WAIT_POLICY=PASSIVE also helps while other programs run";

@@ -127,7 +127,7 @@ TEST(PruneSettings, WhatIsWrong) {
   EXPECT_EQ(request_error(R"({"sede": 3})"),
             "r.json: unknown key \"sede\". Did you mean \"seed\"?");
   EXPECT_EQ(request_error(R"({"config": [{"sparse_ratio": 0.5}], "ratio": 0.5})"),
-            "r.json: ratio: stands for a configuration; with \"config\", write it there");
+            "r.json: ratio: cannot be combined with \"config\"; set it there");
   EXPECT_EQ(request_error(R"({"config": [{"sparse_ratio": 2}]})"),
             "r.json: config: config_list[0].sparse_ratio: found 2, expected a number in [0, 1)");
   EXPECT_EQ(request_error(R"({"exact_only": true, "allow_mixing": true})"),

@@ -523,7 +523,7 @@ TEST(CliPrune, ABudgetThatNoCutMeetsWritesNothing) {
     return outcome.err;
   };
   EXPECT_NE(refusal("--budget metric=1e9 --metric 'wc -c < {model}'")
-                .find("no pruned network meets it: with 75% of the MACs wc -c < {model} gives"),
+                .find("no pruned network meets it: with 75% of the MACs wc -c < {model} yields"),
             std::string::npos);
   EXPECT_NE(refusal("--budget metric=-5 --metric 'test {model} = cnn.onnx && echo 5'")
                 .find("exit code 1, without any output, expected 0"),
