@@ -19,7 +19,7 @@ struct Predictions {
 
 struct OutputMetric {
   std::string_view name;
-  std::string_view text;  ///< what it is, and its unit
+  std::string_view text;  ///< description, and unit
   bool lower_is_better = false;
   bool needs_labels = false;
   double (*value)(const Predictions& predictions);

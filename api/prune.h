@@ -59,7 +59,7 @@ struct LatencyOutcome {
   double measured = 0;     ///< its interleaved time relative to the dense one, times `dense`
   double noise = 0;        ///< relative standard error of `measured`; 0 if not known
   int rounds = 0;          ///< networks measured; 0: `measured` is by the tables alone
-  int subgraphs = 0;       ///< that the network has
+  int subgraphs = 0;       ///< subgraphs of the network
   int fresh = 0;           ///< tables that were measured in this run
   double table_error = 0;  ///< median relative error of these at held-out widths
   bool limited = false;    ///< other amounts than time leave no more than this
@@ -77,7 +77,7 @@ struct Pruning {
   Plan plan;  ///< complete except for the source's fingerprint
   /// Shapes of the graph's values after pruning; empty if none changes.
   ValueShapes small_shapes;
-  std::vector<CutScale> scales;  ///< that encode a pruned size, whether kept or updated by the plan
+  std::vector<CutScale> scales;  ///< scales that encode a pruned size, kept or updated by the plan
   Cost dense;
   Cost small;
   std::optional<LatencyOutcome> latency;    ///< of a latency budget

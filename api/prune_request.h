@@ -77,7 +77,7 @@ struct CalibrationData {
   int64_t samples = 256;               ///< the first samples of the training set
   std::vector<double> mean = {};       ///< per channel, of the scaled values; empty: not normalised
   std::vector<double> deviation = {};  ///< per channel, as many as `mean`
-  std::string image = {};              ///< what is done to pictures: see ImageSpec
+  std::string image = {};              ///< preprocessing of pictures, see ImageSpec
   /// The loss between outputs and targets of the data, see parse_losses(); empty: from the labels,
   /// or none.
   std::string loss = {};
@@ -87,7 +87,7 @@ struct CalibrationData {
   std::vector<std::string> states = {};
   /// This process's rank if several processes share the samples; empty for a single process.
   std::optional<RankPlace> ranks = {};
-  std::string device = "cpu";  ///< where they run: "auto", "cpu", "cuda:0"
+  std::string device = "cpu";  ///< "auto", "cpu", "cuda:0"
 
   /// Returns whether they may run on a device other than the CPU.
   bool uses_device() const { return device != "cpu"; }
@@ -147,13 +147,13 @@ struct PruneRequest {
   /// A configuration alone is a request.
   PruneRequest(ConfigList what) : config(std::move(what)) {}
 
-  ConfigList config = {};                           ///< what is pruned, and how much
+  ConfigList config = {};                           ///< layers to prune, and amounts
   std::vector<InputSpec> inputs = {};               ///< sizes of symbolic dimensions
   InterfaceOptions interface = {};                  ///< by default inputs and outputs stay
   Granularity granularity = Granularity::kChannel;  ///< overridden by the config's, if it has one
   uint64_t seed = 0;                                ///< for criteria that draw at random
-  Mixing mixing = Mixing::kExceptOutcomes;          ///< which groups that mix are pruned
-  Constants constants = Constants::kDrop;           ///< what the small model is equal to
+  Mixing mixing = Mixing::kExceptOutcomes;          ///< the mixing groups to prune
+  Constants constants = Constants::kDrop;           ///< reference for the small model
   bool rescale = false;                             ///< update numbers that encode a pruned size
   std::vector<ElementMask> masks = {};  ///< with exact constants: zeros in addition to the config's
   std::optional<DepthRequest> depth = {};  ///< removes residual blocks as well

@@ -14,8 +14,8 @@
 namespace parsimony {
 
 // In the order of the help.
-std::span<const Field<Shorthand>> shorthand_settings();  ///< that stand for a configuration
-std::span<const Field<PruneRequest>> cut_settings();     ///< what is cut, and how
+std::span<const Field<Shorthand>> shorthand_settings();  ///< shorthand for a configuration
+std::span<const Field<PruneRequest>> cut_settings();     ///< structures to prune, and how
 std::span<const Field<PruneRequest>> run_settings();     ///< inputs, the proof, threads
 std::span<const Field<InterfaceOptions>> interface_settings();
 std::span<const Field<CalibrationData>> calibration_settings();  ///< all but --loss

@@ -39,7 +39,7 @@ int64_t bytes_of(const Checkpoint& checkpoint) {
 /// The prunable axes of a checkpoint without a model file.
 struct KnownCuts {
   std::string network;                          ///< empty if it is not known
-  std::map<TensorId, std::set<int>> axes = {};  ///< that can lose channels, in every copy
+  std::map<TensorId, std::set<int>> axes = {};  ///< prunable axes, in every copy
 };
 
 KnownCuts known_cuts(const std::string& path, const Checkpoint& checkpoint) {

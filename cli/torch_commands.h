@@ -28,7 +28,7 @@ struct TrainingRequest {
   std::optional<int64_t> train_samples;  ///< at most; the first ones
   std::optional<int64_t> test_samples;
   std::optional<int64_t> image_size;  ///< of a folder's images
-  RankPlace ranks;                    ///< those that train together
+  RankPlace ranks;                    ///< ranks that train together
   std::string command;                ///< as it was typed
   std::function<void(const std::string& line)> say;
 };

@@ -273,7 +273,7 @@ struct SampleSource::State {
   std::vector<InputSpec> specs;
   std::optional<ArrayFiles> files;  ///< empty: random numbers, or a stream
   std::unique_ptr<InputSource> stream;
-  std::shared_ptr<const Dataset> dataset;  ///< that the stream is of
+  std::shared_ptr<const Dataset> dataset;  ///< of the stream
   size_t streamed = 0;                     ///< the input that the stream fills
   std::vector<Placed> placed;              ///< by input
   std::vector<const ArrayView*> targets;   ///< by output; null where there is none

@@ -29,7 +29,7 @@ struct RunOptions;
 struct Value;
 struct Allocator;
 struct TensorInfo;  ///< element type and shape
-struct MemoryInfo;  ///< which allocator
+struct MemoryInfo;  ///< an allocator's memory
 struct Pairs;       ///< texts by key
 
 constexpr int kSilent = 4;  ///< OrtLoggingLevel: fatal errors only; others reach us as a Status

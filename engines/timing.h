@@ -47,7 +47,7 @@ using Clock = std::function<double()>;
 double steady_seconds();
 
 struct InterleavedOptions {
-  double seconds = 3;  ///< that each may take, without warm-up; at least three rounds are run
+  double seconds = 3;  ///< limit for each, without warm-up; at least three rounds are run
   int runs = 0;        ///< measured runs of each; 0: as many as fit into `seconds`
   int warm_up = -1;    ///< unmeasured runs before; -1: until the times settle
 };

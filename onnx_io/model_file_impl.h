@@ -107,7 +107,7 @@ struct Scope {
   std::string prefix;                      ///< of its names: "" or "y::then_branch::"
   const Scope* around = nullptr;           ///< whose names are visible in a body
   const onnx::NodeProto* owner = nullptr;  ///< null for the model's graph
-  absl::flat_hash_set<std::string> names;  ///< what a body defines, without the prefix
+  absl::flat_hash_set<std::string> names;  ///< names defined in a body, without the prefix
   absl::flat_hash_map<std::string, std::string> results;  ///< of a function: names in the call
 
   bool is_main() const { return owner == nullptr; }

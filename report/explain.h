@@ -20,7 +20,7 @@ struct MemberRow {
   int axis = 0;
   std::string role;     ///< "out", "in" or "with"
   int64_t size = 0;     ///< of the axis
-  int64_t indices = 0;  ///< how many of them belong to the group
+  int64_t indices = 0;  ///< number that belong to the group
   std::string node;     ///< node that reads it
 };
 

@@ -124,7 +124,7 @@ struct PruneReport {
   std::optional<ConstantsReport> constants;  ///< if constants were folded
   std::vector<ElementOutcome> elements;      ///< of tensors that lost single elements
   std::vector<GroupOutcome> groups;
-  std::vector<ScaleRow> scales;  ///< that encode a size which was cut
+  std::vector<ScaleRow> scales;  ///< scales that encode a pruned size
   std::vector<UnprunedDim> unpruned_dims;
   Proof proof;
   std::optional<RecoveryReport> recovery;

@@ -22,7 +22,7 @@ struct SensitivityReport {
   std::string criterion;
   std::string measure;   ///< "output error", "accuracy lost", "lost of 0.9, by COMMAND"
   std::string data;      ///< "random inputs", or the spec of the data; empty for a command
-  int64_t samples = 0;   ///< that were compared; 0 for a command
+  int64_t samples = 0;   ///< compared samples; 0 for a command
   double accuracy = -1;  ///< of the dense network, 0..1; below 0: no labels
   double ratio = 0;      ///< requested overall ratio; 0: no proposal
   double level = 0;      ///< error that every group alone may cause in the proposal

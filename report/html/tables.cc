@@ -142,7 +142,7 @@ std::string time_table(const SweepReport& report) {
   Cells names = {"series", "sparsity"};
   for (const TrainingPhase& phase : phases) names.push_back(phase.name);
   names.push_back("total");
-  return html_table("Training time by what it went into", names, 1,
+  return html_table("Training time by phase", names, 1,
                     setting_rows(report, [&](const SweepSetting& setting, Cells& cells) {
                       for (const TrainingPhase& phase : phases) {
                         cells.push_back(seconds_text(setting.phases.*phase.seconds));

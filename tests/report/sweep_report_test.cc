@@ -302,7 +302,7 @@ TEST(SweepPage, EachChartHasItsTable) {
   const std::string page = markup_of(to_html(report_of(sample_sweep())));
   for (const char* caption :
        {"Accuracy and training time", "Accuracy and sparsity", "Training speedup",
-        "Training time by what it went into", "Channels of each layer"}) {
+        "Training time by phase", "Channels of each layer"}) {
     EXPECT_NE(page.find("<caption>" + std::string(caption) + "</caption>"), std::string::npos)
         << caption;
   }

@@ -302,7 +302,7 @@
       })),
     );
     return {
-      ...base('Seconds of training by what they went into.', Math.max(120, 60 + 24 * names.length)),
+      ...base('Training seconds by phase.', Math.max(120, 60 + 24 * names.length)),
       data: { values },
       mark: { type: 'bar', stroke: colours.card, strokeWidth: 1 },
       encoding: {

@@ -58,7 +58,7 @@ function overview() {
   const inputs = data.inputs.map(({ name, shape, assumed }) =>
     `${name} ${shape ? `[${shape.join(', ')}]` : ''}${assumed ? ' (assumed)' : ''}`).join(', ');
   return [
-    decided ? el('p', { class: 'asked' }, data.done ? 'Pruned with ' : 'What would go with ', el('code', {}, data.asked)) : null,
+    decided ? el('p', { class: 'asked' }, data.done ? 'Pruned with ' : 'Would be pruned with ', el('code', {}, data.asked)) : null,
     facts(
       ['Parameters', ...change(params, smallParams, long)],
       ['MACs', ...change(macs, smallMacs, short)],
@@ -68,7 +68,7 @@ function overview() {
     el('p', { class: 'note' }, `MACs are multiply-adds for ${inputs || 'no input'}.`,
       data.uncounted.length > 0 ? ` ${counted(data.uncounted.length, 'node')} left out: not known.` : ''),
     legend(),
-    part('Groups', el('p', { class: 'note' }, 'Channels that go together, or not at all.'),
+    part('Groups', el('p', { class: 'note' }, 'Channels that can only be removed together.'),
       groups.length === 0 ? el('p', {}, 'No channel of this network can be removed.')
         : el('ul', { class: 'rows' }, groups.map((group) => el('li', {}, groupRow(group))))),
     fixed(),
@@ -90,7 +90,7 @@ function legend() {
   const coloured = swatch('');
   coloured.style.background = `linear-gradient(90deg, ${strongOf(0)} 33%, ${strongOf(1)} 33% 66%, ${strongOf(2)} 66%)`;
   return el('ul', { class: 'legend' },
-    el('li', {}, coloured, 'the group whose channels a layer makes'),
+    el('li', {}, coloured, 'the group whose channels a layer produces'),
     el('li', {}, swatch('hatched'), 'cannot shrink'),
     decided ? el('li', {}, swatch('kept'), data.done ? 'what was kept' : 'what would be kept') : null,
     lines.some((line) => line.inside) ? el('li', {}, swatch('dashed'), 'runs inside the node') : null);
@@ -135,7 +135,7 @@ function aboutBox(box) {
     ...groupsOf(box),
     box.obstacles.length > 0
       ? part('Cannot shrink', el('ul', { class: 'why' }, box.obstacles.map((each) => el('li', {}, obstacleText(each)))))
-      : cannotShrink(box) ? part('Cannot shrink', el('p', {}, 'No channel that can be removed passes here.')) : null,
+      : cannotShrink(box) ? part('Cannot shrink', el('p', {}, 'No prunable channels pass through here.')) : null,
     weights.length > 0 ? part('Weights', el('table', {}, el('tbody', {}, weights))) : null,
     box.sources.length > 0 ? part('Reads', ...many([...new Set(box.sources)], boxButton)) : null,
     box.targets.length > 0 ? part('Is read by', ...many([...new Set(box.targets)], boxButton)) : null,
@@ -189,12 +189,12 @@ function aboutGroup(group) {
       el('p', {}, data.done ? (gone > 0 ? 'Kept ' : 'All kept: ') : (gone > 0 ? 'Would keep ' : 'Would keep all '), el('strong', {}, gone > 0 ? `${thousands(group.kept)} of ${thousands(group.size)}` : thousands(group.size)),
         gone > 0 ? `: ${percent(gone, group.size)} ${data.done ? 'gone' : 'go'}` : ''),
       bar(group.kept, group.size, group.index)) : null,
-    group.mixes_at ? el('p', { class: 'warning' }, `Mixes at ${group.mixes_at}: what stays depends on what goes, so the small network is close to the original, not equal to it.`) : null,
+    group.mixes_at ? el('p', { class: 'warning' }, `Mixes at ${group.mixes_at}: the remaining channels depend on the removed ones, so the small network is close to the original, not equal to it.`) : null,
     facts(
       [`One ${word} costs`, ...cost(group.channel, false)],
       gone > 0 && [`Alone it ${data.done ? 'saved' : 'saves'}`, ...cost(group.saved, true)]),
     group.scores ? histogram(group) : null,
-    part('Weights', el('p', { class: 'note' }, 'In the picture a solid frame marks who makes the channels, a dashed one who reads them.'),
+    part('Weights', el('p', { class: 'note' }, 'In the picture, solid frames mark producers of the channels, dashed ones mark readers.'),
       el('table', {}, el('thead', {}, el('tr', {}, el('th', {}, 'Layer and axis'), el('th', {}, 'Role'), el('th', { class: 'number' }, 'Indices'))), el('tbody', {}, members))),
     others.length > 0 ? part('Passes', ...many(others, (b) => [boxButton(b), ' ', el('span', { class: 'share' }, boxes[b].op)])) : null,
   ];
