@@ -312,7 +312,7 @@ constexpr Field<R> kRecovery[] = {
 using M = MatchSettings;
 constexpr Field<M> kMatch[] = {
     {"recover_lr", &M::lr, kPositive,
-     "Learning rate of outputs, relative to the norm of each tensor (default: 0.001)", "RATE",
+     "Learning rate of outputs, relative to the RMS of each tensor (default: 0.001)", "RATE",
      kRecoveryGroup},
     {"recover_minutes", &M::minutes, kPositive, "Time limit for output matching, in minutes", "M",
      kRecoveryGroup},

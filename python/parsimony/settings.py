@@ -191,7 +191,7 @@ SETTINGS: Dict[str, Setting] = {
     ),
     "recover_lr": Setting(
         0.001,
-        "Learning rate of outputs, relative to the norm of each tensor (default: 0.001)",
+        "Learning rate of outputs, relative to the RMS of each tensor (default: 0.001)",
     ),
     "recover_minutes": Setting(
         0.0,

@@ -81,7 +81,7 @@ TEST_F(Search, AMetricThatFailsCountsAsAMiss) {
   search_.measure = [](const PruneResult&) -> double { throw ModelError("no number"); };
   EXPECT_EQ(
       message_of<ModelError>([&] { prune_within(model, request_, services_, search_); }),
-      "--budget metric=…: no pruned network meets it: with 75% of the MACs parameters gives no "
+      "--budget metric=…: no pruned network meets it: with 75% of the MACs parameters yields no "
       "number, expected 0");
 }
 

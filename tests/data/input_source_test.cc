@@ -121,7 +121,7 @@ TEST_F(InputSources, TextOfAnotherLengthThanTheInputIsRefused) {
   const std::string source = "text:" + (folder_ / "text") + ",length=2";
   write_file(folder_ / "text", "abcdefgh");
   EXPECT_EQ(message_of([&] { open(source); }),
-            source + " gives shape [1, 2], the input expects [-1, 4] (-1 is any size)");
+            source + " yields shape [1, 2], the input expects [-1, 4] (-1 is any size)");
 }
 
 TEST_F(InputSources, ADataSetIsScaledAndHasLabels) {

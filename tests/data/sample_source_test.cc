@@ -123,8 +123,9 @@ TEST_F(InputArrays, SayWhatIsWrong) {
   const auto nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(error_of({{"x", npy<float>("<f4", "(3, 2)", {1, 2, 3, nan, 5, 6})}, {"ids", kIds}}),
             "data.npz: x.npy: element 3 is NaN or infinite");
-  EXPECT_EQ(error_of({{"x", kX}, {"ids", npy<float>("<f4", "(3,)", {1, 2.5, 3})}}),
-            "element 1 of array \"ids\" is 2.500000, which the input's type int64 does not hold");
+  EXPECT_EQ(
+      error_of({{"x", kX}, {"ids", npy<float>("<f4", "(3,)", {1, 2.5, 3})}}),
+      "element 1 of array \"ids\" is 2.500000, which the input's type int64 cannot represent");
   EXPECT_EQ(error_of({{"x", kX}, {"ids", kIds}, {"labels", npy<int32_t>("<i4", "(1,)", {7})}}),
             "npz:data.npz: array \"x\" has 3 samples, \"labels\" has 1");
 }
