@@ -78,9 +78,9 @@ TEST_F(SampleArrays, SayWhatIsWrong) {
             "array \"z\" [1] matches no input; the network has \"x\", \"ids\".");
   EXPECT_EQ(error_of(write({{"x", npy<float>("<f4", "(1, 2)", {1, 2})}})),
             "array \"x\" has shape [1, 2], the input expects [-1, 3] (-1 is any size)");
-  EXPECT_EQ(error_of(write({{"ids", npy<float>("<f4", "(2,)", {1, 0.5})}})),
-            "element 1 of array \"ids\" is 0.500000, which the input's type int64 does not "
-            "hold");
+  EXPECT_EQ(
+      error_of(write({{"ids", npy<float>("<f4", "(2,)", {1, 0.5})}})),
+      "element 1 of array \"ids\" is 0.500000, which the input's type int64 cannot represent");
   const std::string path = write({{"x", npy<float>("<f4", "(1, 3)", {1, 2})}});
   EXPECT_EQ(error_of(path), path +
                                 ": x.npy: byte 136: the file ends here; expected 140 bytes for an "
