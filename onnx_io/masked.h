@@ -15,7 +15,7 @@ namespace parsimony::onnx_io {
 /// gather_around_mixing() as well. External tensors stay external and are masked when the model is
 /// written; `plan` must exist until then.
 /// @throws ModelError if the plan does not fit; UnsupportedError if the zero points differ by
-/// block, or are computed, or is computed
+/// block or are computed
 void mask(ModelFile& file, const Plan& plan);
 
 /// Gathers the operands of nodes whose results depend on all elements of an axis, where the plan
