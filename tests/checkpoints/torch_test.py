@@ -420,7 +420,7 @@ class Checkpoints(unittest.TestCase):
         self.run_command("apply", "a.pth", "-o", "c.pth", "--plan", "p.json")
         with open(self.path("b.pth"), "rb") as one, open(self.path("c.pth"), "rb") as two:
             self.assertEqual(one.read(), two.read())
-        self.assertIn("8.weight has another shape", told.stdout)
+        self.assertIn("8.weight has a different shape", told.stdout)
         # As a model, too, which has the checkpoint's weights.
         self.run_command("prune", "a.pth", "-o", "b.onnx", "--ratio", "0.5")
         self.run_command("import", "b.onnx", "--checkpoint", "b.pth", "-o", "c.onnx")
