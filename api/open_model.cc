@@ -3,13 +3,20 @@
 #include "parsimony/api/torch_component.h"
 #include "parsimony/base/files.h"
 #include "parsimony/onnx_io/model.h"
+#include "parsimony/programs/exported/model.h"
 
 namespace parsimony {
 
 std::unique_ptr<EditableFile> open_model(const std::string& path,
                                          const std::vector<InputSpec>& specs) {
-  std::unique_ptr<EditableFile> model = is_zip(path) ? torch_component().open_script(path, specs)
-                                                     : std::make_unique<onnx_io::OnnxModel>(path);
+  std::unique_ptr<EditableFile> model;
+  if (!is_zip(path)) {
+    model = std::make_unique<onnx_io::OnnxModel>(path);
+  } else if (programs::is_exported(path)) {
+    model = std::make_unique<programs::ExportedModel>(path, specs);
+  } else {
+    model = torch_component().open_script(path, specs);
+  }
   model->graph().file_bytes = bytes_with_data(*model);
   return model;
 }

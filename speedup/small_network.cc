@@ -8,7 +8,7 @@
 
 namespace parsimony {
 
-void SmallNetwork::Editor::zero_smallest(const std::string& tensor, int64_t count) {
+void ValueEditor::zero_smallest(const std::string& tensor, int64_t count) {
   const auto& weights = graph().weights;
   const auto found =
       std::ranges::find_if(weights, [&](const Weight& w) { return w.name == tensor; });

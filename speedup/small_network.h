@@ -11,6 +11,13 @@
 
 namespace parsimony {
 
+/// A GraphEditor that keeps all elements of all weights, and zeroes them, too.
+class ValueEditor : public GraphEditor {
+ public:
+  explicit ValueEditor(const Graph& original) : GraphEditor(original, Elements::kAll) {}
+  void zero_smallest(const std::string& tensor, int64_t count) override;
+};
+
 /// The result of applying `plan` to `original`. No file or module is edited; every change of a
 /// value becomes an update in the plan, so that replaying it yields the same network.
 class SmallNetwork {
@@ -42,14 +49,7 @@ class SmallNetwork {
   std::vector<TensorUpdate> updates() const;
 
  private:
-  /// Also zeroes elements, which shape analysis does not need.
-  class Editor : public GraphEditor {
-   public:
-    explicit Editor(const Graph& original) : GraphEditor(original, Elements::kAll) {}
-    void zero_smallest(const std::string& tensor, int64_t count) override;
-  };
-
-  Editor editor_;
+  ValueEditor editor_;
   TensorCuts cuts_;
   std::vector<PlanEnd> ends_;
   std::vector<TensorUpdate> updates_;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "parsimony/torch_io/script/builder_impl.h"
+#include "parsimony/programs/builder.h"
 #include "parsimony/torch_io/script/interpreter_impl.h"
 
 namespace parsimony::torch_io::script {
@@ -44,9 +44,9 @@ void Interpreter::branch(jit::Node* node) {
   }
   if (condition.is(BindingKind::kNumber)) {
     if (check && node->outputs().empty()) {
-      origins_.checks.push_back({node, source_sizes(condition.value)});
+      origins_.checks.push_back({node, numbers_.source_sizes(condition.value)});
     } else {
-      pin_source_sizes("If", condition.value);
+      numbers_.pin_source_sizes("If", condition.value);
       std::vector<ValueId> others;
       collect_captures(*blocks[*taken ? 1 : 0], others);
       builder_.pin("If", others);
@@ -84,11 +84,11 @@ void Interpreter::loop(jit::Node* node) {
   auto outside = is_for ? decltype(bindings_)() : bindings_;
   std::vector<Binding> carried;
   for (size_t i = 2; i < node->inputs().size(); ++i) carried.push_back(of_input(node, i));
-  if (most.is(BindingKind::kNumber)) pin_source_sizes("Loop", most.value);
+  if (most.is(BindingKind::kNumber)) numbers_.pin_source_sizes("Loop", most.value);
   ++loops_;
   std::optional<bool> goes_on = decided(condition);
   for (int64_t round = 0; round < *rounds && goes_on == true; ++round) {
-    if (condition.is(BindingKind::kNumber)) pin_source_sizes("Loop", condition.value);
+    if (condition.is(BindingKind::kNumber)) numbers_.pin_source_sizes("Loop", condition.value);
     bindings_[body.inputs()[0]] = Binding::of_int(round);
     for (size_t i = 0; i < carried.size(); ++i) bindings_[body.inputs()[i + 1]] = carried[i];
     follow(body);
@@ -143,7 +143,7 @@ void Interpreter::opaque(jit::Node* node) {
   if (is_in_place(op) && !node->inputs().empty() && of_input(node, 0).is(BindingKind::kTensor)) {
     pin_aliases(op, of_input(node, 0).value);
   }
-  for (const ValueId value : values) pin_source_sizes(op, value);
+  for (const ValueId value : values) numbers_.pin_source_sizes(op, value);
   builder_.begin(op);
   const auto results =
       builder_.emit_opaque(op, values, node->outputs().size(), !node->blocks().empty());

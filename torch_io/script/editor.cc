@@ -176,8 +176,7 @@ void ScriptEditor::Impl::empty_unread() {
     if (value.weight == kNone || shown[value.weight]) continue;
     const std::string& name = graph.weight(value.weight).name;
     const auto found = origins->tensor_origins.find(name);
-    if (found == origins->tensor_origins.end() || found->second.synthetic ||
-        !found->second.tensor.defined()) {
+    if (found == origins->tensor_origins.end() || !found->second.tensor.defined()) {
       continue;
     }
     const bool of_program = found->second.constant != nullptr || found->second.computed != nullptr;

@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "parsimony/torch_io/script/call_impl.h"
+#include "parsimony/programs/call.h"
 #include "parsimony/torch_io/script/interpreter_impl.h"
 #include "parsimony/torch_io/tensor.h"
 

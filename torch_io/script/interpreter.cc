@@ -5,7 +5,7 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/torch_io/errors.h"
-#include "parsimony/torch_io/script/call_impl.h"
+#include "parsimony/programs/call.h"
 #include "parsimony/torch_io/script/interpreter_impl.h"
 #include "parsimony/torch_io/tensor.h"
 
@@ -55,7 +55,8 @@ Interpreter::Interpreter(Graph& graph, Origins& origins, Measurements measured, 
     : graph_(graph),
       origins_(origins),
       builder_(graph, origins),
-      tensors_(builder_, origins.module),
+      numbers_(builder_),
+      tensors_(builder_, origins),
       measured_(std::move(measured)),
       holds_computed_(holds_computed) {
   graph_.format = "torchscript";
@@ -77,7 +78,12 @@ void Interpreter::run(const std::vector<InputSpec>& inputs) {
     origins_.tensors.emplace(value, binding.value);
     if (builder_.is_complex(binding.value)) origins_.complex.insert(value);
   }
-  builder_.compact();
+  const IdVector<ValueId, ValueId> values = builder_.compact();
+  for (auto& [tensor, value] : origins_.tensors) value = values[value];
+  std::erase_if(origins_.tensors, [](const auto& entry) { return entry.second == kNone; });
+  for (Check& check : origins_.checks) {
+    for (Size& size : check.sizes) size.value = values[size.value];
+  }
   finish(graph_);
   for (const ValueId input : graph_.inputs) {
     Value& value = graph_.value(input);
@@ -153,7 +159,7 @@ void Interpreter::define_outputs() {
     collect_values(binding, BindingKind::kTensor, tensors);
     collect_values(binding, BindingKind::kNumber, numbers);
   }
-  for (const ValueId number : numbers) pin_source_sizes("return", number);
+  for (const ValueId number : numbers) numbers_.pin_source_sizes("return", number);
   result_numbers_ = numbers.size();
   builder_.begin("output");
   for (ValueId value : tensors) {
@@ -162,7 +168,7 @@ void Interpreter::define_outputs() {
     const bool again =
         std::find(graph_.outputs.begin(), graph_.outputs.end(), value) != graph_.outputs.end();
     if (!computed || again) value = builder_.emit("Identity", {{value}});
-    pin_source_sizes("return", value);
+    numbers_.pin_source_sizes("return", value);
     graph_.outputs.push_back(value);
   }
   if (graph_.outputs.empty()) throw ModelError("\"forward\" returns no tensor");
@@ -242,8 +248,13 @@ bool Interpreter::visit_structure(jit::Node* node) {
 
 bool Interpreter::visit_number(jit::Node* node) {
   const std::string op = node->kind().toUnqualString();
-  return tensor_question(node, op) || conversion(node, op) || list_operator(node, op) ||
-         arithmetic(node, op);
+  if (list_operator(node, op)) return true;
+  if (node->outputs().size() != 1) return false;
+  programs::NumberCall call{op, node->kind().is_prim(), {}};
+  for (const jit::Value* input : node->inputs()) call.args.push_back(of(input));
+  const std::optional<Binding> result = numbers_.computed(call);
+  if (result) bindings_[node->output()] = *result;
+  return result.has_value();
 }
 
 namespace {
@@ -277,7 +288,7 @@ bool Interpreter::lower(jit::Node* node, const std::string& op, std::vector<Bind
     Call call(builder_, id, *rule, std::move(arguments), node->outputs().size());
     rule->lower(call);
     results = std::move(call.results);
-    for (const SettledNumber& number : call.settled()) settle(op, number);
+    for (const SettledNumber& number : call.settled()) numbers_.settle(op, number);
     if (rule->moves) std::for_each(results.begin(), results.end(), set_complex);
     return true;
   } catch (const NotLowered&) {

@@ -17,8 +17,20 @@
 
 #include "parsimony/graph/graph.h"
 #include "parsimony/graph/interface.h"
-#include "parsimony/torch_io/script/builder_impl.h"
+#include "parsimony/programs/builder.h"
+#include "parsimony/programs/call.h"
+#include "parsimony/programs/numbers.h"
 #include "parsimony/torch_io/script/origins_impl.h"
+
+namespace parsimony::programs {
+
+/// A module instance and its path: "layer1.0", empty for the root.
+struct Object {
+  c10::intrusive_ptr<c10::ivalue::Object> object;
+  std::string path;
+};
+
+}  // namespace parsimony::programs
 
 namespace parsimony::torch_io::script {
 
@@ -60,19 +72,19 @@ Measurements measure(const torch::jit::Module& module,
                      const std::vector<torch::jit::Value*>& values,
                      const std::vector<InputSpec>& inputs);
 
-struct SettledNumber;
-
-/// A module instance and its path: "layer1.0", empty for the root.
-struct Object {
-  c10::intrusive_ptr<c10::ivalue::Object> object;
-  std::string path;
-};
+using programs::Attributes;
+using programs::Call;
+using programs::find_complex_rule;
+using programs::find_rule;
+using programs::Rule;
+using programs::SettledNumber;
+using programs::size_at;
 
 /// The tensors of a module as weights of the Graph. Each tensor is one weight, even if it has
 /// several names.
 class Tensors {
  public:
-  Tensors(Builder& builder, const torch::jit::Module& module);
+  Tensors(Builder& builder, Origins& origins);
 
   Binding attribute(const at::Tensor& tensor, const std::string& path);
   /// Returns kNone if no attribute with this tensor has been read.
@@ -86,6 +98,7 @@ class Tensors {
   Binding define(const at::Tensor& tensor, const std::string& name, torch::jit::Node* constant);
 
   Builder& builder_;
+  Origins& origins_;
   std::unordered_map<std::string, std::string> names_;  // by identity
   std::unordered_map<std::string, Binding> bindings_;   // by identity
   std::unordered_map<torch::jit::Node*, Binding> constants_;
@@ -138,19 +151,6 @@ class Interpreter {
   void forget_changes(const torch::jit::Node* node);
   Binding equal_lists(const std::vector<Binding>& a, const std::vector<Binding>& b);
 
-  // numbers.cc
-  Binding size_of(ValueId value, int64_t dim);
-  bool tensor_question(torch::jit::Node* node, const std::string& op);
-  bool conversion(torch::jit::Node* node, const std::string& op);
-  std::optional<int64_t> literal(const Binding& binding) const;
-  static Binding range_number(const std::string& op, const Binding& start, const Binding& second,
-                              const Binding& third);
-  bool arithmetic(torch::jit::Node* node, const std::string& op);
-  Binding run_time(const Binding& number);
-  std::vector<Size> source_sizes(ValueId number) const;
-  void pin_source_sizes(const std::string& op, ValueId number);
-  void settle(const std::string& op, const SettledNumber& number);
-
   // bodies.cc
   struct OutsideWritten {};  ///< a body writes to a tensor outside of it
   bool branch_with_bodies(torch::jit::Node* node, const Binding& condition);
@@ -196,6 +196,7 @@ class Interpreter {
   Graph& graph_;
   Origins& origins_;
   Builder builder_;
+  programs::Numbers numbers_;
   Tensors tensors_;
   std::unordered_map<const torch::jit::Value*, Binding> bindings_;
   std::unordered_map<std::string, Binding> written_;  ///< attributes since their SetAttr

@@ -172,8 +172,7 @@ bool is_computed(const ScriptGraph& script, const std::string& weight) {
 }
 
 bool is_synthetic(const ScriptGraph& script, const std::string& weight) {
-  const auto origin = script.origins->tensor_origins.find(weight);
-  return origin != script.origins->tensor_origins.end() && origin->second.synthetic;
+  return script.origins->synthetic.contains(weight);
 }
 
 }  // namespace parsimony::torch_io

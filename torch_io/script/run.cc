@@ -5,6 +5,7 @@
 #include <torch/csrc/jit/runtime/interpreter.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "parsimony/torch_io/script/interpreter_impl.h"
 #include "parsimony/torch_io/script/module_tensors_impl.h"
 #include "parsimony/torch_io/script/origins_impl.h"
+#include "parsimony/torch_io/tensor.h"
 #include "parsimony/torch_io/zeroed.h"
 
 namespace parsimony::torch_io {
@@ -188,12 +190,17 @@ bool has_all(const ScriptGraph& script, const Plan& plan) {
 
 TorchNetwork zeroed_run(const jit::Module& module, const ScriptGraph& script, const Plan& plan) {
   NetworkTensors tensors;
-  tensors.find = [origins = script.origins](const std::string& name) {
+  std::map<std::string, at::Tensor> synthetic;
+  for (const Weight& weight : script.graph.weights) {
+    if (is_synthetic(script, weight.name)) synthetic[weight.name] = to_tensor(weight);
+  }
+  tensors.find = [origins = script.origins, synthetic](const std::string& name) {
+    if (const auto made = synthetic.find(name); made != synthetic.end()) return made->second;
     const auto origin = origins->tensor_origins.find(name);
     if (origin == origins->tensor_origins.end()) throw errors::unknown_tensor(name);
     const script::TensorOrigin& held = origin->second;
     if (held.source.defined() && held.source.is_complex()) return at::view_as_real(held.source);
-    return held.synthetic ? held.tensor : held.source;
+    return held.source;
   };
   script::for_each_tensor(module, [&](const at::Tensor& tensor) { tensors.all.push_back(tensor); });
   return [run = script_run(module), plan, tensors](const std::vector<TorchNetwork::List>& inputs) {

@@ -26,7 +26,8 @@ bool is_plain(const at::Tensor& tensor) {
 
 }  // namespace
 
-Tensors::Tensors(Builder& builder, const jit::Module& module) : builder_(builder) {
+Tensors::Tensors(Builder& builder, Origins& origins) : builder_(builder), origins_(origins) {
+  const jit::Module& module = origins.module;
   for (const auto& attribute : module.named_attributes(/*recurse=*/true)) {
     if (!attribute.value.isTensor()) continue;
     builder_.reserve(attribute.name);
@@ -47,7 +48,8 @@ Binding Tensors::define(const at::Tensor& tensor, const std::string& name, jit::
   }
   at::Tensor dense = tensor.detach().cpu().contiguous();
   if (dense.is_complex()) dense = at::view_as_real(dense.resolve_conj());
-  builder_.origins().tensor_origins[name] = {dense, tensor, constant};
+  origins_.tensor_origins[name] = {dense, tensor, constant};
+  if (constant != nullptr) origins_.literals.insert(name);
   const ValueId value = builder_.weight(view_of(name, dense));
   if (tensor.is_complex()) builder_.set_complex(value);
   return Binding::tensor(value);
@@ -65,7 +67,7 @@ Binding Tensors::attribute(const at::Tensor& tensor, const std::string& path) {
 Binding Tensors::computed(jit::Value* value, const at::Tensor& tensor) {
   const std::string name = builder_.unused_name();
   const at::Tensor own = tensor.detach().cpu().clone(at::MemoryFormat::Contiguous);
-  builder_.origins().tensor_origins[name] = {.tensor = own, .source = own, .computed = value};
+  origins_.tensor_origins[name] = {.tensor = own, .source = own, .computed = value};
   return Binding::tensor(builder_.weight(view_of(name, own)));
 }
 
@@ -215,7 +217,7 @@ Binding Interpreter::equal_lists(const std::vector<Binding>& a, const std::vecto
       if (a[i].as_double() != b[i].as_double()) return Binding::of_bool(false);
       continue;
     }
-    const ValueId same = builder_.emit("Equal", {{run_time(a[i]).value}, {run_time(b[i]).value}});
+    const ValueId same = builder_.emit("Equal", {{numbers_.run_time(a[i]).value}, {numbers_.run_time(b[i]).value}});
     all = all ? builder_.emit("And", {{*all}, {same}}) : same;
   }
   return all ? Binding::run_time(*all) : Binding::of_bool(true);

@@ -1,10 +1,10 @@
 // Reshaping operators. Literal sizes become constants that a plan can change; sizes taken from a
 // tensor follow it.
 #include "parsimony/base/ranges.h"
-#include "parsimony/torch_io/script/builder_impl.h"
-#include "parsimony/torch_io/script/call_impl.h"
+#include "parsimony/programs/builder.h"
+#include "parsimony/programs/call.h"
 
-namespace parsimony::torch_io::script {
+namespace parsimony::programs {
 namespace {
 
 constexpr int64_t kSameSize = 0;  // Reshape's code for the input's own size
@@ -216,4 +216,4 @@ void lower_channel_shuffle(Call& call) {
   call.set_result(with_sizes(call, {permuted(call, groups, perm)}, together));
 }
 
-}  // namespace parsimony::torch_io::script
+}  // namespace parsimony::programs

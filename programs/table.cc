@@ -4,9 +4,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "parsimony/torch_io/script/call_impl.h"
+#include "parsimony/programs/call.h"
 
-namespace parsimony::torch_io::script {
+namespace parsimony::programs {
 namespace {
 
 /// An operator, with its ONNX name if the function lowers several.
@@ -331,4 +331,4 @@ const Rule* find_complex_rule(std::string_view op) {
   return found == known.end() ? nullptr : &found->second;
 }
 
-}  // namespace parsimony::torch_io::script
+}  // namespace parsimony::programs

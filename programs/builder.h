@@ -12,11 +12,9 @@
 #include "parsimony/graph/graph.h"
 #include "parsimony/graph/graph_builder.h"
 #include "parsimony/graph/growing_facts.h"
-#include "parsimony/torch_io/script/origins_impl.h"
+#include "parsimony/programs/sources.h"
 
-namespace parsimony::torch_io::script {
-
-struct Origins;
+namespace parsimony::programs {
 
 /// The call cannot be expressed by known operators.
 struct NotLowered {};
@@ -50,7 +48,7 @@ struct Attributes {
 /// Values are named after operators, layers after their modules.
 class Builder : private GraphBuilder {
  public:
-  Builder(Graph& graph, Origins& origins);
+  Builder(Graph& graph, Sources& sources);
 
   using GraphBuilder::begin;
   using GraphBuilder::graph;
@@ -121,7 +119,7 @@ class Builder : private GraphBuilder {
   void alias(ValueId view, ValueId base);
   ValueId root(ValueId value) const;
 
-  Origins& origins() { return origins_; }
+  Sources& sources() { return sources_; }
 
   struct Mark {
     size_t nodes, values, weights, size_literals, frozen;
@@ -132,8 +130,9 @@ class Builder : private GraphBuilder {
   /// Keeps the value even if it is unused.
   void keep(ValueId value) { kept_.push_back(value); }
 
-  /// Removes unused nodes. Call last.
-  void compact();
+  /// Removes unused nodes. Must be called last. @returns the new id of each value, kNone for those
+  /// that are removed
+  IdVector<ValueId, ValueId> compact();
 
  private:
   ValueId declared(ValueId weight);
@@ -142,8 +141,8 @@ class Builder : private GraphBuilder {
   void forget_facts(const Mark& from);
 
   Graph& graph_;
-  Origins& origins_;
-  BodyId body_;  ///< kNone: the main graph
+  Sources& sources_;
+  BodyId body_;  ///< kNone: the network itself
   std::unordered_map<ValueId, ValueId> bases_;
   std::unordered_set<ValueId> complex_;
   std::vector<ValueId> kept_;
@@ -174,4 +173,4 @@ ValueId sizes_of(Builder& builder, ValueId value);
 /// Returns the whole with the part replaced: Concat(x[:begin], replacement, x[end:]).
 ValueId replaced(Builder& builder, const Part& part, ValueId replacement);
 
-}  // namespace parsimony::torch_io::script
+}  // namespace parsimony::programs

@@ -4,9 +4,9 @@
 #include <functional>
 
 #include "parsimony/base/ranges.h"
-#include "parsimony/torch_io/script/call_impl.h"
+#include "parsimony/programs/call.h"
 
-namespace parsimony::torch_io::script {
+namespace parsimony::programs {
 namespace {
 
 struct Parts {
@@ -267,4 +267,4 @@ void lower_inner_fft(Call& call) {
   transform(call, of);
 }
 
-}  // namespace parsimony::torch_io::script
+}  // namespace parsimony::programs

@@ -4,10 +4,10 @@
 #include <limits>
 
 #include "parsimony/base/ranges.h"
-#include "parsimony/torch_io/script/call_impl.h"
-#include "parsimony/torch_io/script/origins_impl.h"
+#include "parsimony/programs/call.h"
+#include "parsimony/programs/sources.h"
 
-namespace parsimony::torch_io::script {
+namespace parsimony::programs {
 namespace {
 
 bool is_whole(const Call& call, const Operand& operand) {
@@ -310,7 +310,7 @@ void lower_glu(Call& call) {
   const int64_t axis = call.axis(call.integer(1, -1), shape.size());
   const int64_t half = shape[axis] / 2;
   const ValueId sizes = call.out.integers({half, half});
-  call.out.origins().constants[sizes].equal_parts = true;
+  call.out.sources().constants[sizes].equal_parts = true;
   const auto halves = call.out.emit_many("Split", {x, {sizes}}, 2, {{"axis", axis}});
   call.set_result(gated(call, {halves[0]}, halves[1]));
 }
@@ -334,4 +334,4 @@ void lower_softmax(Call& call) {
   call.set_node(call.onnx, {call.tensor(0)}, {{"axis", call.integer(1)}});
 }
 
-}  // namespace parsimony::torch_io::script
+}  // namespace parsimony::programs

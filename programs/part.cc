@@ -2,9 +2,9 @@
 #include <limits>
 
 #include "parsimony/graph/attributes.h"
-#include "parsimony/torch_io/script/builder_impl.h"
+#include "parsimony/programs/builder.h"
 
-namespace parsimony::torch_io::script {
+namespace parsimony::programs {
 namespace {
 
 constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max();
@@ -118,4 +118,4 @@ ValueId replaced(Builder& builder, const Part& part, ValueId replacement) {
   return whole;
 }
 
-}  // namespace parsimony::torch_io::script
+}  // namespace parsimony::programs

@@ -6,9 +6,9 @@
 // An Lstm with projection has w_hr[p h] as its last operand; then h0, y and hn have size p.
 #include <algorithm>
 
-#include "parsimony/torch_io/script/call_impl.h"
+#include "parsimony/programs/call.h"
 
-namespace parsimony::torch_io::script {
+namespace parsimony::programs {
 namespace {
 
 constexpr int64_t kTime = 0;
@@ -187,4 +187,4 @@ void lower_cell(Call& call) {
   }
 }
 
-}  // namespace parsimony::torch_io::script
+}  // namespace parsimony::programs

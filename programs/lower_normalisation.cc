@@ -3,10 +3,10 @@
 #include <limits>
 
 #include "parsimony/base/ranges.h"
-#include "parsimony/torch_io/script/call_impl.h"
-#include "parsimony/torch_io/script/origins_impl.h"
+#include "parsimony/programs/call.h"
+#include "parsimony/programs/sources.h"
 
-namespace parsimony::torch_io::script {
+namespace parsimony::programs {
 namespace {
 
 int64_t channels(Call& call) {
@@ -49,7 +49,7 @@ Shape repeated_sizes(Call& call) {
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i].run_time != kNone) continue;
     const int dim = static_cast<int>(rank - sizes.size() + i);
-    call.out.origins().size_literals.push_back({sizes[i].location, x.value, dim});
+    call.out.sources().size_literals.push_back({sizes[i].location, x.value, dim});
   }
   return normalized;
 }
@@ -94,7 +94,7 @@ void lower_group_norm(Call& call) {
 /// native_group_norm(x, w, b, batch, channels, area, groups, eps)
 void lower_native_group_norm(Call& call) {
   const int64_t c = channels(call);
-  call.out.origins().size_literals.push_back({call.location(4), call.tensor(0).value, 1});
+  call.out.sources().size_literals.push_back({call.location(4), call.tensor(0).value, 1});
   Attributes attributes{{"epsilon", call.number(7)}};
   attributes.with("num_groups", call.integer(6), call.location(6));
   call.set_node("GroupNormalization",
@@ -232,4 +232,4 @@ void lower_var(Call& call) {
   call.set_result(1, Binding::tensor(keep ? mean : reduced(call, "ReduceMean", x, axes, false)));
 }
 
-}  // namespace parsimony::torch_io::script
+}  // namespace parsimony::programs

@@ -1,29 +1,26 @@
 // Casts, copies, and tensors made from scratch.
-#include <c10/core/ScalarType.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "parsimony/torch_io/script/builder_impl.h"
-#include "parsimony/torch_io/script/call_impl.h"
-#include "parsimony/torch_io/script/origins_impl.h"
-#include "parsimony/torch_io/tensor.h"
+#include "parsimony/programs/builder.h"
+#include "parsimony/programs/call.h"
+#include "parsimony/programs/element_types.h"
+#include "parsimony/programs/sources.h"
 
-namespace parsimony::torch_io::script {
+namespace parsimony::programs {
 namespace {
 
-// at::ScalarType as TorchScript writes it.
-constexpr auto kTorchLong = static_cast<int64_t>(at::kLong);
-constexpr auto kTorchFloat = static_cast<int64_t>(at::kFloat);
-constexpr auto kTorchComplex = static_cast<int64_t>(at::kComplexFloat);
+// c10::ScalarType, as programs write it.
+constexpr int64_t kTorchLong = 4;
+constexpr int64_t kTorchFloat = 6;
+constexpr int64_t kTorchComplex = 9;
 
 constexpr int64_t kMostNumbers = 1 << 20;  // of a constant created here
 
 /// @throws NotLowered for complex and quantised types
 DType type_of(int64_t torch) {
-  const bool exists = torch >= 0 && torch < static_cast<int64_t>(at::ScalarType::NumOptions);
-  const DType type = exists ? dtype_of(static_cast<at::ScalarType>(torch)) : DType::kUnknown;
+  const DType type = dtype_of_torch(torch);
   if (type == DType::kUnknown) throw NotLowered();
   return type;
 }
@@ -78,10 +75,9 @@ void complex_zeros(Call& call, size_t at) {
 bool is_of_program(const Call& call, ValueId value) {
   const WeightId weight = call.out.graph().value(value).weight;
   if (weight == kNone) return false;
-  const auto& origins = call.out.origins().tensor_origins;
-  const auto origin = origins.find(call.out.graph().weight(weight).name);
-  return origin != origins.end() &&
-         (origin->second.synthetic || origin->second.constant != nullptr);
+  const std::string& name = call.out.graph().weight(weight).name;
+  const Sources& sources = call.out.sources();
+  return sources.synthetic.contains(name) || sources.literals.contains(name);
 }
 
 }  // namespace
@@ -276,4 +272,4 @@ void lower_linspace(Call& call) {
   set_fixed(call, numbers);
 }
 
-}  // namespace parsimony::torch_io::script
+}  // namespace parsimony::programs

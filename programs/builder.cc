@@ -1,16 +1,15 @@
-#include <ATen/ATen.h>
+#include "parsimony/programs/builder.h"
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include "parsimony/graph/operators/schema.h"
-#include "parsimony/torch_io/script/builder_impl.h"
-#include "parsimony/torch_io/script/origins_impl.h"
-#include "parsimony/torch_io/tensor.h"
+#include "parsimony/programs/sources.h"
 
-namespace parsimony::torch_io::script {
+namespace parsimony::programs {
 namespace {
 
 constexpr int kOpset = 21;
@@ -51,11 +50,11 @@ DType type_of(const Graph& graph, const Node& node, size_t output) {
 
 }  // namespace
 
-Builder::Builder(Graph& graph, Origins& origins)
-    : GraphBuilder(graph, origins.storage, kOpset),
+Builder::Builder(Graph& graph, Sources& sources)
+    : GraphBuilder(graph, sources.storage, kOpset),
       graph_(graph),
-      origins_(origins),
-      facts_(graph, origins.probe) {}
+      sources_(sources),
+      facts_(graph, sources.probe) {}
 
 std::string Builder::name_for(const std::string& op, const std::vector<Operand>& inputs) const {
   if (!is_layer(op)) return {};
@@ -72,7 +71,7 @@ std::string Builder::name_for(const std::string& op, const std::vector<Operand>&
 ValueId Builder::input(const std::string& name, DType dtype, const InputSpec& spec) {
   std::string free = name;
   for (int i = 2; is_taken(free); ++i) free = name + "_" + std::to_string(i);
-  origins_.probe.inputs.push_back(spec);
+  sources_.probe.inputs.push_back(spec);
   return GraphBuilder::input(free, dtype, spec.dims, std::vector<std::string>(spec.dims.size()));
 }
 
@@ -87,9 +86,11 @@ ValueId Builder::weight(Weight weight) { return declared(GraphBuilder::weight(st
 
 ValueId Builder::synthetic(const Shape& dims, double number) {
   const std::string name = unused_name();
-  const at::Tensor tensor = at::full(dims, number, at::kFloat);
-  origins_.tensor_origins[name] = {.tensor = tensor, .source = tensor, .synthetic = true};
-  return weight(view_of(name, tensor));
+  sources_.synthetic.insert(name);
+  const std::vector<float> values(static_cast<size_t>(element_count(dims)),
+                                  static_cast<float>(number));
+  const auto bytes = std::as_bytes(std::span(values));
+  return declared(tensor(name, DType::kFloat32, dims, {bytes.begin(), bytes.end()}));
 }
 
 ValueId Builder::constant(const HostTensor& tensor, std::vector<SourceLocation> locations) {
@@ -100,8 +101,8 @@ ValueId Builder::constant(const HostTensor& tensor, std::vector<SourceLocation> 
     stored.dtype = tensor.floating() ? DType::kFloat32 : DType::kInt64;
   }
   const ValueId id = declared(GraphBuilder::constant(stored));
-  origins_.tensor_origins[graph_.value(id).name].synthetic = true;
-  origins_.constants[id] = {std::move(locations)};
+  sources_.synthetic.insert(graph_.value(id).name);
+  sources_.constants[id] = {std::move(locations)};
   return id;
 }
 
@@ -152,9 +153,9 @@ std::vector<ValueId> Builder::emit_many(const std::string& op, const std::vector
   std::vector<ValueId> operands;
   for (const Operand& operand : inputs) {
     operands.push_back(operand.value);
-    origins_.operands[id].push_back(operand.location);
+    sources_.operands[id].push_back(operand.location);
   }
-  if (!attributes.locations.empty()) origins_.attributes[id] = std::move(attributes.locations);
+  if (!attributes.locations.empty()) sources_.attributes[id] = std::move(attributes.locations);
   std::vector<ValueId> results = GraphBuilder::emit_many(
       op, std::move(operands), outputs, std::move(attributes.list), domain, name_for(op, inputs));
   Node& node = graph_.nodes.back();
@@ -278,17 +279,17 @@ ValueId Builder::root(ValueId value) const {
 
 Builder::Mark Builder::mark() const {
   return {graph_.nodes.size(), graph_.values.size(), graph_.weights.size(),
-          origins_.size_literals.size(), origins_.frozen.size()};
+          sources_.size_literals.size(), sources_.frozen.size()};
 }
 
 void Builder::roll_back(const Mark& mark) {
   forget_facts(mark);
   for (NodeId n(mark.nodes); graph_.nodes.has(n); ++n) {
-    origins_.operands.erase(n);
-    origins_.attributes.erase(n);
+    sources_.operands.erase(n);
+    sources_.attributes.erase(n);
   }
   for (ValueId v(mark.values); graph_.values.has(v); ++v) {
-    origins_.constants.erase(v);
+    sources_.constants.erase(v);
     bases_.erase(v);
     complex_.erase(v);
     producers_.erase(v);
@@ -297,8 +298,8 @@ void Builder::roll_back(const Mark& mark) {
   graph_.nodes.resize(mark.nodes);
   graph_.values.resize(mark.values);
   graph_.weights.resize(mark.weights);
-  origins_.size_literals.resize(mark.size_literals);
-  origins_.frozen.resize(mark.frozen);
+  sources_.size_literals.resize(mark.size_literals);
+  sources_.frozen.resize(mark.frozen);
   std::erase_if(graph_.pinned_values,
                 [&](const auto& pinned) { return !graph_.values.has(pinned.first); });
   std::erase_if(kept_, [&](ValueId v) { return !graph_.values.has(v); });
@@ -405,27 +406,23 @@ void drop_weights(Graph& graph) {
 
 }  // namespace
 
-void Builder::compact() {
+IdVector<ValueId, ValueId> Builder::compact() {
   const Live live = find_live(graph_, kept_);
   const IdVector<NodeId, NodeId> nodes = drop_dead(graph_.nodes, live.nodes);
   const IdVector<ValueId, ValueId> values = drop_dead(graph_.values, live.values);
-  for (auto& [id, written] : origins_.constants) {
+  for (auto& [id, written] : sources_.constants) {
     if (written.start_of != kNone) written.start_of = values[written.start_of];
   }
-  rekey(origins_.constants, values);
-  for (auto& [tensor, value] : origins_.tensors) value = values[value];
-  std::erase_if(origins_.tensors, [](const auto& entry) { return entry.second == kNone; });
-  rekey(origins_.operands, nodes);
-  rekey(origins_.attributes, nodes);
-  revalue(origins_.size_literals, values);
-  revalue(origins_.frozen, values);
-  for (Check& check : origins_.checks) {
-    for (Size& size : check.sizes) size.value = values[size.value];
-  }
+  rekey(sources_.constants, values);
+  rekey(sources_.operands, nodes);
+  rekey(sources_.attributes, nodes);
+  revalue(sources_.size_literals, values);
+  revalue(sources_.frozen, values);
   renumber_values(graph_, values);
   drop_weights(graph_);
   bases_.clear();
   complex_.clear();
+  return values;
 }
 
-}  // namespace parsimony::torch_io::script
+}  // namespace parsimony::programs

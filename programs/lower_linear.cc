@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "parsimony/base/ranges.h"
-#include "parsimony/torch_io/script/call_impl.h"
-#include "parsimony/torch_io/script/origins_impl.h"
+#include "parsimony/programs/call.h"
+#include "parsimony/programs/sources.h"
 
-namespace parsimony::torch_io::script {
+namespace parsimony::programs {
 namespace {
 
 ValueId scaled(Call& call, ValueId value, double factor) {
@@ -128,7 +128,7 @@ void attend(Call& call, const Positions& at) {
   const double width = static_cast<double>(call.shape(q.value).back());
   const double scale = call.none(at.scale) ? 1 / std::sqrt(width) : call.number(at.scale);
   if (call.none(at.scale)) {
-    call.out.origins().frozen.push_back(
+    call.out.sources().frozen.push_back(
         {call.location(at.scale), q.value, static_cast<int>(rank) - 1, scale});
   }
   const ValueId product = call.out.emit("MatMul", {q, {transposed(call, k.value)}});
@@ -230,4 +230,4 @@ void lower_encoder_layer(Call& call) {
   call.set_result(first ? x : normalised(x, 12));
 }
 
-}  // namespace parsimony::torch_io::script
+}  // namespace parsimony::programs

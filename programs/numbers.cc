@@ -1,4 +1,6 @@
 // Numbers: queries of tensors, arithmetic on them, and the sizes that a result depends on.
+#include "parsimony/programs/numbers.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -8,43 +10,44 @@
 #include <string>
 #include <string_view>
 
-#include "parsimony/torch_io/script/builder_impl.h"
-#include "parsimony/torch_io/script/call_impl.h"
-#include "parsimony/torch_io/script/interpreter_impl.h"
-#include "parsimony/torch_io/tensor.h"
+#include "parsimony/programs/element_types.h"
 
-namespace parsimony::torch_io::script {
+namespace parsimony::programs {
 
-namespace jit = torch::jit;
+std::optional<Binding> Numbers::computed(const NumberCall& call) {
+  Binding result;
+  if (question(call, result) || conversion(call, result) || arithmetic(call, result)) return result;
+  return std::nullopt;
+}
 
-Binding Interpreter::size_of(ValueId value, int64_t dim) {
+Binding Numbers::size_of(ValueId value, int64_t dim) {
   const Element size = size_at(builder_, value, dim);
   return size.run_time == kNone ? Binding::of_int(size.fixed) : Binding::run_time(size.run_time);
 }
 
 /// Queries of a tensor: its rank, sizes and type.
-bool Interpreter::tensor_question(jit::Node* node, const std::string& op) {
-  if (node->inputs().empty() || node->outputs().size() != 1) return false;
-  const Binding x = of_input(node, 0);
-  Binding& result = bindings_[node->output()];
-  if (op == "dtype" && node->kind().is_prim()) {
+bool Numbers::question(const NumberCall& call, Binding& result) {
+  const std::string& op = call.op;
+  if (call.args.empty()) return false;
+  const Binding& x = call.args[0];
+  if (op == "dtype" && call.is_prim) {
     const bool is_tensor = x.is(BindingKind::kTensor) && !builder_.is_complex(x.value);
-    const DType type = is_tensor ? graph_.value(x.value).dtype : DType::kUnknown;
+    const DType type = is_tensor ? graph().value(x.value).dtype : DType::kUnknown;
     if (type != DType::kUnknown) {
-      result = Binding::of_int(static_cast<int64_t>(scalar_type_of(type)));
+      result = Binding::of_int(torch_type_of(type));
     }
     return true;
   }
   if (op == "device" || op == "layout") return true;
   if (!x.is(BindingKind::kTensor)) return false;
   if (op == "is_floating_point") {
-    const DType type = graph_.value(x.value).dtype;
+    const DType type = graph().value(x.value).dtype;
     if (type != DType::kUnknown) result = Binding::of_bool(is_floating(type));
     return true;
   }
   if (op == "is_complex") {
     result = Binding::of_bool(builder_.is_complex(x.value));
-    return graph_.value(x.value).dtype != DType::kUnknown;
+    return graph().value(x.value).dtype != DType::kUnknown;
   }
   const bool sizes = op == "size" || op == "shape" || op == "sym_size";
   const bool rank = op == "dim" || op == "ndim";
@@ -62,8 +65,8 @@ bool Interpreter::tensor_question(jit::Node* node, const std::string& op) {
     if (shape) result = Binding::of_int(static_cast<int64_t>(shape->size()));
     return true;
   }
-  if (op == "len" || node->inputs().size() == 2) {
-    const Binding dim = op == "len" ? Binding::of_int(0) : of_input(node, 1);
+  if (op == "len" || call.args.size() == 2) {
+    const Binding dim = op == "len" ? Binding::of_int(0) : call.args[1];
     if (!shape || !dim.is(BindingKind::kInt)) return true;
     const int64_t at = dim.integer < 0 ? dim.integer + std::ssize(*shape) : dim.integer;
     result = size_of(x.value, at);
@@ -79,23 +82,22 @@ bool Interpreter::tensor_question(jit::Node* node, const std::string& op) {
 }
 
 /// Returns the integer in a constant tensor.
-std::optional<int64_t> Interpreter::literal(const Binding& binding) const {
-  if (!binding.is(BindingKind::kTensor) || graph_.value(binding.value).weight == kNone) {
+std::optional<int64_t> Numbers::literal(const Binding& binding) const {
+  if (!binding.is(BindingKind::kTensor) || graph().value(binding.value).weight == kNone) {
     return std::nullopt;
   }
-  const Weight& weight = graph_.weight(graph_.value(binding.value).weight);
-  const auto origin = origins_.tensor_origins.find(weight.name);
-  const bool constant =
-      origin != origins_.tensor_origins.end() && origin->second.constant != nullptr;
-  if (!constant || weight.dtype != DType::kInt64 || weight.count() != 1) return std::nullopt;
+  const Weight& weight = graph().weight(graph().value(binding.value).weight);
+  if (!builder_.sources().literals.contains(weight.name) || weight.dtype != DType::kInt64 ||
+      weight.count() != 1)
+    return std::nullopt;
   return to_host(weight).ints.front();
 }
 
 /// Converts between tensors of one number, run-time numbers and known numbers.
-bool Interpreter::conversion(jit::Node* node, const std::string& op) {
-  if (node->inputs().size() != 1 || node->outputs().size() != 1) return false;
-  const Binding x = of_input(node, 0);
-  Binding& result = bindings_[node->output()];
+bool Numbers::conversion(const NumberCall& call, Binding& result) {
+  const std::string& op = call.op;
+  if (call.args.size() != 1) return false;
+  const Binding& x = call.args[0];
   builder_.begin(op);
   if (op == "NumToTensor" || op == "scalar_tensor") {
     if (x.is_number()) result = Binding::tensor(run_time(x).value);
@@ -136,7 +138,7 @@ bool Interpreter::conversion(jit::Node* node, const std::string& op) {
   } else if (x.is(BindingKind::kNumber) || x.is(BindingKind::kTensor)) {
     // Elements of a tensor are known only if computed from sizes. Real numbers are not sizes and
     // need not be known.
-    const bool real = is_floating(graph_.value(x.value).dtype);
+    const bool real = is_floating(graph().value(x.value).dtype);
     const bool rounds = op.starts_with("Int") && real;
     const Shape* shape = builder_.shape(x.value);
     const bool stays = real && !rounds && !op.starts_with("Bool") && shape && shape->empty();
@@ -236,15 +238,15 @@ Binding fixed_arithmetic(const std::string& op, const Binding& a, const Binding&
 }  // namespace
 
 /// Returns the number as a value of the Graph.
-Binding Interpreter::run_time(const Binding& number) {
+Binding Numbers::run_time(const Binding& number) {
   if (number.is(BindingKind::kNumber)) return number;
   return Binding::run_time(number.is(BindingKind::kFloat) ? builder_.number(number.number)
                                                           : builder_.integer(number.integer));
 }
 
 /// `for i in range(start, stop, step)` in jit: the trip count, and i of an iteration.
-Binding Interpreter::range_number(const std::string& op, const Binding& start,
-                                  const Binding& second, const Binding& third) {
+Binding Numbers::range_number(const std::string& op, const Binding& start, const Binding& second,
+                              const Binding& third) {
   if (!start.is(BindingKind::kInt) || !second.is(BindingKind::kInt) || !third.is(BindingKind::kInt))
     return {};
   if (op == "__derive_index") {  // (round, start, step)
@@ -263,17 +265,16 @@ Binding Interpreter::range_number(const std::string& op, const Binding& start,
 }
 
 /// Computes with two numbers, both known or some from sizes; or with the three bounds of a range.
-bool Interpreter::arithmetic(jit::Node* node, const std::string& op) {
-  if (node->inputs().size() == 3 && (op == "__range_length" || op == "__derive_index")) {
-    bindings_[node->output()] =
-        range_number(op, of_input(node, 0), of_input(node, 1), of_input(node, 2));
+bool Numbers::arithmetic(const NumberCall& call, Binding& result) {
+  const std::string& op = call.op;
+  if (call.args.size() == 3 && (op == "__range_length" || op == "__derive_index")) {
+    result = range_number(op, call.args[0], call.args[1], call.args[2]);
     return true;
   }
-  if (node->inputs().size() != 2 || node->outputs().size() != 1) return false;
-  const Binding a = of_input(node, 0);
-  const Binding b = of_input(node, 1);
+  if (call.args.size() != 2) return false;
+  const Binding& a = call.args[0];
+  const Binding& b = call.args[1];
   if (!a.is_number() || !b.is_number()) return false;
-  Binding& result = bindings_[node->output()];
   if (a.fixed_number() && b.fixed_number()) {
     result = fixed_arithmetic(op, a, b);
     return true;
@@ -293,7 +294,7 @@ bool Interpreter::arithmetic(jit::Node* node, const std::string& op) {
   return true;
 }
 
-std::vector<Size> Interpreter::source_sizes(ValueId number) const {
+std::vector<Size> Numbers::source_sizes(ValueId number) const {
   constexpr size_t kMostNodes = 256;  // arithmetic on sizes is short
   std::vector<Size> sizes;
   std::unordered_set<ValueId> done;
@@ -306,11 +307,11 @@ std::vector<Size> Interpreter::source_sizes(ValueId number) const {
     // One size: Gather(Shape(x), index); all of them: Shape(x), Size(x).
     const Node* shape = node->op == "Gather" ? builder_.producer(node->inputs[0]) : nullptr;
     const bool of_shape = shape != nullptr && shape->op == "Shape";
-    const WeightId index = of_shape ? graph_.value(node->inputs[1]).weight : kNone;
+    const WeightId index = of_shape ? graph().value(node->inputs[1]).weight : kNone;
     if (node->op == "Shape" || node->op == "Size") {
       sizes.push_back({node->inputs[0], kNone});
     } else if (index != kNone) {
-      const auto dim = static_cast<int>(to_host(graph_.weight(index)).ints[0]);
+      const auto dim = static_cast<int>(to_host(graph().weight(index)).ints[0]);
       sizes.push_back({shape->inputs[0], dim});
     } else {
       std::ranges::copy_if(node->inputs, std::back_inserter(open),
@@ -322,17 +323,18 @@ std::vector<Size> Interpreter::source_sizes(ValueId number) const {
 
 /// Records a number that the Graph stores as a constant. One that comes from a single size becomes
 /// a literal of the program if that size changes; otherwise its sizes are pinned.
-void Interpreter::settle(const std::string& op, const SettledNumber& number) {
+void Numbers::settle(const std::string& op, const SettledNumber& number) {
   const std::vector<Size> sizes = source_sizes(number.number);
   if (sizes.size() != 1 || sizes[0].dim == kNone) return pin_source_sizes(op, number.number);
   const auto value = static_cast<double>(builder_.known(number.number)->ints.at(0));
-  origins_.frozen.push_back({number.location, sizes[0].value, sizes[0].dim, value, /*whole=*/true});
+  builder_.sources().frozen.push_back(
+      {number.location, sizes[0].value, sizes[0].dim, value, /*whole=*/true});
 }
 
 /// Pins the sizes that a number depends on if it leaves the graph or controls it. A dimension that
 /// is indexed at one position is pinned.
-void Interpreter::pin_source_sizes(const std::string& op, ValueId number) {
-  if (graph_.value(number).weight != kNone || builder_.known(number) == nullptr) return;
+void Numbers::pin_source_sizes(const std::string& op, ValueId number) {
+  if (graph().value(number).weight != kNone || builder_.known(number) == nullptr) return;
   for (const Size& size : source_sizes(number)) {
     if (size.dim == kNone) {
       builder_.pin(op, {size.value});
@@ -343,4 +345,4 @@ void Interpreter::pin_source_sizes(const std::string& op, ValueId number) {
   }
 }
 
-}  // namespace parsimony::torch_io::script
+}  // namespace parsimony::programs

@@ -3,11 +3,11 @@
 #include <limits>
 
 #include "parsimony/base/ranges.h"
-#include "parsimony/torch_io/script/builder_impl.h"
-#include "parsimony/torch_io/script/call_impl.h"
-#include "parsimony/torch_io/script/origins_impl.h"
+#include "parsimony/programs/builder.h"
+#include "parsimony/programs/call.h"
+#include "parsimony/programs/sources.h"
 
-namespace parsimony::torch_io::script {
+namespace parsimony::programs {
 namespace {
 
 constexpr int64_t kToEnd = std::numeric_limits<int64_t>::max();
@@ -169,7 +169,7 @@ void set_list(Call& call, const std::vector<ValueId>& slices) {
 
 void split(Call& call, int64_t axis, const std::vector<Element>& sizes, bool equal) {
   const ValueId operand = call.out.list_of(sizes);
-  call.out.origins().constants[operand].equal_parts = equal;
+  call.out.sources().constants[operand].equal_parts = equal;
   set_list(call, call.out.emit_many("Split", {call.tensor(0), {operand}}, sizes.size(),
                                     {{"axis", axis}}));
 }
@@ -398,7 +398,7 @@ void lower_roll(Call& call) {
     if (shifts[i] == 0) continue;
     const int64_t axis = call.axis(dims[i], call.rank(x));
     const ValueId at = call.out.integers({-shifts[i]}, {call.location(1, static_cast<int>(i))});
-    call.out.origins().constants[at].negated = true;
+    call.out.sources().constants[at].negated = true;
     x = call.out.emit("Concat",
                       {{call.out.slice({x}, axis, at, call.out.integers({kEnd}))},
                        {call.out.slice({x}, axis, call.out.integers({0}), at)}},
@@ -428,7 +428,7 @@ void lower_narrow(Call& call) {
   const int64_t axis = axis_of(call, 1);
   const ValueId starts = one(call, start);
   const ValueId ends = one(call, {start.fixed + length.fixed, kNone, length.location});
-  call.out.origins().constants[ends].start_of = starts;
+  call.out.sources().constants[ends].start_of = starts;
   cut(call, axis, starts, ends, 1);
 }
 
@@ -463,4 +463,4 @@ void lower_pad(Call& call) {
   call.set_node("Pad", inputs, {{"mode", mode}});
 }
 
-}  // namespace parsimony::torch_io::script
+}  // namespace parsimony::programs

@@ -1,8 +1,8 @@
+#include "parsimony/programs/call.h"
+
 #include <algorithm>
 
-#include "parsimony/torch_io/script/call_impl.h"
-
-namespace parsimony::torch_io::script {
+namespace parsimony::programs {
 
 const Binding& Call::arg(size_t i) const {
   static const Binding absent = Binding::none();
@@ -129,4 +129,4 @@ int64_t Call::axis(int64_t axis, size_t rank) const {
   return axis < 0 ? axis + size : axis;
 }
 
-}  // namespace parsimony::torch_io::script
+}  // namespace parsimony::programs

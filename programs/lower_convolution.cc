@@ -1,8 +1,8 @@
 // Convolutions and windows: conv2d(x, w, b, …) -> Conv(x, w, b). Unfolding, sampling, sorting.
 #include "parsimony/base/ranges.h"
-#include "parsimony/torch_io/script/call_impl.h"
+#include "parsimony/programs/call.h"
 
-namespace parsimony::torch_io::script {
+namespace parsimony::programs {
 namespace {
 
 /// Returns the padding of both ends; torch pads them alike.
@@ -291,4 +291,4 @@ void lower_sort(Call& call) {
   ordered(call, shape[axis], axis, call.flag(2));
 }
 
-}  // namespace parsimony::torch_io::script
+}  // namespace parsimony::programs

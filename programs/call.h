@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "parsimony/torch_io/script/builder_impl.h"
+#include "parsimony/programs/builder.h"
 
-namespace parsimony::torch_io::script {
+namespace parsimony::programs {
 
 class Call;
 using Lowering = void(Call& call);
@@ -171,4 +171,4 @@ ValueId transposed(Call& call, ValueId value);
 /// Returns the model's matrix that the value is the transpose of, else kNone.
 ValueId underlying_matrix(Call& call, ValueId value);
 
-}  // namespace parsimony::torch_io::script
+}  // namespace parsimony::programs

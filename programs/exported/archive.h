@@ -1,0 +1,105 @@
+// The archive of a program of torch.export: JSON, and tensors by name.
+//
+//     PyTorch 2.1 to 2.6                  since 2.8
+//     serialized_exported_program.json    NAME/models/model.json
+//     serialized_state_dict.pt            NAME/data/weights/…     one pickle, or a file for each
+//     serialized_constants.pt             NAME/data/constants/…   tensor and their list in JSON
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parsimony/base/files.h"
+#include "parsimony/base/types.h"
+#include "parsimony/checkpoints/checkpoint.h"
+#include "parsimony/checkpoints/zip.h"
+
+namespace parsimony::programs {
+
+/// A parameter, buffer or constant. Its elements are row-major and lie elsewhere; tensors that
+/// share them are one tensor of several names.
+struct ArchivedTensor {
+  std::string name;
+  const ElementType* type = nullptr;
+  Shape dims = {};
+  std::span<const std::byte> elements = {};
+  bool is_parameter = false;
+};
+
+/// The element type that programs have under this number; null for unknown ones.
+/// @source torch/_export/serde/schema.py, ScalarType
+const ElementType* type_of_code(int64_t code);
+/// Its number; 0 if programs have none.
+int64_t code_of(const ElementType& type);
+
+/// Strides of a row-major tensor, in elements.
+std::vector<int64_t> row_major(const Shape& dims);
+
+/// Whether a file is such an archive, by the names of its entries. @throws IoError
+bool is_exported(const std::string& path);
+
+/// The mapped file, whose tensors are views of it where they lie row-major there.
+class Archive {
+ public:
+  /// @throws IoError; ModelError if it is damaged
+  explicit Archive(const std::string& path);
+
+  const std::string& path() const { return path_; }
+  const MappedFile& file() const { return file_; }
+
+  /// The program, with "Infinity" and "NaN" in quotes where Python left them bare.
+  const std::string& program() const { return program_; }
+  const std::map<std::string, ArchivedTensor>& tensors() const { return tensors_; }
+
+  /// Names of all tensors, in the order in which they are stored.
+  std::vector<std::string> names() const;
+  /// Whether the tensor is among the constants rather than the weights.
+  bool is_constant(const std::string& name) const { return constants_.holds(name); }
+
+  /// Writes under a temporary name, then renames. Entries other than the program and the tensors
+  /// are copied byte for byte. @throws IoError
+  void write(const std::string& path, const std::string& program,
+             const std::vector<ArchivedTensor>& weights,
+             const std::vector<ArchivedTensor>& constants) const;
+
+ private:
+  /// Where a group of tensors is.
+  struct Group {
+    std::string folder;  ///< "NAME/data/weights/"; empty for one pickle
+    const ZipEntry* pickle = nullptr;
+    const ZipEntry* list = nullptr;  ///< in JSON
+    std::vector<std::string> names = {};
+
+    bool holds(const std::string& name) const;
+  };
+
+  void find_entries();
+  Group group(const std::string& kind, std::string_view old_entry) const;
+  void read_pickle(Group& group);
+  void read_list(Group& group);
+  void add(Group& group, const std::string& name, const StoredTensor& stored, StoredValues values);
+  void add_name(Group& group, const std::string& name, const std::string& of);
+  void write_group(ZipWriter& zip, const Group& group,
+                   const std::vector<ArchivedTensor>& tensors) const;
+  void write_list(ZipWriter& zip, const Group& group,
+                  const std::vector<ArchivedTensor>& tensors) const;
+
+  std::string path_;
+  MappedFile file_;
+  ZipReader zip_;
+  std::string folder_;  ///< "NAME/"
+  const ZipEntry* program_entry_ = nullptr;
+  std::string program_;
+  Group weights_, constants_;
+  std::vector<std::unique_ptr<Checkpoint>> pickles_;
+  std::deque<StoredValues> values_;
+  std::map<std::string, ArchivedTensor> tensors_;
+};
+
+}  // namespace parsimony::programs

@@ -1,0 +1,745 @@
+#include "parsimony/programs/exported/editor.h"
+
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "parsimony/base/errors.h"
+#include "parsimony/graph/operators/node_view.h"
+#include "parsimony/graph/slice.h"
+#include "parsimony/speedup/small_network.h"
+
+namespace parsimony::programs {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+UnsupportedError not_written(std::string_view node, std::string_view what) {
+  return UnsupportedError("node ", in_quotes(node), ": ", what,
+                          " is not written in the program as a number that could be changed");
+}
+
+UnsupportedError cannot_rewrite(std::string_view node, std::string_view why) {
+  return UnsupportedError("node ", in_quotes(node), " of the program: ", why);
+}
+
+std::string input_name(int input) { return "input " + std::to_string(input); }
+
+/// {"as_int": 3}
+Json tagged(const char* kind, Json value) {
+  Json json = Json::object();
+  json[kind] = std::move(value);
+  return json;
+}
+
+Json named(const std::string& value) { return tagged("as_tensor", tagged("name", value)); }
+
+/// The name of {"as_tensor": {"name": "x"}}; empty for anything else.
+std::string tensor_in(const Json& argument) {
+  if (!argument.is_object() || !argument.contains("as_tensor")) return {};
+  return argument["as_tensor"].value("name", "");
+}
+
+bool all_equal(const std::vector<int64_t>& values) {
+  return std::ranges::adjacent_find(values, std::not_equal_to<>()) == values.end();
+}
+
+/// Calls `visit` with every name of a value in a JSON tree: {"name": "x"}, {"as_name": "x"}.
+void for_each_name(Json& json, const std::function<void(Json& name)>& visit) {
+  if (json.is_object() && json.size() == 1) {
+    for (const char* key : {"name", "as_name"}) {
+      if (json.contains(key) && json[key].is_string()) return visit(json[key]);
+    }
+  }
+  if (json.is_structured()) {
+    for (Json& item : json) for_each_name(item, visit);
+  }
+}
+
+/// The number of {"as_int": 3} or {"as_expr": {"expr_str": "…", "hint": {"as_int": 3}}}, as
+/// programs write sizes.
+int64_t hint_of(const Json& size) {
+  if (size.contains("as_int")) return size["as_int"].get<int64_t>();
+  const Json& expression = size["as_expr"];
+  const bool known = expression.contains("hint") && expression["hint"].is_object();
+  return known ? expression["hint"].value("as_int", int64_t{1}) : 1;
+}
+
+/// The size by `after / before`. @source sympy's srepr, in which expressions are written
+Json scaled(Json size, int64_t before, int64_t after) {
+  if (before == after || before == 0) return size;
+  if (size.contains("as_int")) return Json{{"as_int", after}};
+  Json& expression = size["as_expr"];
+  const int64_t common = std::gcd(before, after);
+  const std::string factor = common == before ? "Integer(" + std::to_string(after / common) + ")"
+                                              : "Rational(" + std::to_string(after / common) +
+                                                    ", " + std::to_string(before / common) + ")";
+  expression["expr_str"] = "Mul(" + factor + ", " + expression["expr_str"].get<std::string>() + ")";
+  if (expression.contains("hint") && expression["hint"].is_object()) {
+    expression["hint"] = {{"as_int", hint_of(size) * after / before}};
+  }
+  return size;
+}
+
+/// Changes the declared sizes and strides of a tensor; its dimensions keep their order in memory.
+void resize(Json& meta, const Shape& before, const Shape& after) {
+  Json& sizes = meta["sizes"];
+  Json& strides = meta["strides"];
+  const size_t rank = sizes.size();
+  if (before.size() != rank || after.size() != rank || strides.size() != rank) return;
+  const Json old = strides;
+  for (size_t d = 0; d < rank; ++d) {
+    if (before[d] == after[d]) continue;
+    for (size_t outer = 0; outer < rank; ++outer) {
+      if (hint_of(old[outer]) > hint_of(old[d]) && before[d] != 0) {
+        const int64_t stride = hint_of(strides[outer]);
+        strides[outer] = scaled(strides[outer], stride, stride / before[d] * after[d]);
+      }
+    }
+    sizes[d] = scaled(sizes[d], before[d], after[d]);
+  }
+}
+
+}  // namespace
+
+struct ProgramEditor::Impl {
+  Impl(const Archive& from, const Program& read, const std::vector<InputSpec>& read_with)
+      : archive(from), program(read), inputs(read_with), values(read.graph) {
+    for (const NodeId n : program.graph.nodes.ids()) {
+      nodes.emplace(key_of(program.graph, program.graph.nodes[n]), n);
+    }
+  }
+
+  using Place = std::pair<int, int>;  // call and input
+  /// What an argument becomes: a list changes by items, of which those that are known are here.
+  struct Change {
+    std::optional<HostTensor> whole;
+    std::map<int, int64_t> items;
+    std::map<int, int64_t> known;
+    std::string node;  ///< for messages
+    std::string what;
+  };
+  struct Duplicate {
+    std::string of;
+    std::vector<SourceLocation> readers;
+  };
+
+  const Archive& archive;
+  const Program& program;
+  const std::vector<InputSpec>& inputs;
+  ValueEditor values;  ///< has the tensors as they are now
+  std::unordered_map<std::string, NodeId> nodes;
+  std::map<Place, Change> changes;
+  std::map<int, std::vector<int64_t>> splits;  ///< calls that get an explicit list of sizes
+  std::map<std::string, Duplicate> duplicates;
+  std::vector<Place> bypasses;
+  std::map<std::string, Shape> cut_inputs;  ///< by name
+  bool edited = false;
+
+  NodeId node(const std::string& key) const {
+    const auto found = nodes.find(key);
+    if (found == nodes.end()) throw ModelError("there is no node ", in_quotes(key));
+    return found->second;
+  }
+
+  SourceLocation operand(NodeId id, int input) const {
+    const auto found = program.sources.operands.find(id);
+    if (found == program.sources.operands.end()) return {};
+    const auto& locations = found->second;
+    return static_cast<size_t>(input) < locations.size() ? locations[input] : SourceLocation{};
+  }
+
+  Change& change_at(const SourceLocation& location, const std::string& key,
+                    const std::string& what) {
+    if (!location.known()) throw not_written(key, what);
+    Change& change = changes[{location.call, location.input}];
+    change.node = key;
+    change.what = what;
+    edited = true;
+    return change;
+  }
+
+  void set_number(const SourceLocation& location, const HostTensor& value, const std::string& key,
+                  const std::string& what) {
+    Change& change = change_at(location, key, what);
+    if (location.item == kNone) {
+      change.whole = value;
+    } else if (!value.floating() && value.ints.size() == 1) {
+      change.items[location.item] = value.ints[0];
+    } else {
+      throw not_written(key, what);
+    }
+  }
+
+  void set_elements(const std::string& key, const std::string& what, const ConstantOrigin& written,
+                    const HostTensor& from, const HostTensor& to) {
+    if (from.ints.size() != to.ints.size()) throw not_written(key, what);
+    const int64_t sign = written.negated ? -1 : 1;
+    for (size_t i = 0; i < to.ints.size(); ++i) {
+      const SourceLocation location =
+          i < written.elements.size() ? written.elements[i] : SourceLocation{};
+      if (location.known() && location.item != kNone) {
+        changes[{location.call, location.input}].known.emplace(location.item, sign * from.ints[i]);
+      }
+      if (from.ints[i] == to.ints[i]) continue;
+      set_number(location, HostTensor::scalar(sign * to.ints[i]), key, what);
+    }
+  }
+
+  /// chunk, tensor_split, split and split_with_sizes of computed sizes get explicit sizes.
+  void set_split(const std::string& key, NodeId id, const HostTensor& to, bool equal_parts) {
+    if (equal_parts && all_equal(to.ints)) return;
+    const SourceLocation location = operand(id, 0);
+    if (!location.known()) throw not_written(key, "the sizes of the parts");
+    const auto [it, fresh] = splits.emplace(location.call, to.ints);
+    if (!fresh && it->second != to.ints) throw not_written(key, "the sizes of the parts");
+    edited = true;
+  }
+
+  /// narrow(x, dim, start, length): the end is where the length has brought it.
+  void set_length(const std::string& key, const ConstantOrigin& written, const HostTensor& to) {
+    const ValueId start = written.start_of;
+    const SourceLocation place = program.sources.constants.at(start).elements.at(0);
+    int64_t begin = to_host(program.graph.weight(program.graph.value(start).weight)).ints.at(0);
+    const auto changed = changes.find({place.call, place.input});
+    if (changed != changes.end() && changed->second.whole) {
+      begin = changed->second.whole->ints.at(0);
+    }
+    set_number(written.elements.at(0), HostTensor::scalar(to.ints.at(0) - begin), key,
+               "the length");
+  }
+
+  /// Of a list that is put together from numbers, such as the bounds of a slice.
+  bool set_pieces(NodeId id, int input, const HostTensor& to) {
+    const Graph& graph = program.graph;
+    const NodeId list = graph.value(graph.node(id).inputs[input]).producer;
+    if (list == kNone || graph.node(list).op != "Concat" || to.floating()) return false;
+    const auto pieces = static_cast<int>(graph.node(list).inputs.size());
+    if (to.count() != pieces) return false;
+    for (int i = 0; i < pieces; ++i) {
+      if (!operand(list, i).known()) return false;
+    }
+    const std::string& key = key_of(graph, graph.node(list));
+    for (int i = 0; i < pieces; ++i) {
+      set_number(operand(list, i), HostTensor::vector({to.ints[i]}), key, input_name(i));
+    }
+    return true;
+  }
+
+  EditedProgram finish() const;
+};
+
+namespace {
+
+/// The JSON of a program while edits are written into it.
+class Draft {
+ public:
+  Draft(const Archive& archive, const Program& program)
+      : archive_(archive), program_(program), json_(Json::parse(archive.program())) {}
+
+  Json& at(const std::string& place) { return json_.at(Json::json_pointer(place)); }
+  Json& graph() { return at(kTopGraph); }
+  Json& signature() { return json_["graph_module"]["signature"]; }
+  Json& values() { return graph()["tensor_values"]; }
+  std::string text() const { return json_.dump(); }
+
+  Json& node_of(int call) { return at(program_.calls[static_cast<size_t>(call)].place); }
+
+  /// Null if the argument has its default.
+  static Json* argument(Json& node, const std::string& name) {
+    for (Json& input : node["inputs"]) {
+      if (input["name"] == name) return &input["arg"];
+    }
+    return nullptr;
+  }
+
+  static void set_argument(Json& node, const std::string& name, Json value) {
+    if (Json* known = argument(node, name)) {
+      *known = std::move(value);
+      return;
+    }
+    constexpr int kKeyword = 2;
+    Json input;
+    input["name"] = name;
+    input["arg"] = std::move(value);
+    const Json& others = node["inputs"];
+    if (!others.empty() && others[0].contains("kind")) input["kind"] = kKeyword;
+    node["inputs"].push_back(std::move(input));
+  }
+
+  /// A new parameter or buffer, after the last of its kind: parameters come before buffers, and
+  /// these before inputs. @returns the name of its value
+  std::string add_input(const ArchivedTensor& added) {
+    const std::string placeholder = (added.is_parameter ? "p_" : "b_") + added.name;
+    Json spec;
+    spec["arg"] = tagged("name", placeholder);
+    spec[added.is_parameter ? "parameter_name" : "buffer_name"] = added.name;
+    if (!added.is_parameter) spec["persistent"] = true;
+    std::set<std::string_view> before{"token", "parameter"};
+    if (!added.is_parameter) before.insert("buffer");
+    Json& specs = signature()["input_specs"];
+    std::ptrdiff_t offset = 0;
+    while (offset < std::ssize(specs) && before.contains(specs[offset].begin().key())) ++offset;
+    specs.insert(specs.begin() + offset, tagged(added.is_parameter ? "parameter" : "buffer", spec));
+    Json& inputs = graph()["inputs"];
+    inputs.insert(inputs.begin() + offset, named(placeholder));
+    Json meta = values().empty() ? Json::object() : values().begin().value();
+    meta["dtype"] = code_of(*added.type);
+    meta["requires_grad"] = added.is_parameter;
+    values()[placeholder] = std::move(meta);
+    return placeholder;
+  }
+
+  void drop_input(const std::string& placeholder) {
+    const Json input = named(placeholder);
+    Json& inputs = graph()["inputs"];
+    const auto at = std::ranges::find(inputs, input) - inputs.begin();
+    if (at == std::ssize(inputs)) return;
+    inputs.erase(at);
+    signature()["input_specs"].erase(at);
+    values().erase(placeholder);
+  }
+
+  /// Removes an addition: what read its result reads the operand.
+  void bypass(int call, const std::string& argument_name) {
+    const ProgramCall& of = program_.calls[static_cast<size_t>(call)];
+    Json& node = node_of(call);
+    const std::string target = node["target"].get<std::string>();
+    if (graph_of(of.place) != kTopGraph) throw cannot_rewrite(target, "it is in a sub-graph");
+    const Json* operand = argument(node, argument_name);
+    const std::string kept = operand == nullptr ? "" : tensor_in(*operand);
+    if (kept.empty()) throw cannot_rewrite(target, "its operand is not a tensor");
+    const std::string gone = tensor_in(node["outputs"][0]);
+    const auto rename = [&](Json& name) {
+      if (name == gone) name = kept;
+    };
+    for (Json& other : graph()["nodes"]) {
+      if (&other != &node) for_each_name(other["inputs"], rename);
+    }
+    for_each_name(graph()["outputs"], rename);
+    for_each_name(signature()["output_specs"], rename);
+    node["outputs"] = Json::array();  // a node without results that checks nothing
+    bypassed_.insert(&node);
+  }
+
+  /// Removes calls whose results nothing reads, checks of what these made, and inputs that only
+  /// they have read. @returns the placeholders of these
+  std::set<std::string> drop_dead() {
+    std::set<std::string> read_before = names_read();
+    std::set<const Json*> dead = bypassed_;
+    std::set<std::string> removed;
+    for (bool again = true; std::exchange(again, false);) {
+      const std::set<std::string> read = names_read(dead);
+      for (Json& node : graph()["nodes"]) {
+        if (dead.contains(&node) || has_effect(node)) continue;
+        std::vector<std::string> made;
+        for_each_name(node["outputs"], [&](Json& name) { made.push_back(name); });
+        const bool checks = made.empty();
+        bool is_dead = !checks && std::ranges::none_of(made, [&](const std::string& name) {
+          return read.contains(name);
+        });
+        if (checks) {
+          for_each_name(node["inputs"], [&](Json& name) {
+            is_dead = is_dead || removed.contains(name.get<std::string>());
+          });
+        }
+        if (!is_dead) continue;
+        dead.insert(&node);
+        removed.insert(made.begin(), made.end());
+        again = true;
+      }
+    }
+    const std::set<std::string> read = names_read(dead);
+    Json left = Json::array();
+    for (Json& node : graph()["nodes"]) {
+      if (!dead.contains(&node)) left.push_back(std::move(node));
+    }
+    graph()["nodes"] = std::move(left);
+    for (const std::string& name : removed) values().erase(name);
+    std::set<std::string> unread;
+    for (const auto& [tensor, placeholder] : program_.placeholders) {
+      if (read.contains(placeholder) || !read_before.contains(placeholder)) continue;
+      drop_input(placeholder);
+      unread.insert(placeholder);
+    }
+    return unread;
+  }
+
+ private:
+  /// Does it change what others see?
+  static bool has_effect(const Json& node) {
+    const std::string target = node["target"].get<std::string>();
+    const std::string op = target.substr(0, target.rfind('.'));
+    return op.ends_with('_') && !op.ends_with("__");
+  }
+
+  std::set<std::string> names_read(const std::set<const Json*>& without = {}) {
+    std::set<std::string> names;
+    const auto add = [&](Json& name) { names.insert(name.get<std::string>()); };
+    for (Json& node : graph()["nodes"]) {
+      const bool checks = node["outputs"].empty();
+      if (!without.contains(&node) && !checks) for_each_name(node["inputs"], add);
+    }
+    for_each_name(graph()["outputs"], add);
+    return names;
+  }
+
+  const Archive& archive_;
+  const Program& program_;
+  Json json_;
+  std::set<const Json*> bypassed_;
+};
+
+Json number_json(const HostTensor& value, bool is_list) {
+  if (!is_list && value.count() == 1) {
+    return value.floating() ? tagged("as_float", value.floats[0]) : tagged("as_int", value.ints[0]);
+  }
+  return value.floating() ? tagged("as_floats", value.floats) : tagged("as_ints", value.ints);
+}
+
+}  // namespace
+
+EditedProgram ProgramEditor::Impl::finish() const {
+  Draft draft(archive, program);
+  EditedProgram result;
+  // Numbers.
+  for (const auto& [place, change] : changes) {
+    if (!change.whole && change.items.empty()) continue;
+    const auto& [call, input] = place;
+    Json& node = draft.node_of(call);
+    const Schema* schema = program.calls[static_cast<size_t>(call)].schema;
+    if (schema == nullptr || static_cast<size_t>(input) >= schema->parameters.size()) {
+      throw not_written(change.node, change.what);
+    }
+    const Parameter& parameter = schema->parameters[static_cast<size_t>(input)];
+    Json* known = Draft::argument(node, parameter.name);
+    if (change.whole) {
+      if (known != nullptr && !tensor_in(*known).empty()) {
+        throw not_written(change.node, change.what);
+      }
+      Draft::set_argument(node, parameter.name, number_json(*change.whole, parameter.is_list));
+      continue;
+    }
+    const bool is_list = known != nullptr && known->begin().value().is_array();
+    Json list = is_list ? known->begin().value() : Json::array();
+    const bool symbolic = is_list && known->contains("as_sym_ints");
+    if (!is_list) {
+      for (const auto& [item, number] : change.known) {
+        if (item != std::ssize(list)) throw not_written(change.node, change.what);
+        list.push_back(number);
+      }
+    }
+    for (const auto& [item, number] : change.items) {
+      if (item >= std::ssize(list)) throw not_written(change.node, change.what);
+      list[static_cast<size_t>(item)] = symbolic ? tagged("as_int", number) : Json(number);
+    }
+    const char* kind = symbolic ? "as_sym_ints" : "as_ints";
+    Draft::set_argument(node, parameter.name, tagged(kind, std::move(list)));
+  }
+  for (const auto& [call, sizes] : splits) {
+    Json& node = draft.node_of(call);
+    const std::string target = node["target"].get<std::string>();
+    if (target.find("split") == std::string::npos && target.find("chunk") == std::string::npos) {
+      throw not_written(target, "the sizes of the parts");
+    }
+    const Json* x = Draft::argument(node, "self");
+    const Json* dim = Draft::argument(node, "dim");
+    Json inputs = Json::array();
+    const Json dim_value = dim == nullptr ? tagged("as_int", 0) : *dim;
+    const Json x_value = *x;
+    const bool has_kinds = node["inputs"][0].contains("kind");
+    const auto add = [&](const char* name, const Json& value) {
+      Json input;
+      input["name"] = name;
+      input["arg"] = value;
+      if (has_kinds) input["kind"] = 1;
+      inputs.push_back(std::move(input));
+    };
+    add("self", x_value);
+    add("split_sizes", tagged("as_ints", sizes));
+    add("dim", dim_value);
+    node["target"] = "torch.ops.aten.split_with_sizes.default";
+    node["inputs"] = std::move(inputs);
+  }
+  // Tensors.
+  std::unordered_map<std::string, const Weight*> now;
+  for (const Weight& weight : values.graph().weights) now[weight.name] = &weight;
+  const auto fill = [&](ArchivedTensor& tensor, const Weight& weight) {
+    const bool complex = weight.dims.size() == tensor.dims.size() + 1;
+    tensor.dims = weight.dims;
+    if (complex) tensor.dims.pop_back();
+    tensor.elements = {weight.data, static_cast<size_t>(weight.count() * weight.stride)};
+  };
+  std::set<std::string> parameters;
+  for (const Json& spec : draft.signature()["input_specs"]) {
+    if (spec.contains("parameter")) {
+      parameters.insert(spec["parameter"]["parameter_name"].get<std::string>());
+    }
+  }
+  std::vector<ArchivedTensor> added;
+  for (const auto& [name, duplicate] : duplicates) {
+    ArchivedTensor tensor = archive.tensors().at(duplicate.of);
+    tensor.name = name;
+    std::ranges::replace(tensor.name, '.', '_');
+    tensor.is_parameter = parameters.contains(duplicate.of);
+    fill(tensor, *now.at(name));
+    const std::string placeholder = draft.add_input(tensor);
+    for (const SourceLocation& reader : duplicate.readers) {
+      const ProgramCall& call = program.calls[static_cast<size_t>(reader.call)];
+      Json& node = draft.node_of(reader.call);
+      const std::string target = node["target"].get<std::string>();
+      if (graph_of(call.place) != kTopGraph) {
+        throw cannot_rewrite(target, "a sub-graph would have to read a new tensor");
+      }
+      if (reader.item != kNone) throw not_written(target, "a tensor in a list");
+      Draft::set_argument(node, call.schema->parameters.at(static_cast<size_t>(reader.input)).name,
+                          named(placeholder));
+    }
+    added.push_back(std::move(tensor));
+  }
+  for (const auto& [call, input] : bypasses) {
+    const Schema* schema = program.calls[static_cast<size_t>(call)].schema;
+    draft.bypass(call, schema->parameters.at(static_cast<size_t>(input)).name);
+  }
+  const std::set<std::string> unread = draft.drop_dead();
+  // Of the names of one tensor the program reads one: the others follow it.
+  std::map<std::pair<const std::byte*, Shape>, std::string> owners;
+  for (const auto& [name, placeholder] : program.placeholders) {
+    const ArchivedTensor& tensor = archive.tensors().at(name);
+    if (now.contains(name)) owners.emplace(std::pair(tensor.elements.data(), tensor.dims), name);
+  }
+  for (const std::string& name : archive.names()) {
+    ArchivedTensor tensor = archive.tensors().at(name);
+    const auto own = program.placeholders.find(name);
+    const auto owner = owners.find({tensor.elements.data(), tensor.dims});
+    const bool follows = owner != owners.end() && !tensor.elements.empty();
+    const std::string& source = follows ? owner->second : name;
+    const auto read_as = program.placeholders.find(source);
+    if (read_as != program.placeholders.end() && unread.contains(read_as->second)) continue;
+    if (own != program.placeholders.end() && unread.contains(own->second)) continue;
+    tensor.is_parameter = parameters.contains(source);
+    const auto weight = now.find(source);
+    if (weight != now.end()) fill(tensor, *weight->second);
+    result.tensors.push_back(std::move(tensor));
+  }
+  std::ranges::move(added, std::back_inserter(result.tensors));
+  std::map<std::string, ArchivedTensor> by_name;
+  for (const ArchivedTensor& tensor : result.tensors) by_name[tensor.name] = tensor;
+  // Declared sizes: of tensors, of inputs, then of what these make.
+  for (const Json& spec : draft.signature()["input_specs"]) {
+    const Json& input = spec.begin().value();
+    for (const char* key : {"parameter_name", "buffer_name", "tensor_constant_name"}) {
+      if (!input.is_object() || !input.contains(key)) continue;
+      const ArchivedTensor& tensor = by_name.at(input[key].get<std::string>());
+      Json& meta = draft.values()[input["arg"].value("name", "")];
+      meta["sizes"] = Json::array();
+      meta["strides"] = Json::array();
+      for (const int64_t size : tensor.dims) meta["sizes"].push_back(tagged("as_int", size));
+      for (const int64_t stride : row_major(tensor.dims)) {
+        meta["strides"].push_back(tagged("as_int", stride));
+      }
+    }
+  }
+  std::vector<InputSpec> small_inputs = inputs;
+  size_t position = 0;
+  for (const ValueId input : program.graph.inputs) {
+    const std::string& name = program.graph.value(input).name;
+    const auto cut = cut_inputs.find(name);
+    if (cut != cut_inputs.end() && draft.values().contains(name)) {
+      Json& meta = draft.values()[name];
+      Shape before;
+      for (const Json& size : meta["sizes"]) before.push_back(hint_of(size));
+      resize(meta, before, cut->second);
+    }
+    if (cut != cut_inputs.end() && position < small_inputs.size()) {
+      small_inputs[position].dims = cut->second;
+    }
+    ++position;
+  }
+  const Program small = read_program(draft.text(), by_name, archive.path(), small_inputs);
+  std::map<std::pair<std::string, std::string>, const ProgramValue*> before;
+  for (const ProgramValue& value : program.values) before[{value.graph, value.name}] = &value;
+  for (const ProgramValue& value : small.values) {
+    const auto known = before.find({value.graph, value.name});
+    if (known == before.end() || !value.dims || !known->second->dims) continue;
+    if (*value.dims == *known->second->dims || cut_inputs.contains(value.name)) continue;
+    Json& declared = draft.at(value.graph)["tensor_values"];
+    const bool is_tensor = std::ranges::any_of(
+        program.placeholders, [&](const auto& one) { return one.second == value.name; });
+    if (is_tensor && value.graph == kTopGraph) continue;
+    if (declared.contains(value.name)) {
+      resize(declared[value.name], *known->second->dims, *value.dims);
+    }
+  }
+  result.json = draft.text();
+  result.read_back = read_program(result.json, by_name, archive.path(), small_inputs);
+  return result;
+}
+
+ProgramEditor::ProgramEditor(const Archive& archive, const Program& program,
+                             const std::vector<InputSpec>& inputs)
+    : impl_(std::make_unique<Impl>(archive, program, inputs)) {}
+
+ProgramEditor::~ProgramEditor() = default;
+
+void ProgramEditor::bypass(const std::string& key, int input) {
+  const NodeId id = impl_->node(key);
+  const SourceLocation location = impl_->operand(id, input);
+  const bool adds = impl_->program.graph.node(id).op == "Add";
+  if (!adds || !location.known() || location.item != kNone) {
+    throw not_written(key, input_name(input));
+  }
+  impl_->bypasses.emplace_back(location.call, location.input);
+  impl_->edited = true;
+}
+
+void ProgramEditor::copy(const std::string& name, const std::string& of,
+                         const std::string& consumer, int input) {
+  const NodeId id = impl_->node(consumer);
+  impl_->values.copy(name, of, consumer, input);
+  impl_->edited = true;
+  if (impl_->program.sources.synthetic.contains(of)) return;
+  const SourceLocation location = impl_->operand(id, input);
+  if (!location.known()) throw not_written(consumer, input_name(input));
+  const auto original = impl_->duplicates.find(of);
+  Impl::Duplicate& duplicate = impl_->duplicates[name];
+  duplicate.of = original == impl_->duplicates.end() ? of : original->second.of;
+  duplicate.readers.push_back(location);
+}
+
+void ProgramEditor::slice(const std::string& tensor, std::span<const AxisKeep> axes) {
+  impl_->values.slice(tensor, axes);
+  impl_->edited = true;
+}
+
+void ProgramEditor::slice_input(const std::string& input, std::span<const AxisKeep> axes) {
+  const Graph& graph = impl_->program.graph;
+  const auto found = std::ranges::find_if(
+      graph.inputs, [&](ValueId value) { return graph.value(value).name == input; });
+  if (found == graph.inputs.end()) throw ModelError("there is no input ", in_quotes(input));
+  const Value& value = graph.value(*found);
+  const auto known = impl_->cut_inputs.find(input);
+  const Shape dims =
+      known == impl_->cut_inputs.end() ? value.declared.value_or(Shape()) : known->second;
+  check_slices(input, dims, axes);
+  impl_->cut_inputs[input] = sliced(dims, axes);
+  impl_->edited = true;
+}
+
+void ProgramEditor::zero_smallest(const std::string& tensor, int64_t count) {
+  impl_->values.zero_smallest(tensor, count);
+  impl_->edited = true;
+}
+
+void ProgramEditor::assign(const std::string& tensor, std::span<const std::byte> values) {
+  impl_->values.assign(tensor, values);
+  impl_->edited = true;
+}
+
+void ProgramEditor::set_attribute(const std::string& key, const std::string& attribute,
+                                  std::span<const int64_t> values) {
+  const auto found = impl_->program.sources.attributes.find(impl_->node(key));
+  if (found != impl_->program.sources.attributes.end() && values.size() == 1) {
+    for (const auto& [name, location] : found->second) {
+      if (name != attribute) continue;
+      return impl_->set_number(location, HostTensor::scalar(values[0]), key, in_quotes(attribute));
+    }
+  }
+  throw not_written(key, in_quotes(attribute));
+}
+
+void ProgramEditor::set_input(const std::string& key, int input, const HostTensor& constant) {
+  const NodeId id = impl_->node(key);
+  const Graph& graph = impl_->program.graph;
+  const Node& node = graph.node(id);
+  const bool exists = input >= 0 && static_cast<size_t>(input) < node.inputs.size();
+  const ValueId value = exists ? node.inputs[static_cast<size_t>(input)] : ValueId();
+  if (value == kNone) throw not_written(key, input_name(input));
+  const auto found = impl_->program.sources.constants.find(value);
+  if (found == impl_->program.sources.constants.end() || constant.floating()) {
+    const SourceLocation location = impl_->operand(id, input);
+    if (!location.known() && impl_->set_pieces(id, input, constant)) return;
+    return impl_->set_number(location, constant, key, input_name(input));
+  }
+  const ConstantOrigin& written = found->second;
+  if (graph.value(value).weight == kNone) {  // put together when the program runs
+    return impl_->set_split(key, id, constant, written.equal_parts);
+  }
+  const HostTensor from = to_host(graph.weight(graph.value(value).weight));
+  const bool placed = std::ranges::any_of(written.elements, &SourceLocation::known);
+  if (written.start_of != kNone) {
+    impl_->set_length(key, written, constant);
+  } else if (node.op == "Split" && (written.equal_parts || !placed)) {
+    impl_->set_split(key, id, constant, written.equal_parts);
+  } else {
+    impl_->set_elements(key, input_name(input), written, from, constant);
+  }
+}
+
+/// Numbers that repeat a size follow it; those that were derived from one become literals.
+void ProgramEditor::update_shapes(const ChangeOf& change) {
+  const Graph& graph = impl_->program.graph;
+  const auto changed = [&](ValueId value) { return change(graph.value(value).name); };
+  for (const SizeLiteral& literal : impl_->program.sources.size_literals) {
+    const auto shapes = changed(literal.value);
+    if (!shapes) continue;
+    const auto dim = static_cast<size_t>(literal.dim);
+    const int64_t before = shapes->before.at(dim);
+    const int64_t after = shapes->after.at(dim);
+    if (literal.location.known() && literal.location.item != kNone) {
+      impl_->changes[{literal.location.call, literal.location.input}].known.emplace(
+          literal.location.item, before);
+    }
+    if (before == after) continue;
+    impl_->set_number(literal.location, HostTensor::scalar(after), graph.value(literal.value).name,
+                      "a repeated size");
+  }
+  for (const ImplicitScale& frozen : impl_->program.sources.frozen) {
+    const auto shapes = changed(frozen.value);
+    const auto dim = static_cast<size_t>(frozen.dim);
+    if (!shapes || shapes->before.at(dim) == shapes->after.at(dim)) continue;
+    const auto known = impl_->changes.find({frozen.location.call, frozen.location.input});
+    if (known != impl_->changes.end()) {  // a plan may have let it follow
+      const Impl::Change& made = known->second;
+      if (made.whole || made.items.contains(frozen.location.item)) continue;
+    }
+    const HostTensor number = frozen.whole ? HostTensor::scalar(static_cast<int64_t>(frozen.number))
+                                           : HostTensor::of(frozen.number, DType::kFloat32);
+    impl_->set_number(frozen.location, number, graph.value(frozen.value).name,
+                      frozen.whole ? "a number" : "the scale");
+  }
+}
+
+bool ProgramEditor::edited() const { return impl_->edited; }
+
+EditedProgram ProgramEditor::finish() const { return impl_->finish(); }
+
+std::vector<NodeId> ProgramEditor::unwritable(const Archive& archive, const Program& program,
+                                              const std::vector<Patch>& patches) {
+  std::vector<NodeId> nodes;
+  ProgramEditor trial(archive, program, program.inputs);
+  for (const Patch& patch : patches) {
+    const std::string& key = key_of(program.graph, program.graph.node(patch.node));
+    try {
+      if (patch.input >= 0) {
+        trial.set_input(key, patch.input, patch.to);
+      } else if (!patch.to.floating()) {
+        trial.set_attribute(key, patch.what, patch.to.ints);
+      }
+    } catch (const UnsupportedError&) {
+      nodes.push_back(patch.node);
+    }
+  }
+  std::ranges::sort(nodes);
+  nodes.erase(std::ranges::unique(nodes).begin(), nodes.end());
+  return nodes;
+}
+
+}  // namespace parsimony::programs

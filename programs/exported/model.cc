@@ -1,0 +1,101 @@
+#include "parsimony/programs/exported/model.h"
+
+#include <utility>
+
+#include "parsimony/base/hash.h"
+#include "parsimony/graph/weights.h"
+#include "parsimony/onnx_io/export/export.h"
+#include "parsimony/onnx_io/model.h"
+
+namespace parsimony::programs {
+namespace {
+
+/// Numbers whose changes cannot be written stay; the plan leaves their dimensions whole.
+class ProgramSource final : public ParameterSource {
+ public:
+  ProgramSource(const Archive& archive, const Program& program)
+      : archive_(archive), program_(program) {}
+
+  std::vector<NodeId> unwritable(const Graph& /*graph*/,
+                                 const std::vector<Patch>& patches) const override {
+    return ProgramEditor::unwritable(archive_, program_, patches);
+  }
+
+  std::vector<std::string> parameters() const override { return program_.parameters; }
+
+ private:
+  const Archive& archive_;
+  const Program& program_;
+};
+
+}  // namespace
+
+ExportedModel::ExportedModel(const std::string& path, std::vector<InputSpec> inputs)
+    : inputs_(std::move(inputs)), archive_(path) {
+  read();
+}
+
+ExportedModel::~ExportedModel() = default;
+
+void ExportedModel::read() {
+  program_.emplace(read_program(archive_, inputs_));
+  program_->graph.source = std::make_shared<ProgramSource>(archive_, *program_);
+}
+
+std::string ExportedModel::sha256() const { return parsimony::sha256(archive_.file().bytes()); }
+
+bool ExportedModel::owns(const std::string& tensor) const {
+  return !program_->sources.synthetic.contains(tensor);
+}
+
+ModelEditor& ExportedModel::editor() {
+  return editor_ ? *editor_ : editor_.emplace(archive_, *program_, inputs_);
+}
+
+void ExportedModel::finalize() {
+  if (editor_ && editor_->edited()) edited_.emplace(editor_->finish());
+}
+
+void ExportedModel::restore() {
+  exported_.clear();
+  edited_.reset();
+  editor_.reset();
+  read();
+}
+
+std::string ExportedModel::scratch_onnx(const Graph& graph) {
+  const std::string path =
+      scratch_.emplace_back(std::make_unique<TemporaryFolder>())->path() / "model.onnx";
+  write_file(path, onnx_io::export_onnx(graph, inputs_.empty() ? program_->inputs : inputs_));
+  return path;
+}
+
+std::unique_ptr<Network> ExportedModel::open(Engine& engine) {
+  OpenOptions options;
+  const Graph& now = edited_ ? edited_->read_back.graph : program_->graph;
+  options.file = [this, &now] { return scratch_onnx(now); };
+  return engine.open(now, options);
+}
+
+std::unique_ptr<Network> ExportedModel::open_masked(Engine& engine, const Plan& plan) {
+  if (engine.executes_graphs()) return engine.open_masked(program_->graph, plan, {});
+  auto& original =
+      exported_.emplace_back(std::make_unique<onnx_io::OnnxModel>(scratch_onnx(program_->graph)));
+  return original->open_masked(engine, plan);
+}
+
+int64_t ExportedModel::write(const std::string& path) {
+  if (!edited_) {
+    write_file(path, archive_.file().bytes());
+    return size_of_file(path);
+  }
+  std::vector<ArchivedTensor> weights;
+  std::vector<ArchivedTensor> constants;
+  for (const ArchivedTensor& tensor : edited_->tensors) {
+    (archive_.is_constant(tensor.name) ? constants : weights).push_back(tensor);
+  }
+  archive_.write(path, edited_->json, weights, constants);
+  return size_of_file(path);
+}
+
+}  // namespace parsimony::programs

@@ -1,0 +1,50 @@
+// A program of torch.export that can be pruned.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "parsimony/base/files.h"
+#include "parsimony/engines/editable_model.h"
+#include "parsimony/graph/interface.h"
+#include "parsimony/programs/exported/archive.h"
+#include "parsimony/programs/exported/editor.h"
+#include "parsimony/programs/exported/program.h"
+
+namespace parsimony::programs {
+
+/// Reads `.pt2` files without libtorch. Engines that read files run what the program is as ONNX.
+class ExportedModel final : public EditableFile {
+ public:
+  /// @param inputs  shapes by position; empty: those with which the program was exported
+  /// @throws IoError, ModelError, UnsupportedError
+  ExportedModel(const std::string& path, std::vector<InputSpec> inputs);
+  ~ExportedModel() override;
+
+  const std::string& path() const override { return archive_.path(); }
+  std::string sha256() const override;
+  bool owns(const std::string& tensor) const override;
+  Graph& graph() override { return program_->graph; }
+  ModelEditor& editor() override;
+  void finalize() override;
+  void restore() override;
+  std::unique_ptr<Network> open(Engine& engine) override;
+  std::unique_ptr<Network> open_masked(Engine& engine, const Plan& plan) override;
+  int64_t write(const std::string& path) override;
+
+ private:
+  void read();
+  std::string scratch_onnx(const Graph& graph);
+
+  std::vector<InputSpec> inputs_;
+  std::vector<std::unique_ptr<TemporaryFolder>> scratch_;
+  std::vector<std::unique_ptr<EditableFile>> exported_;  ///< originals as ONNX, which networks use
+  Archive archive_;
+  std::optional<Program> program_;
+  std::optional<ProgramEditor> editor_;
+  std::optional<EditedProgram> edited_;
+};
+
+}  // namespace parsimony::programs

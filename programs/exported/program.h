@@ -1,0 +1,56 @@
+// A program of torch.export as a Graph.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "parsimony/graph/graph.h"
+#include "parsimony/graph/interface.h"
+#include "parsimony/programs/exported/archive.h"
+#include "parsimony/programs/schema.h"
+#include "parsimony/programs/sources.h"
+
+namespace parsimony::programs {
+
+/// A node of the program.
+struct ProgramCall {
+  std::string place;               ///< JSON pointer
+  const Schema* schema = nullptr;  ///< null for functions on numbers
+};
+
+/// What one of the program's graphs calls a value of the Graph.
+struct ProgramValue {
+  std::string graph;  ///< JSON pointer
+  std::string name;
+  ValueId value;  ///< kNone if nothing reads it
+  std::optional<Shape> dims = {};
+};
+
+struct Program {
+  Graph graph;
+  Sources sources;                                  ///< calls are numbers of `calls`
+  std::vector<ProgramCall> calls;                   ///< those that were lowered
+  std::vector<ProgramValue> values;                 ///< in the order of the program
+  std::map<std::string, std::string> placeholders;  ///< of tensors: their names to values'
+  std::vector<std::string> parameters;              ///< names of tensors, in the module's order
+  std::vector<InputSpec> inputs;                    ///< as the program was exported
+};
+
+/// Where a program's own graph is.
+inline constexpr const char* kTopGraph = "/graph_module/graph";
+
+/// The graph that holds the node of that place.
+std::string graph_of(const std::string& place);
+
+/// Reads the program in an archive, which must outlive the result: weights are views of it, under
+/// their names. Calls of unknown operators become nodes that pin what they read.
+/// @param json  the program, by default that of the archive; `tensors` are the archive's where null
+/// @param inputs  shapes by position; empty: those with which it was exported
+/// @throws ModelError, naming the place, for what is not such a program; UnsupportedError
+Program read_program(const Archive& archive, const std::vector<InputSpec>& inputs);
+Program read_program(const std::string& json, const std::map<std::string, ArchivedTensor>& tensors,
+                     const std::string& path, const std::vector<InputSpec>& inputs);
+
+}  // namespace parsimony::programs
