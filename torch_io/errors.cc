@@ -48,10 +48,6 @@ ModelError not_exported(std::string_view path, std::string_view why) {
   return ModelError(path, ": not a torch.export program: ", why);
 }
 
-UnsupportedError cannot_rewrite(std::string_view node, std::string_view why) {
-  return UnsupportedError("node ", in_quotes(node), " of the program: ", why);
-}
-
 std::string of_module(std::string_view path) {
   return path.empty() ? std::string("the module: ") : "module " + in_quotes(path) + ": ";
 }

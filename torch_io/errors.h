@@ -21,7 +21,6 @@ UnsupportedError shared_place(std::string_view node, std::string_view what);
 // Programs of torch.export.
 
 ModelError not_exported(std::string_view path, std::string_view why);
-UnsupportedError cannot_rewrite(std::string_view node, std::string_view why);
 
 // Live modules.
 

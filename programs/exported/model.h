@@ -26,6 +26,8 @@ class ExportedModel final : public EditableFile {
   const std::string& path() const override { return archive_.path(); }
   std::string sha256() const override;
   bool owns(const std::string& tensor) const override;
+  /// The inputs with which the program was exported.
+  const std::vector<InputSpec>& inputs() const { return program_->inputs; }
   Graph& graph() override { return program_->graph; }
   ModelEditor& editor() override;
   void finalize() override;

@@ -3,7 +3,9 @@
 #include <torch/csrc/jit/ir/constants.h>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
+#include <map>
 #include <memory>
 #include <string_view>
 #include <unordered_map>
@@ -78,7 +80,7 @@ jit::SourceRange range_of(const JsonReader& node) {
 
 class Assembler {
  public:
-  Assembler(const Archive& archive, const JsonReader& root, const std::string& path)
+  Assembler(const programs::Archive& archive, const JsonReader& root, const std::string& path)
       : archive_(archive),
         path_(path),
         root_(root),
@@ -116,10 +118,21 @@ class Assembler {
           throw ModelError(path_, ": the program reads ", in_quotes(name->text()),
                            ", which is missing in the archive");
         }
-        modules_.add(name->text(), tensor->second, kind == "parameter");
+        modules_.add(name->text(), tensor_of(tensor->second), kind == "parameter");
         names_of_tensors_[name_in(input.at("arg"))] = name->text();
       }
     }
+  }
+
+  /// A copy; tensors of the same elements are one.
+  at::Tensor tensor_of(const programs::ArchivedTensor& archived) {
+    const TypeRow* type = type_of_name(archived.type->name);
+    if (type == nullptr) throw errors::not_exported(path_, "this libtorch lacks a tensor's type");
+    at::Tensor& tensor = tensors_[{archived.elements.data(), archived.dims}];
+    if (tensor.defined() && tensor.numel() > 0) return tensor;
+    tensor = at::empty(archived.dims, type->type);
+    std::memcpy(tensor.data_ptr(), archived.elements.data(), archived.elements.size());
+    return tensor;
   }
 
   void define_inputs(const JsonReader& graph, Names& names) {
@@ -469,13 +482,14 @@ class Assembler {
     graph_->registerOutput(result);
   }
 
-  const Archive& archive_;
+  const programs::Archive& archive_;
   const std::string& path_;
   JsonReader root_;
   std::shared_ptr<jit::Graph> graph_;
   Modules modules_;
   jit::ScopePtr scopes_;
   Program program_;
+  std::map<std::pair<const std::byte*, Shape>, at::Tensor> tensors_;  // by their elements
   std::unordered_map<std::string, std::string> names_of_tensors_;
 };
 
@@ -497,7 +511,7 @@ std::string attribute_path(const jit::Value& value) {
   return owner.empty() ? name : owner + "." + name;
 }
 
-Program assemble(const Archive& archive, const std::string& path) {
+Program assemble(const programs::Archive& archive, const std::string& path) {
   const JsonDocument document(archive.program(), path, throw_as<ModelError>);
   try {
     return Assembler(archive, document.root(), path).run();

@@ -6,17 +6,14 @@
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "parsimony/graph/interface.h"
-#include "parsimony/torch_io/exported/archive_impl.h"
+#include "parsimony/programs/exported/archive.h"
 
 namespace parsimony::torch_io {
-
-struct EditedScript;
 
 namespace exported {
 
@@ -50,7 +47,7 @@ inline constexpr const char* kTopGraph = "/graph_module/graph";
 std::string graph_of(const std::string& place);
 
 /// @throws ModelError, naming the place, if it is not a program; UnsupportedError
-Program assemble(const Archive& archive, const std::string& path);
+Program assemble(const programs::Archive& archive, const std::string& path);
 
 /// Returns the number of the step that a call belongs to; empty for constants and reads of
 /// attributes.
@@ -58,11 +55,6 @@ std::optional<size_t> step_of(const torch::jit::Node& node);
 
 /// Returns "layer1.0.weight" for the value of an attribute; empty for others.
 std::string attribute_path(const torch::jit::Value& value);
-
-/// Writes the archive with the edited program, and with the tensors of `small`.
-/// @throws UnsupportedError if the program has no form for a change; IoError
-void write_edited(const Archive& archive, const Program& program, const EditedScript& edited,
-                  const torch::jit::Module& small, const std::string& path);
 
 }  // namespace exported
 }  // namespace parsimony::torch_io

@@ -65,7 +65,8 @@ std::vector<ValueId> Interpreter::values_of(const std::string& op,
                                             const std::vector<Binding>& all) {
   std::vector<ValueId> values;
   for (const Binding& binding : all) {
-    values.push_back(binding.is(BindingKind::kTensor) ? binding.value : numbers_.run_time(binding).value);
+    values.push_back(binding.is(BindingKind::kTensor) ? binding.value
+                                                      : numbers_.run_time(binding).value);
     if (binding.is(BindingKind::kNumber)) numbers_.pin_source_sizes(op, binding.value);
   }
   return values;

@@ -61,7 +61,6 @@ struct ScriptEditor::Impl {
   std::unordered_set<const c10::StorageImpl*> shared;
   bool applied = false;
   std::optional<jit::Module> small;  // with the current tensors
-  EditedScript program;
 
   void check_open() const {
     if (applied) throw cannot_edit("after finish() only values may change");
@@ -357,16 +356,6 @@ void ScriptEditor::update_shapes(const ChangeOf& change) {
   impl_->check_open();
   const Graph& graph = impl_->graph;
   const auto changed = [&](ValueId value) { return change(graph.value(value).name); };
-  for (const auto& [tensor, value] : impl_->origins->tensors) {
-    impl_->program.known.insert(tensor);
-    auto sizes = changed(value);
-    if (!sizes) continue;
-    if (impl_->origins->complex.contains(tensor)) {  // in the program's form
-      sizes->before.pop_back();
-      sizes->after.pop_back();
-    }
-    impl_->program.sizes.emplace(tensor, std::move(*sizes));
-  }
   for (const script::SizeLiteral& size_literal : impl_->origins->size_literals) {
     const auto shapes = changed(size_literal.value);
     if (!shapes) continue;
@@ -417,30 +406,12 @@ bool ScriptEditor::can_write(const std::string& node) const {
   });
 }
 
-namespace {
-
-/// Forgets what is known of values whose calls the edits have removed.
-void forget_removed(EditedScript& program) {
-  std::unordered_set<const jit::Value*> left;
-  const auto add = [&](const jit::Value* value) { left.insert(value); };
-  std::ranges::for_each(program.graph->inputs(), add);
-  script::for_each_node(*program.graph->block(), [&](const jit::Node* node) {
-    std::ranges::for_each(node->outputs(), add);
-    for (const jit::Block* block : node->blocks()) std::ranges::for_each(block->inputs(), add);
-  });
-  std::erase_if(program.sizes, [&](const auto& entry) { return !left.contains(entry.first); });
-  std::erase_if(program.known, [&](const jit::Value* value) { return !left.contains(value); });
-}
-
-}  // namespace
-
 torch::jit::Module ScriptEditor::finish() {
   if (impl_->small) return *impl_->small;
-  impl_->program.graph = impl_->origins->graph;
   const Origins& origins = *impl_->origins;
   try {
     if (!impl_->applied) script::apply(impl_->edits, origins);
-    if (!std::exchange(impl_->applied, true)) forget_removed(impl_->program);
+    impl_->applied = true;
     const std::vector<Outside> outside = script::place_tensors(impl_->edits, origins);
     // A graph caches compiled code; reading it again avoids that.
     std::stringstream stream;
@@ -460,7 +431,5 @@ torch::jit::Module ScriptEditor::finish() {
     throw cannot_edit(first_line(error));
   }
 }
-
-const EditedScript& ScriptEditor::program() const { return impl_->program; }
 
 }  // namespace parsimony::torch_io

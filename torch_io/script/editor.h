@@ -19,13 +19,6 @@ enum class Original {
   kGivenUp,  ///< tensors are sliced in place, so it becomes invalid
 };
 
-/// A changed program: its calls keep the marks of the original.
-struct EditedScript {
-  std::shared_ptr<torch::jit::Graph> graph;
-  std::unordered_map<const torch::jit::Value*, ShapeChange> sizes;  ///< of tensors that changed
-  std::unordered_set<const torch::jit::Value*> known;               ///< tensors that were tracked
-};
-
 /// Collects the changes of one plan and applies them to a copy of the module. Tensors are replaced
 /// in all attributes that refer to them, and in the constants of a frozen graph; integers are
 /// changed in the program, whose `forward` becomes one inlined function.
@@ -71,9 +64,6 @@ class ScriptEditor : public ModelEditor {
   /// values may change, and `finish` returns another module with them; this one is not changed.
   /// @throws UnsupportedError
   torch::jit::Module finish();
-
-  /// Returns the program of `finish` with its changes, for writers of other formats.
-  const EditedScript& program() const;
 
  private:
   struct Impl;

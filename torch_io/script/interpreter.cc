@@ -4,8 +4,8 @@
 #include <set>
 
 #include "parsimony/base/errors.h"
-#include "parsimony/torch_io/errors.h"
 #include "parsimony/programs/call.h"
+#include "parsimony/torch_io/errors.h"
 #include "parsimony/torch_io/script/interpreter_impl.h"
 #include "parsimony/torch_io/tensor.h"
 
@@ -73,14 +73,7 @@ void Interpreter::run(const std::vector<InputSpec>& inputs) {
   define_inputs(inputs);
   follow(*origins_.graph->block());
   define_outputs();
-  for (const auto& [value, binding] : bindings_) {
-    if (!binding.is(BindingKind::kTensor)) continue;
-    origins_.tensors.emplace(value, binding.value);
-    if (builder_.is_complex(binding.value)) origins_.complex.insert(value);
-  }
   const IdVector<ValueId, ValueId> values = builder_.compact();
-  for (auto& [tensor, value] : origins_.tensors) value = values[value];
-  std::erase_if(origins_.tensors, [](const auto& entry) { return entry.second == kNone; });
   for (Check& check : origins_.checks) {
     for (Size& size : check.sizes) size.value = values[size.value];
   }

@@ -54,8 +54,6 @@ struct Origins : programs::Sources {
   torch::jit::Module module;  ///< a private copy of types, graphs and structure, but not of tensors
   std::shared_ptr<torch::jit::Graph> graph;  ///< its forward, inlined in place
   std::vector<torch::jit::Node*> calls;
-  std::unordered_map<const torch::jit::Value*, ValueId> tensors;  ///< as they are at the end
-  std::unordered_set<const torch::jit::Value*> complex;           ///< of these
   /// Lengths of concatenated lists; 0 if iterations of a loop make them longer.
   std::unordered_map<const torch::jit::Value*, size_t> lengths;
   std::vector<Check> checks;

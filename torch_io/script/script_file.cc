@@ -17,6 +17,7 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/base/hash.h"
+#include "parsimony/programs/exported/archive.h"
 #include "parsimony/torch_io/compat.h"
 #include "parsimony/torch_io/exported/program_impl.h"
 #include "parsimony/torch_io/network.h"
@@ -36,7 +37,7 @@ struct ScriptFile::Impl {
   std::string sha256;
   jit::ExtraFilesMap extra;
   jit::Module module;
-  std::unique_ptr<exported::Archive> archive;  ///< of torch.export; null for TorchScript
+  std::unique_ptr<programs::Archive> archive;  ///< of torch.export; null for TorchScript
   exported::Program program;                   ///< of the archive
   std::optional<ScriptGraph> script;
   std::unique_ptr<ScriptEditor> editor;
@@ -110,7 +111,7 @@ void unfold_expanded(jit::Module& module) {
 void ScriptFile::Impl::load() {
   const MappedFile file(path);
   sha256 = fingerprint(file);
-  if (exported::is_exported(script::entries_of(file.bytes()))) return load_exported();
+  if (programs::is_exported(path)) return load_exported();
   const std::string why = script::not_torchscript_because(file.bytes());
   if (!why.empty()) throw not_torchscript(path, why);
   extra.clear();
@@ -128,7 +129,7 @@ void ScriptFile::Impl::load() {
 }
 
 void ScriptFile::Impl::load_exported() {
-  archive = std::make_unique<exported::Archive>(path);
+  archive = std::make_unique<programs::Archive>(path);
   program = exported::assemble(*archive, path);
   module = program.module;
 }
@@ -191,11 +192,10 @@ torch::jit::Module ScriptFile::small() {
 
 void ScriptFile::write(const std::string& path) {
   if (!edited() && !in_memory()) return write_file(path, read_file(impl_->path));
-  const jit::Module module = small();
   if (is_exported()) {
-    return exported::write_edited(*impl_->archive, impl_->program, impl_->editor->program(), module,
-                                  path);
+    throw UnsupportedError(impl_->path, ": a program of torch.export is edited by ExportedModel");
   }
+  const jit::Module module = small();
   NewFile file(path);
   // libtorch closes the archive in a destructor, which cannot throw.
   std::exception_ptr failed;
@@ -235,18 +235,7 @@ std::unique_ptr<Network> ScriptModel::opened(TorchNetwork network) const {
 
 std::unique_ptr<Network> ScriptModel::open(Engine& engine) {
   require_graphs(engine, path());
-  if (!file_.is_exported() || !file_.edited()) return opened(script_run(file_.small()));
-  // The written file is made from the program's JSON: it is read back, shapes included.
-  const std::string copy = (scratch_.emplace().path() / "small.pt2").string();
-  file_.write(copy);
-  try {
-    written_.emplace(copy);
-    written_->read({});
-  } catch (const Error& error) {
-    throw VerificationError("verification failed: the small program cannot be read back: ",
-                            error.what(), ". Nothing was changed or written.");
-  }
-  return std::make_unique<TorchNetwork>(script_run(written_->small()));
+  return opened(script_run(file_.small()));
 }
 
 std::unique_ptr<Network> ScriptModel::open_masked(Engine& engine, const Plan& plan) {

@@ -109,8 +109,6 @@ class ScriptModel final : public EditableFile {
   std::vector<InputSpec> specs_;
   ScriptFile file_;  // before the graph, which points into it
   ScriptGraph* script_;
-  std::optional<TemporaryFolder> scratch_;
-  std::optional<ScriptFile> written_;  ///< the small program in it, read back
 };
 
 }  // namespace parsimony::torch_io

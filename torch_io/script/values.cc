@@ -217,7 +217,8 @@ Binding Interpreter::equal_lists(const std::vector<Binding>& a, const std::vecto
       if (a[i].as_double() != b[i].as_double()) return Binding::of_bool(false);
       continue;
     }
-    const ValueId same = builder_.emit("Equal", {{numbers_.run_time(a[i]).value}, {numbers_.run_time(b[i]).value}});
+    const ValueId same =
+        builder_.emit("Equal", {{numbers_.run_time(a[i]).value}, {numbers_.run_time(b[i]).value}});
     all = all ? builder_.emit("And", {{*all}, {same}}) : same;
   }
   return all ? Binding::run_time(*all) : Binding::of_bool(true);

@@ -1,0 +1,317 @@
+// Programs of torch.export, as PyTorch 2.6 to 2.15 write them (tests/exported), without libtorch.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "parsimony/api/engines.h"
+#include "parsimony/api/prune_model.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/base/files.h"
+#include "parsimony/checkpoints/zip.h"
+#include "parsimony/programs/exported/model.h"
+#include "tests/support/same_bytes.h"
+#include "tests/support/temporary_folder.h"
+
+namespace parsimony::test {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using programs::Archive;
+using programs::ExportedModel;
+
+const std::string kFolder = "tests/exported/";
+
+std::vector<std::string> all_programs() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(kFolder)) {
+    names.push_back(entry.path().filename());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Json program_of(const std::string& path) { return Json::parse(Archive(path).program()); }
+
+/// Prunes by half and writes the small file; proven where there is ONNX Runtime.
+PruneResult prune_file_to(const std::string& from, const std::string& to,
+                          InterfaceOptions interface = {},
+                          const std::vector<std::string>& exclude = {}) {
+  ExportedModel model(from, {});
+  PruneRequest request = from_shorthand({.criterion = "l1", .ratio = 0.5, .exclude = exclude});
+  request.inputs = model.inputs();
+  request.interface = std::move(interface);
+  std::unique_ptr<Engine> engine;
+  try {
+    engine = onnx_runtime_engine(runtime::find_onnx_runtime(), {});
+  } catch (const UnsupportedError&) {
+    request.verify = false;
+  }
+  PruneServices services;
+  services.engine = engine.get();
+  PruneResult result = prune_model(model, request, services);
+  EXPECT_TRUE(engine == nullptr || result.proof.holds()) << result.proof.not_run;
+  model.write(to);
+  return result;
+}
+
+/// Copies an archive; `change` may give an entry another content, or none.
+void copy_with(
+    const std::string& from, const std::string& to,
+    const std::function<std::optional<std::string>(const std::string&, std::string)>& change) {
+  const MappedFile file(from);
+  const ZipReader zip(file.bytes(), from);
+  NewFile copy(to);
+  ZipWriter writer(copy);
+  for (const ZipEntry& entry : zip.entries()) {
+    const auto content = change(entry.name, std::string(zip.content(entry)));
+    if (content) writer.add(entry.name, *content);
+  }
+  writer.finish();
+  copy.commit();
+}
+
+bool is_program(const std::string& entry) {
+  return entry.ends_with("program.json") || entry.ends_with("model.json");
+}
+
+class ExportedFile : public testing::TestWithParam<std::string> {
+ protected:
+  std::string path() const { return kFolder + GetParam(); }
+};
+
+TEST_P(ExportedFile, IsPrunedProvenAndReadAgain) {
+  const TemporaryFolder folder;
+  const PruneResult result = prune_file_to(path(), folder / "small.pt2");
+  EXPECT_FALSE(result.plan.groups.empty());
+  ExportedModel original(path(), {});
+  ExportedModel small(folder / "small.pt2", {});
+  EXPECT_EQ(small.graph().inputs.size(), original.graph().inputs.size());
+  EXPECT_FALSE(analyse(small.graph()).coupling.groups.empty()) << "shapes fit, unread ones too";
+}
+
+TEST_P(ExportedFile, HasOnlyKnownOperators) {
+  ExportedModel model(path(), {});
+  for (const Node& node : model.graph().nodes) EXPECT_NE(node.domain, "torch") << node.op;
+}
+
+TEST_P(ExportedFile, UnchangedItIsTheSameFile) {
+  const TemporaryFolder folder;
+  ExportedModel(path(), {}).write(folder / "same.pt2");
+  EXPECT_TRUE(same_bytes(read_file(folder / "same.pt2"), read_file(path())));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ExportedFile, testing::ValuesIn(all_programs()),
+                         [](const testing::TestParamInfo<std::string>& one) {
+                           std::string name = one.param;
+                           std::replace(name.begin(), name.end(), '.', '_');
+                           return name;
+                         });
+
+TEST(Exported, DynamicDimensionsStay) {
+  const TemporaryFolder folder;
+  prune_file_to(kFolder + "tiny_image.2.14.pt2", folder / "small.pt2");
+  const Json graph = program_of(folder / "small.pt2")["graph_module"]["graph"];
+  const Json& sizes = graph["tensor_values"]["conv2d"]["sizes"];
+  EXPECT_TRUE(sizes[0].contains("as_expr")) << sizes.dump();
+  EXPECT_EQ(sizes[1]["as_int"], 4) << sizes.dump();
+  ExportedModel small(folder / "small.pt2", {{.dims = {5, 3, 8, 8}}});
+  const Facts facts = analyse(small.graph(), {{.dims = {5, 3, 8, 8}}}).facts;
+  EXPECT_EQ(facts.shapes[small.graph().outputs[0]], (Shape{5, 5}));
+}
+
+TEST(Exported, AFreeInputDeclaresItsSize) {
+  const TemporaryFolder folder;
+  prune_file_to(kFolder + "tiny_image.2.14.pt2", folder / "small.pt2", {{}, {"x:1"}});
+  const Json graph = program_of(folder / "small.pt2")["graph_module"]["graph"];
+  const Json& sizes = graph["tensor_values"]["x"]["sizes"];
+  EXPECT_TRUE(sizes[0].contains("as_expr")) << sizes.dump();
+  EXPECT_EQ(sizes[1]["as_int"], 2) << sizes.dump();  // of three, half of them gone
+  EXPECT_EQ(sizes[2]["as_int"], 8) << sizes.dump();
+}
+
+/// Unequal parts need their sizes: chunk has none.
+TEST(Exported, PartsOfOtherSizesAreNamed) {
+  const TemporaryFolder folder;
+  prune_file_to(kFolder + "tiny_image.2.6.pt2", folder / "small.pt2", {}, {"conv2"});
+  const Json nodes = program_of(folder / "small.pt2")["graph_module"]["graph"]["nodes"];
+  EXPECT_TRUE(std::ranges::any_of(nodes, [](const Json& node) {
+    return node["target"] == "torch.ops.aten.split_with_sizes.default";
+  }));
+}
+
+/// Both names of a tied tensor are cut, though the program reads one.
+TEST(Exported, TiedTensorsStayTied) {
+  for (const std::string version : {"2.6", "2.14"}) {
+    const TemporaryFolder folder;
+    prune_file_to(kFolder + "tiny_text." + version + ".pt2", folder / "small.pt2");
+    const Archive archive(folder / "small.pt2");
+    const programs::ArchivedTensor& head = archive.tensors().at("net.head.weight");
+    EXPECT_EQ(head.elements.data(), archive.tensors().at("net.tokens.weight").elements.data());
+    EXPECT_EQ(head.dims.at(1), 4) << version;
+  }
+}
+
+/// What stands in the sub-graphs of torch.cond, and their declared sizes.
+TEST(Exported, BranchesOfTheRunAreWritten) {
+  const TemporaryFolder folder;
+  prune_file_to(kFolder + "branch.2.14.pt2", folder / "small.pt2");
+  const Json program = program_of(folder / "small.pt2");
+  const Json& nodes = program["graph_module"]["graph"]["nodes"];
+  const auto cond = std::ranges::find_if(
+      nodes, [](const Json& node) { return node["target"] == "torch.ops.higher_order.cond"; });
+  ASSERT_NE(cond, nodes.end());
+  const Json& graph = (*cond)["inputs"][1]["arg"]["as_graph"]["graph"];
+  std::vector<Json> shapes;
+  for (const Json& node : graph["nodes"]) {
+    for (const Json& input : node["inputs"]) {
+      if (input["arg"].contains("as_ints")) shapes.push_back(input["arg"]["as_ints"]);
+    }
+  }
+  EXPECT_EQ(shapes, (std::vector<Json>{{-1, 3, 2}, {-1, 6}}));
+  const auto size = [&](const char* name) {
+    return graph["tensor_values"][name]["sizes"].back()["as_int"].get<int64_t>();
+  };
+  EXPECT_EQ(size("view"), 2);
+  EXPECT_EQ(size("p_b_weight"), 6);
+}
+
+/// A bypassed sum takes with it what only its other operand needed.
+TEST(Exported, WhatIsBypassedIsGone) {
+  const TemporaryFolder folder;
+  for (const std::string version : {"2.6", "2.14"}) {
+    const std::string path = kFolder + "tiny_image." + version + ".pt2";
+    ExportedModel model(path, {});
+    const Graph& graph = model.graph();
+    std::string sum;  // of the trunk and its branch: a normalisation and a convolution
+    for (const Node& node : graph.nodes) {
+      const auto computed = [&](ValueId value) {
+        return graph.value(value).weight == kNone && !graph.value(value).is_input;
+      };
+      if (node.op == "Add" && std::ranges::all_of(node.inputs, computed)) sum = node.name;
+    }
+    model.editor().bypass(sum, 0);
+    model.finalize();
+    model.write(folder / "small.pt2");
+    const Archive before(path);
+    const Archive after(folder / "small.pt2");
+    EXPECT_EQ(after.tensors().size() + 3, before.tensors().size()) << version;
+    EXPECT_LT(program_of(folder / "small.pt2")["graph_module"]["graph"]["nodes"].size(),
+              program_of(path)["graph_module"]["graph"]["nodes"].size());
+  }
+}
+
+/// A copy of a tensor becomes a parameter of the program; of the original, which then nothing
+/// reads, nothing stays.
+TEST(Exported, ACopyTakesThePlaceOfItsOriginal) {
+  const TemporaryFolder folder;
+  for (const std::string version : {"2.6", "2.7", "2.14"}) {
+    ExportedModel model(kFolder + "tiny_image." + version + ".pt2", {});
+    const Graph& graph = model.graph();
+    const auto reader = std::ranges::find_if(graph.nodes, [&](const Node& node) {
+      return node.op == "Conv" &&
+             graph.weight(graph.value(node.inputs[1]).weight).name == "conv4.weight";
+    });
+    ASSERT_NE(reader, graph.nodes.end());
+    model.editor().copy("own.weight", "conv4.weight", reader->name, 1);
+    model.finalize();
+    model.write(folder / "copied.pt2");
+    const Archive copied(folder / "copied.pt2");
+    EXPECT_FALSE(copied.tensors().contains("conv4.weight")) << version;
+    EXPECT_TRUE(copied.tensors().contains("own_weight")) << version;
+  }
+}
+
+bool has_opaque(const Graph& graph, const std::string& op) {
+  return std::ranges::any_of(
+      graph.nodes, [&](const Node& node) { return node.op == op && node.domain == "torch"; });
+}
+
+/// A program with another operator in the place of its first relu.
+void rename_relu(const std::string& target, const std::string& to) {
+  copy_with(kFolder + "nested.2.14.pt2", to,
+            [&](const std::string& name, std::string content) -> std::optional<std::string> {
+              const std::string from = "torch.ops.aten.relu.default";
+              const size_t at = is_program(name) ? content.find(from) : std::string::npos;
+              if (at != std::string::npos) content.replace(at, from.size(), target);
+              return content;
+            });
+}
+
+/// An operator that no version of libtorch has pins what it reads, and is not run.
+TEST(Exported, UnknownOperatorsPin) {
+  const TemporaryFolder folder;
+  rename_relu("torch.ops.my.relu.default", folder / "other.pt2");
+  EXPECT_TRUE(has_opaque(ExportedModel(folder / "other.pt2", {}).graph(), "relu"));
+}
+
+struct Damage {
+  const char* name;
+  const char* file;
+  const char* entry;  ///< that ends like this; empty: the program
+  const char* from;   ///< empty: the entry goes
+  const char* to;
+  const char* message;
+};
+
+void PrintTo(const Damage& damage, std::ostream* out) { *out << damage.name; }
+
+class DamagedProgram : public testing::TestWithParam<Damage> {};
+
+TEST_P(DamagedProgram, IsRefusedWithItsPlace) {
+  const Damage& damage = GetParam();
+  const TemporaryFolder folder;
+  copy_with(kFolder + damage.file, folder / "damaged.pt2",
+            [&](const std::string& name, std::string content) -> std::optional<std::string> {
+              const std::string_view entry = damage.entry;
+              if (entry.empty() ? !is_program(name) : !name.ends_with(entry)) return content;
+              const std::string from = damage.from;
+              if (from.empty()) return std::nullopt;
+              const size_t at = content.find(from);
+              EXPECT_NE(at, std::string::npos) << from;
+              content.replace(at, from.size(), damage.to);
+              return content;
+            });
+  try {
+    ExportedModel model(folder / "damaged.pt2", {});
+    FAIL() << "was read";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find(damage.message), std::string::npos) << error.what();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, DamagedProgram,
+    testing::Values(
+        Damage{"NoGraph", "nested.2.14.pt2", "", "\"graph\": {\"inputs\"", "\"other\": {\"inputs\"",
+               "graph_module"},
+        Damage{"UnknownValue", "nested.2.14.pt2", "", "{\"as_tensor\": {\"name\": \"conv2d\"}}, \"",
+               "{\"as_tensor\": {\"name\": \"nobody\"}}, \"", "there is no earlier value named"},
+        Damage{"NoName", "nested.2.6.pt2", "", "{\"name\": \"input\", \"arg\"",
+               "{\"mane\": \"input\", \"arg\"", "inputs[0]"},
+        Damage{"TargetIsANumber", "nested.2.6.pt2", "", "\"torch.ops.aten.conv2d.default\"", "7",
+               "target"},
+        Damage{"NotJson", "nested.2.6.pt2", "", "{\"graph_module\"", "{{\"graph_module\"",
+               "not JSON"},
+        Damage{"MissingTensor", "nested.2.14.pt2", "weights_config.json", "\"head.bias\"",
+               "\"head.sibias\"", "head.bias"},
+        Damage{"MissingBytes", "nested.2.14.pt2", "data/weights/weight_0", "", "", "weight_0"},
+        Damage{"BeyondItsBytes", "nested.2.14.pt2", "weights_config.json",
+               "\"strides\": [{\"as_int\": 27}", "\"strides\": [{\"as_int\": 2700}",
+               "needs more elements"},
+        Damage{"TooManyElements", "nested.2.14.pt2", "weights_config.json", "{\"as_int\": 16}",
+               "{\"as_int\": 16000000000}", "elements"},
+        Damage{"NegativeStride", "nested.2.14.pt2", "weights_config.json",
+               "\"strides\": [{\"as_int\": 27}", "\"strides\": [{\"as_int\": -27}", "strides"},
+        Damage{"UnknownType", "nested.2.14.pt2", "weights_config.json", "\"dtype\": 7",
+               "\"dtype\": 99", "type"},
+        Damage{"NoPickle", "nested.2.6.pt2", "state_dict.pt", "", "", "does not hold"},
+        Damage{"OtherPickle", "nested.2.6.pt2", "state_dict.pt", "PK", "KP", "zip archive"},
+        Damage{"NoProgram", "nested.2.6.pt2", "program.json", "", "", "program"}),
+    [](const testing::TestParamInfo<Damage>& one) { return one.param.name; });
+
+}  // namespace
+}  // namespace parsimony::test
