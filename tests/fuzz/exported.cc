@@ -6,7 +6,7 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/checkpoints/zip.h"
-#include "parsimony/torch_io/exported/program_impl.h"
+#include "parsimony/programs/exported/program.h"
 #include "tests/fuzz/support/memory.h"
 #include "tests/fuzz/support/scratch.h"
 
@@ -40,8 +40,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   const fuzz::MemoryLimit limit(64 * size + (size_t{16} << 20));
   try {
-    const torch_io::exported::Archive archive(folder / "in");
-    torch_io::exported::assemble(archive, folder / "in");
+    const programs::Archive archive(folder / "in");
+    programs::read_program(archive, {});
   } catch (const Error&) {
     return 0;
   }

@@ -116,7 +116,7 @@ TEST_P(ExportedProgram, WhatIsWrittenIsTheMaskedNetwork) {
   TensorList values;
   for (const at::Tensor& input : inputs) {
     const Weight view = torch_io::view_of("x", input);
-    values.push_back({view.dtype, view.dims, dense_bytes(view)});
+    values.push_back({"", view.dtype, view.dims, dense_bytes(view)});
   }
   const TensorList masked = model.open_masked(engine, plan)->run({values}).at(0);
   const auto small = run(ScriptFile(folder / "small.pt2").module(), as_values(inputs));
@@ -124,7 +124,7 @@ TEST_P(ExportedProgram, WhatIsWrittenIsTheMaskedNetwork) {
   for (size_t i = 0; i < small.size(); ++i) {
     const at::Tensor found = small[i].contiguous();
     const Weight view = torch_io::view_of("y", found);
-    EXPECT_LE(difference_of(masked[i], {view.dtype, view.dims, dense_bytes(view)}), 1e-5);
+    EXPECT_LE(difference_of(masked[i], {"", view.dtype, view.dims, dense_bytes(view)}), 1e-5);
   }
 }
 
