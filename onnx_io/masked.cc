@@ -267,7 +267,7 @@ class Gathering {
       for (size_t o = 0; o < node.outputs.size(); ++o) {
         if (node.outputs[o] != gap.value) continue;
         std::string& name = *placed.node->mutable_output(static_cast<int>(o));
-        const std::string inner = index().fresh_name(name + "_kept");
+        const std::string inner = index().claim_name(name + "_kept");
         const HostTensor zero = HostTensor::of(0, type_of(gap.value, node));
         scatter(inner, std::exchange(name, inner), gap, zero, placed, after);
       }
@@ -310,7 +310,7 @@ class Gathering {
     made.set_op_type("Gather");
     made.add_input(from);
     made.add_input(constant(from + "_indices", HostTensor::vector(std::move(indices)), placed));
-    made.add_output(index().fresh_name(from + "_gathered"));
+    made.add_output(index().claim_name(from + "_gathered"));
     onnx::AttributeProto& axis = *made.add_attribute();
     axis.set_name("axis");
     axis.set_type(onnx::AttributeProto::INT);

@@ -157,6 +157,8 @@ class ModelIndex {
   int readers(const std::string& name) const;
   /// Returns `expected`, with a number if needed to make it unique; without a path.
   std::string fresh_name(const std::string& expected) const;
+  /// The same, which is taken from now on.
+  std::string claim_name(const std::string& expected);
 
   /// Adds a constant to a scope, named without the path: an initializer, with a graph input if the
   /// IR version requires it; a Constant node where a body cannot have such an input.

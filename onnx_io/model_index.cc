@@ -205,6 +205,10 @@ std::string ModelIndex::fresh_name(const std::string& expected) const {
   return name;
 }
 
+std::string ModelIndex::claim_name(const std::string& expected) {
+  return *names_.insert(fresh_name(expected)).first;
+}
+
 onnx::TensorProto& ModelIndex::add(onnx::TensorProto tensor, Scope& scope) {
   const std::string name = tensor.name();
   const bool listed = model_.ir_version() < kFirstIrWithPlainInitializers;

@@ -52,6 +52,7 @@ class Builder : private GraphBuilder {
 
   using GraphBuilder::begin;
   using GraphBuilder::graph;
+  using GraphBuilder::rename;
   using GraphBuilder::reserve;
   using GraphBuilder::unused_name;
 

@@ -1,4 +1,4 @@
-// Converts axes and sizes to the form of opset 17.
+// Axes and sizes where opset 17 wants them.
 
 #include "parsimony/onnx_io/export/lowering_impl.h"
 
@@ -13,12 +13,12 @@ NodeAttributes without(const Lowering& s, std::string_view name) {
   return rest;
 }
 
-/// Widens the input: torch sums booleans and small integers as int64.
+/// Torch adds up booleans and small integers as int64.
 void widen(Lowering& s) {
   if (!is_floating(s.dtype())) s.inputs[0] = s.out.cast(s.in(0), DType::kInt64);
 }
 
-/// Prepends sizes of x to those in operand 3.
+/// The sizes of x in front of those in operand 3.
 ValueId all_sizes(Lowering& s, size_t leading) {
   std::vector<int64_t> front(s.shape().begin(),
                              s.shape().begin() + static_cast<std::ptrdiff_t>(leading));
@@ -33,10 +33,10 @@ ValueId all_sizes(Lowering& s, size_t leading) {
   return s.out.emit("Concat", {first, s.in(3)}, {{"axis", int64_t{0}}});
 }
 
-/// Prepends ones to the scales in operand 2.
+/// Ones in front of the scales in operand 2.
 ValueId all_scales(Lowering& s, size_t leading) {
   const HostTensor* given = s.view.constant(2);
-  s.require(given != nullptr, "its scales are unknown");
+  s.require(given != nullptr, "its scales are not known");
   HostTensor scales{.dtype = DType::kFloat32, .dims = {}, .ints = {}, .floats = {}};
   scales.floats.assign(leading, 1);
   for (int64_t i = 0; i < given->count(); ++i) scales.floats.push_back(given->number(i));
@@ -59,7 +59,7 @@ void lower_reduce_sum(Lowering& s) {
   s.set_result(s.out.emit("ReduceSum", s.inputs, s.node().attributes));
 }
 
-/// Resize has an axes attribute since opset 18.
+/// Some axes since opset 18, all of them before.
 void lower_resize(Lowering& s) {
   const std::vector<int64_t> axes = s.view.attrs("axes");
   const size_t leading = s.rank() - axes.size();
@@ -74,7 +74,38 @@ void lower_resize(Lowering& s) {
   s.set_result(s.out.emit("Resize", inputs, without(s, "axes")));
 }
 
-/// ConstantOfShape: in ONNX the value has an element type.
+/// Appends the conjugates of the frequencies that a one-sided transform of length `n` omits.
+ValueId both_sides(Lowering& s, int64_t axis, int64_t n) {
+  std::vector<int64_t> omitted;
+  for (int64_t k = (n - 1) / 2; k > 0; --k) omitted.push_back(k);
+  if (omitted.empty()) return s.in(0);
+  const ValueId rest = s.out.emit("Gather", {s.in(0), s.out.integers(omitted)}, {{"axis", axis}});
+  const ValueId signs = s.out.constant({.dtype = s.dtype(), .dims = {2}, .ints = {}, .floats = {1, -1}});
+  const ValueId conjugates = s.out.emit("Mul", {rest, signs});
+  return s.out.emit("Concat", {s.in(0), conjugates}, {{"axis", axis}});
+}
+
+/// The axis is an attribute before opset 20, counted from the left, and an inverse transform takes
+/// both sides.
+void lower_dft(Lowering& s) {
+  const int64_t given = s.in(2) == kNone ? 1 : s.known_integers(2).at(0);
+  const int64_t axis = given < 0 ? given + static_cast<int64_t>(s.rank()) : given;
+  const bool inverse = s.view.attr("inverse", 0) != 0;
+  const bool onesided = s.view.attr("onesided", 0) != 0;
+  if (!inverse || !onesided) {
+    NodeAttributes attributes = s.node().attributes;
+    attributes.emplace_back("axis", axis);
+    return s.set_result(s.out.emit("DFT", {s.in(0), s.in(1)}, std::move(attributes)));
+  }
+  const int64_t frequencies = s.shape().at(static_cast<size_t>(axis));
+  const int64_t n = s.in(1) == kNone ? 2 * (frequencies - 1) : s.known_integers(1).at(0);
+  s.require(n / 2 + 1 == frequencies, "its length is not that of its frequencies");
+  const ValueId both =
+      s.out.emit("DFT", {both_sides(s, axis, n)}, {{"axis", axis}, {"inverse", int64_t{1}}});
+  s.set_result(s.out.emit("Gather", {both, s.out.integers({0})}, {{"axis", int64_t{-1}}}));
+}
+
+/// ConstantOfShape: ONNX wants the element type beside the number.
 void lower_filled(Lowering& s) {
   const DType type = s.view.graph().value(s.node().outputs[0]).dtype;
   NodeAttributes attributes = s.node().attributes;

@@ -54,6 +54,7 @@ constexpr auto kTable = std::to_array<Entry>({
     {"", "And", lower_logical},
     {"", "AveragePool", lower_average_pool},
     {"", "ConstantOfShape", lower_filled},
+    {"", "DFT", lower_dft},
     {"", "Gelu", lower_gelu},
     {"", "GroupNormalization", lower_group_normalization},
     {"", "MaxPool", lower_max_pool},

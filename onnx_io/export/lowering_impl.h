@@ -93,6 +93,7 @@ void lower_adaptive_max_pool(Lowering& s);
 void lower_reduce(Lowering& s);
 void lower_reduce_sum(Lowering& s);
 void lower_resize(Lowering& s);
+void lower_dft(Lowering& s);
 void lower_filled(Lowering& s);
 
 }  // namespace parsimony::onnx_io

@@ -107,6 +107,8 @@ void resize(Json& meta, const Shape& before, const Shape& after) {
   }
 }
 
+const ElementType* element_type_of(DType dtype) { return element_type_of_name(name_of(dtype)); }
+
 }  // namespace
 
 struct ProgramEditor::Impl {
@@ -141,6 +143,7 @@ struct ProgramEditor::Impl {
   std::map<std::string, Duplicate> duplicates;
   std::vector<Place> bypasses;
   std::map<std::string, Shape> cut_inputs;  ///< by name
+  std::set<std::string> touched;            ///< tensors with other elements
   bool edited = false;
 
   NodeId node(const std::string& key) const {
@@ -307,6 +310,16 @@ class Draft {
     values().erase(placeholder);
   }
 
+  /// What read one value reads another.
+  void rename(const std::string& from, const std::string& to) {
+    const auto replace = [&](Json& name) {
+      if (name == from) name = to;
+    };
+    for (Json& node : graph()["nodes"]) for_each_name(node["inputs"], replace);
+    for_each_name(graph()["outputs"], replace);
+    for_each_name(signature()["output_specs"], replace);
+  }
+
   /// Removes an addition: what read its result reads the operand.
   void bypass(int call, const std::string& argument_name) {
     const ProgramCall& of = program_.calls[static_cast<size_t>(call)];
@@ -317,14 +330,7 @@ class Draft {
     const std::string kept = operand == nullptr ? "" : tensor_in(*operand);
     if (kept.empty()) throw cannot_rewrite(target, "its operand is not a tensor");
     const std::string gone = tensor_in(node["outputs"][0]);
-    const auto rename = [&](Json& name) {
-      if (name == gone) name = kept;
-    };
-    for (Json& other : graph()["nodes"]) {
-      if (&other != &node) for_each_name(other["inputs"], rename);
-    }
-    for_each_name(graph()["outputs"], rename);
-    for_each_name(signature()["output_specs"], rename);
+    rename(gone, kept);
     node["outputs"] = Json::array();  // a node without results that checks nothing
     bypassed_.insert(&node);
   }
@@ -451,7 +457,7 @@ EditedProgram ProgramEditor::Impl::finish() const {
     }
     const Json* x = Draft::argument(node, "self");
     const Json* dim = Draft::argument(node, "dim");
-    Json inputs = Json::array();
+    Json arguments = Json::array();
     const Json dim_value = dim == nullptr ? tagged("as_int", 0) : *dim;
     const Json x_value = *x;
     const bool has_kinds = node["inputs"][0].contains("kind");
@@ -460,13 +466,13 @@ EditedProgram ProgramEditor::Impl::finish() const {
       input["name"] = name;
       input["arg"] = value;
       if (has_kinds) input["kind"] = 1;
-      inputs.push_back(std::move(input));
+      arguments.push_back(std::move(input));
     };
     add("self", x_value);
     add("split_sizes", tagged("as_ints", sizes));
     add("dim", dim_value);
     node["target"] = "torch.ops.aten.split_with_sizes.default";
-    node["inputs"] = std::move(inputs);
+    node["inputs"] = std::move(arguments);
   }
   // Tensors.
   std::unordered_map<std::string, const Weight*> now;
@@ -501,6 +507,21 @@ EditedProgram ProgramEditor::Impl::finish() const {
       if (reader.item != kNone) throw not_written(target, "a tensor in a list");
       Draft::set_argument(node, call.schema->parameters.at(static_cast<size_t>(reader.input)).name,
                           named(placeholder));
+    }
+    added.push_back(std::move(tensor));
+  }
+  for (const auto& [name, uses] : program.computed) {
+    if (!touched.contains(name)) continue;
+    const Weight& weight = *now.at(name);
+    ArchivedTensor tensor{
+        .name = name, .type = element_type_of(weight.dtype), .dims = weight.dims};
+    fill(tensor, weight);
+    const std::string placeholder = draft.add_input(tensor);
+    for (const ProgramValue& value : uses) {
+      if (value.graph != kTopGraph) {
+        throw cannot_rewrite(value.name, "a sub-graph would have to read a new tensor");
+      }
+      draft.rename(value.name, placeholder);
     }
     added.push_back(std::move(tensor));
   }
@@ -616,6 +637,7 @@ void ProgramEditor::copy(const std::string& name, const std::string& of,
 
 void ProgramEditor::slice(const std::string& tensor, std::span<const AxisKeep> axes) {
   impl_->values.slice(tensor, axes);
+  impl_->touched.insert(tensor);
   impl_->edited = true;
 }
 
@@ -635,11 +657,13 @@ void ProgramEditor::slice_input(const std::string& input, std::span<const AxisKe
 
 void ProgramEditor::zero_smallest(const std::string& tensor, int64_t count) {
   impl_->values.zero_smallest(tensor, count);
+  impl_->touched.insert(tensor);
   impl_->edited = true;
 }
 
 void ProgramEditor::assign(const std::string& tensor, std::span<const std::byte> values) {
   impl_->values.assign(tensor, values);
+  impl_->touched.insert(tensor);
   impl_->edited = true;
 }
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/base/hash.h"
 #include "parsimony/graph/weights.h"
 #include "parsimony/onnx_io/export/export.h"
@@ -66,22 +67,32 @@ void ExportedModel::restore() {
 std::string ExportedModel::scratch_onnx(const Graph& graph) {
   const std::string path =
       scratch_.emplace_back(std::make_unique<TemporaryFolder>())->path() / "model.onnx";
-  write_file(path, onnx_io::export_onnx(graph, inputs_.empty() ? program_->inputs : inputs_));
+  try {
+    write_file(path, onnx_io::export_onnx(graph, inputs_.empty() ? program_->inputs : inputs_));
+  } catch (const ModelError& error) {
+    throw UnsupportedError("the program cannot be run as ONNX: ", error.what());
+  }
   return path;
 }
 
+/// As it was read: `graph` may have tensors of its own by now, which plans make of the program's.
+const Graph& ExportedModel::original() {
+  if (!original_) original_.emplace(read_program(archive_, inputs_));
+  return original_->graph;
+}
+
 std::unique_ptr<Network> ExportedModel::open(Engine& engine) {
+  const Graph& now = edited_ ? edited_->read_back.graph : original();
   OpenOptions options;
-  const Graph& now = edited_ ? edited_->read_back.graph : program_->graph;
   options.file = [this, &now] { return scratch_onnx(now); };
   return engine.open(now, options);
 }
 
 std::unique_ptr<Network> ExportedModel::open_masked(Engine& engine, const Plan& plan) {
   if (engine.executes_graphs()) return engine.open_masked(program_->graph, plan, {});
-  auto& original =
-      exported_.emplace_back(std::make_unique<onnx_io::OnnxModel>(scratch_onnx(program_->graph)));
-  return original->open_masked(engine, plan);
+  auto& exported =
+      exported_.emplace_back(std::make_unique<onnx_io::OnnxModel>(scratch_onnx(original())));
+  return exported->open_masked(engine, plan);
 }
 
 int64_t ExportedModel::write(const std::string& path) {

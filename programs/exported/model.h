@@ -38,6 +38,7 @@ class ExportedModel final : public EditableFile {
 
  private:
   void read();
+  const Graph& original();
   std::string scratch_onnx(const Graph& graph);
 
   std::vector<InputSpec> inputs_;
@@ -45,6 +46,7 @@ class ExportedModel final : public EditableFile {
   std::vector<std::unique_ptr<EditableFile>> exported_;  ///< originals as ONNX, which networks use
   Archive archive_;
   std::optional<Program> program_;
+  std::optional<Program> original_;  ///< read when it is first run
   std::optional<ProgramEditor> editor_;
   std::optional<EditedProgram> edited_;
 };

@@ -2,16 +2,20 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/json_reader.h"
+#include "parsimony/graph/elements.h"
 #include "parsimony/programs/builder.h"
 #include "parsimony/programs/call.h"
 #include "parsimony/programs/element_types.h"
@@ -361,7 +365,7 @@ class ProgramReader {
 
   std::vector<Binding> call(const Target& target, const JsonReader& node, const std::string& place,
                             Names& names) {
-    const std::vector<Binding> arguments = arguments_of(target, node, names);
+    std::vector<Binding> arguments = arguments_of(target, node, names);
     const size_t count = target.schema == nullptr ? 1 : target.schema->results;
     if (count == 1) {
       const auto number = numbers_.computed({target.op, target.is_prim, arguments});
@@ -370,8 +374,13 @@ class ProgramReader {
     if (target.is_number) return {Binding{}};
     const bool in_place = target.op.ends_with('_') && !target.op.ends_with("__");
     const std::string op = in_place ? target.op.substr(0, target.op.size() - 1) : target.op;
+    const bool is_literal = is_literal_call(op, arguments);
+    if (!is_literal) hold_computed(arguments);
     builder_.begin(op);
     std::vector<Binding> results = lowered(op, arguments, count, {place, target.schema});
+    for (const Binding& result : results) {
+      if (is_literal && result.is(BindingKind::kTensor)) computed_.insert(result.value);
+    }
     if (in_place) write_to(arguments.at(0), results.at(0), names);
     return results;
   }
@@ -507,6 +516,57 @@ class ProgramReader {
       program_.calls.pop_back();
       throw NotKnown();
     }
+  }
+
+  /// Whether a call computes from literals alone.
+  bool is_literal_call(const std::string& op, const std::vector<Binding>& arguments) const {
+    constexpr auto kSources = std::to_array<std::string_view>(
+        {"arange", "bartlett_window", "blackman_window", "eye", "hamming_window", "hann_window",
+         "kaiser_window", "linspace", "logspace"});
+    std::vector<ValueId> read;
+    for (const Binding& argument : arguments) collect(argument, read);
+    const bool begins = std::ranges::find(kSources, op) != kSources.end();
+    return (begins || !read.empty()) &&
+           std::ranges::all_of(read, [&](ValueId value) { return computed_.contains(value); });
+  }
+
+  /// Makes weights of tensors that the program computes from literals alone, such as the
+  /// frequencies of a time embedding, `exp(arange(16) * -0.5)`, if their elements differ.
+  void hold_computed(std::vector<Binding>& arguments) {
+    for (Binding& argument : arguments) {
+      if (argument.is(BindingKind::kTensor) && computed_.contains(argument.value)) {
+        argument = held(argument);
+      }
+    }
+  }
+
+  Binding held(const Binding& computed) {
+    constexpr int64_t kMostElements = 65536;
+    const auto known_weight = held_.find(computed.value);
+    if (known_weight != held_.end()) return known_weight->second;
+    const HostTensor* known = builder_.known(computed.value);
+    if (known == nullptr || !known->floating() || known->count() > kMostElements) return computed;
+    const std::vector<double>& numbers = known->floats;
+    const bool differ = std::ranges::any_of(numbers, [&](double x) { return x != numbers[0]; });
+    const bool finite = std::ranges::all_of(numbers, [](double x) { return std::isfinite(x); });
+    const std::string& name = graph_.value(computed.value).name;
+    if (!differ || !finite) return computed;
+    const DType dtype = graph_.value(computed.value).dtype;
+    const auto size = static_cast<size_t>(size_of(dtype));
+    std::vector<std::byte>& bytes = program_.sources.storage.emplace_back(numbers.size() * size);
+    for (size_t i = 0; i < numbers.size(); ++i) write_number(numbers[i], dtype, &bytes[i * size]);
+    const Shape dims = known->dims;
+    const std::string own = name;
+    builder_.begin(own);
+    builder_.rename(computed.value, builder_.unused_name());
+    std::ranges::copy_if(program_.values, std::back_inserter(program_.computed[own]),
+                         [&](const ProgramValue& value) { return value.value == computed.value; });
+    return held_[computed.value] =
+               Binding::tensor(builder_.weight({.name = own,
+                                                .dtype = dtype,
+                                                .dims = dims,
+                                                .data = bytes.data(),
+                                                .stride = static_cast<int64_t>(size)}));
   }
 
   /// x.relu_(): from here on the names of x mean the result. Whoever else sees the same memory
@@ -747,7 +807,9 @@ class ProgramReader {
   Numbers numbers_;
   std::unordered_map<std::string, const ArchivedTensor*> tensor_of_;  ///< by placeholder
   std::map<std::pair<const std::byte*, Shape>, Binding> weights_;
-  bool as_exported_ = true;  ///< the inputs have the sizes with which it was exported
+  std::set<ValueId> computed_;       ///< from literals alone
+  std::map<ValueId, Binding> held_;  ///< weights for these
+  bool as_exported_ = true;          ///< the inputs have the sizes with which it was exported
 };
 
 }  // namespace

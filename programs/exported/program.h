@@ -34,6 +34,8 @@ struct Program {
   std::vector<ProgramCall> calls;                   ///< those that were lowered
   std::vector<ProgramValue> values;                 ///< in the order of the program
   std::map<std::string, std::string> placeholders;  ///< of tensors: their names to values'
+  /// Weights that it computes from literals, and its names of these values.
+  std::map<std::string, std::vector<ProgramValue>> computed;
   std::vector<std::string> parameters;              ///< names of tensors, in the module's order
   std::vector<InputSpec> inputs;                    ///< as the program was exported
 };

@@ -308,7 +308,7 @@ INSTANTIATE_TEST_SUITE_P(
                "\"strides\": [{\"as_int\": 27}", "\"strides\": [{\"as_int\": -27}", "strides"},
         Damage{"UnknownType", "nested.2.14.pt2", "weights_config.json", "\"dtype\": 7",
                "\"dtype\": 99", "type"},
-        Damage{"NoPickle", "nested.2.6.pt2", "state_dict.pt", "", "", "does not hold"},
+        Damage{"NoPickle", "nested.2.6.pt2", "state_dict.pt", "", "", "missing in the archive"},
         Damage{"OtherPickle", "nested.2.6.pt2", "state_dict.pt", "PK", "KP", "zip archive"},
         Damage{"NoProgram", "nested.2.6.pt2", "program.json", "", "", "program"}),
     [](const testing::TestParamInfo<Damage>& one) { return one.param.name; });
