@@ -80,7 +80,8 @@ ValueId both_sides(Lowering& s, int64_t axis, int64_t n) {
   for (int64_t k = (n - 1) / 2; k > 0; --k) omitted.push_back(k);
   if (omitted.empty()) return s.in(0);
   const ValueId rest = s.out.emit("Gather", {s.in(0), s.out.integers(omitted)}, {{"axis", axis}});
-  const ValueId signs = s.out.constant({.dtype = s.dtype(), .dims = {2}, .ints = {}, .floats = {1, -1}});
+  const ValueId signs =
+      s.out.constant({.dtype = s.dtype(), .dims = {2}, .ints = {}, .floats = {1, -1}});
   const ValueId conjugates = s.out.emit("Mul", {rest, signs});
   return s.out.emit("Concat", {s.in(0), conjugates}, {{"axis", axis}});
 }

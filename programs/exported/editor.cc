@@ -513,8 +513,7 @@ EditedProgram ProgramEditor::Impl::finish() const {
   for (const auto& [name, uses] : program.computed) {
     if (!touched.contains(name)) continue;
     const Weight& weight = *now.at(name);
-    ArchivedTensor tensor{
-        .name = name, .type = element_type_of(weight.dtype), .dims = weight.dims};
+    ArchivedTensor tensor{.name = name, .type = element_type_of(weight.dtype), .dims = weight.dims};
     fill(tensor, weight);
     const std::string placeholder = draft.add_input(tensor);
     for (const ProgramValue& value : uses) {

@@ -210,7 +210,7 @@ class ProgramReader {
         const auto tensor = tensors_.find(name->text());
         if (tensor == tensors_.end()) {
           throw ModelError(path_, ": the program reads ", in_quotes(name->text()),
-                           ", which the archive does not hold");
+                           ", which is missing in the archive");
         }
         builder_.reserve(name->text());
         tensor_of_[name_in(input.at("arg"))] = &tensor->second;
@@ -412,7 +412,8 @@ class ProgramReader {
   const Binding& named(const JsonReader& value, const Names& names) const {
     const auto found = names.find(name_in(value));
     if (found == names.end()) {
-      throw ModelError(value.place(), ": nothing before it is called ", in_quotes(name_in(value)));
+      throw ModelError(value.place(), ": there is no earlier value named ",
+                       in_quotes(name_in(value)));
     }
     return found->second;
   }

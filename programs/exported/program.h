@@ -36,8 +36,8 @@ struct Program {
   std::map<std::string, std::string> placeholders;  ///< of tensors: their names to values'
   /// Weights that it computes from literals, and its names of these values.
   std::map<std::string, std::vector<ProgramValue>> computed;
-  std::vector<std::string> parameters;              ///< names of tensors, in the module's order
-  std::vector<InputSpec> inputs;                    ///< as the program was exported
+  std::vector<std::string> parameters;  ///< names of tensors, in the module's order
+  std::vector<InputSpec> inputs;        ///< as the program was exported
 };
 
 /// Where a program's own graph is.
