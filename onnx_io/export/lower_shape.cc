@@ -1,4 +1,4 @@
-// Axes and sizes where opset 17 wants them.
+// Converts axes and sizes to the form of opset 17.
 
 #include "parsimony/onnx_io/export/lowering_impl.h"
 
@@ -13,12 +13,12 @@ NodeAttributes without(const Lowering& s, std::string_view name) {
   return rest;
 }
 
-/// Torch adds up booleans and small integers as int64.
+/// Widens the input: torch sums booleans and small integers as int64.
 void widen(Lowering& s) {
   if (!is_floating(s.dtype())) s.inputs[0] = s.out.cast(s.in(0), DType::kInt64);
 }
 
-/// The sizes of x in front of those in operand 3.
+/// Prepends sizes of x to those in operand 3.
 ValueId all_sizes(Lowering& s, size_t leading) {
   std::vector<int64_t> front(s.shape().begin(),
                              s.shape().begin() + static_cast<std::ptrdiff_t>(leading));
@@ -33,10 +33,10 @@ ValueId all_sizes(Lowering& s, size_t leading) {
   return s.out.emit("Concat", {first, s.in(3)}, {{"axis", int64_t{0}}});
 }
 
-/// Ones in front of the scales in operand 2.
+/// Prepends ones to the scales in operand 2.
 ValueId all_scales(Lowering& s, size_t leading) {
   const HostTensor* given = s.view.constant(2);
-  s.require(given != nullptr, "its scales are not known");
+  s.require(given != nullptr, "its scales are unknown");
   HostTensor scales{.dtype = DType::kFloat32, .dims = {}, .ints = {}, .floats = {}};
   scales.floats.assign(leading, 1);
   for (int64_t i = 0; i < given->count(); ++i) scales.floats.push_back(given->number(i));
@@ -59,7 +59,7 @@ void lower_reduce_sum(Lowering& s) {
   s.set_result(s.out.emit("ReduceSum", s.inputs, s.node().attributes));
 }
 
-/// Some axes since opset 18, all of them before.
+/// Resize has an axes attribute since opset 18.
 void lower_resize(Lowering& s) {
   const std::vector<int64_t> axes = s.view.attrs("axes");
   const size_t leading = s.rank() - axes.size();
@@ -106,7 +106,7 @@ void lower_dft(Lowering& s) {
   s.set_result(s.out.emit("Gather", {both, s.out.integers({0})}, {{"axis", int64_t{-1}}}));
 }
 
-/// ConstantOfShape: ONNX wants the element type beside the number.
+/// ConstantOfShape: in ONNX the value has an element type.
 void lower_filled(Lowering& s) {
   const DType type = s.view.graph().value(s.node().outputs[0]).dtype;
   NodeAttributes attributes = s.node().attributes;
