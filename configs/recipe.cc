@@ -167,8 +167,8 @@ CalibrationSetting read_calibration(const JsonReader& value) {
 }
 
 std::vector<std::string> read_recover(const JsonReader& value) {
-  constexpr std::array<std::string_view, 5> kKnown = {"bias", "bn", "least-squares", "outputs",
-                                                      "finetune"};
+  constexpr std::array<std::string_view, 6> kKnown = {
+      "bias", "bn", "least-squares", "outputs", "outputs:blocks", "finetune"};
   std::vector<std::string> words;
   const auto add = [&](const JsonReader& word) {
     words.emplace_back(kKnown[word.word(kKnown)]);
