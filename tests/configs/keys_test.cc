@@ -244,7 +244,7 @@ TEST(Keys, WhatOthersCarryOut) {
   EXPECT_EQ(error(R"("recover": "bn")"), "no error");
   EXPECT_EQ(error(R"("recover": ["bn", "lstsq"])"),
             "c.json: recover[1]: found \"lstsq\", expected \"bias\", \"bn\", \"least-squares\", "
-            "\"outputs\" or \"finetune\"");
+            "\"outputs\", \"outputs:blocks\" or \"finetune\"");
   EXPECT_EQ(error(R"("recover": ["bn", "bn"])"), "c.json: recover[1]: \"bn\" occurs twice");
   EXPECT_EQ(error(R"("calibration": {"samples": 3})"), "c.json: calibration: no \"data\"");
   EXPECT_EQ(error(R"("schedule": {"steps": 3})"),
