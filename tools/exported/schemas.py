@@ -18,7 +18,8 @@ def main(path):
     lines = []
     for schema in re.findall(r"^- func: (.*)$", Path(path).read_text(), re.M):
         name, arguments = schema.split("(", 1)
-        if name.split(".")[0] in names and "(a!) out" not in arguments and not name.endswith("out"):
+        op, _, overload = name.partition(".")
+        if op in names and "(a!) out" not in arguments and not overload.endswith("out"):
             lines.append(schema)
     if not lines:
         sys.exit(f"schemas.py: {path}: no schemas found")
