@@ -36,7 +36,7 @@ class Descriptor {
   int descriptor_;
 };
 
-/// Of an open file. @throws IoError
+/// Returns the status of an open file. @throws IoError
 struct stat status_of(const Descriptor& file, const std::string& path) {
   struct stat status {};
   if (file.get() < 0 || fstat(file.get(), &status) != 0) throw errors::cannot_read(path, errno);
@@ -168,7 +168,7 @@ fs::path unused() {
   return name;
 }
 
-/// What a process that was killed has left there goes.
+/// Empties the folder, in which a process that was killed may have left files.
 fs::path emptied(const fs::path& path) {
   std::error_code error;
   fs::remove_all(path, error);

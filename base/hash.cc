@@ -45,7 +45,7 @@ namespace {
 
 constexpr uint32_t kReversedPolynomial = 0x82f63b78;
 
-/// What each byte makes of a sum of zero.
+/// The checksum of each byte, from a sum of zero.
 constexpr std::array<uint32_t, 256> kOfByte = [] {
   std::array<uint32_t, 256> sums{};
   for (uint32_t byte = 0; byte < sums.size(); ++byte) {

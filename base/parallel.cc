@@ -15,7 +15,7 @@ void parallel_for(int64_t count, int threads, const std::function<void(int64_t)>
   std::exception_ptr failure;
   std::mutex mutex;
   const auto run = [&] {
-    // What stands before a failure has been taken already, so that the lowest is found.
+    // Indices before a failure have already been taken, so that the lowest failure is found.
     for (int64_t i = next++; i < failed_at; i = next++) {
       try {
         body(i);

@@ -100,7 +100,7 @@ class ShellProcess {
   int status_ = 0;
 };
 
-/// How it ended; empty if it succeeded.
+/// Returns how the command ended; empty if it succeeded.
 std::string failure_of(int status) {
   const auto signal_name = [](int number) { return std::string(strsignal(number)); };
   if (WIFSIGNALED(status)) {
@@ -114,7 +114,7 @@ std::string failure_of(int status) {
   return signalled ? text + ": " + signal_name(code - kSignalled) : text;
 }
 
-/// Which quotes and substitutions a place in a line of shell is in.
+/// The quotes and substitutions that surround a place in a line of shell.
 class Quoting {
  public:
   void read(char c) {

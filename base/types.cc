@@ -87,7 +87,7 @@ std::string to_string(const Shape& shape) {
 
 namespace {
 
-/// What the codes at the end stand for.
+/// The meaning of the codes at the end.
 enum class Specials : uint8_t {
   kInfinity,     ///< as in IEEE 754: infinity and NaN have the largest exponent
   kOneNan,       ///< the largest code alone is NaN

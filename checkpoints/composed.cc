@@ -141,7 +141,7 @@ std::optional<double> epsilon_of(const Numbers& factors, const Numbers& gain,
 
 namespace {
 
-/// Which indices of each axis stay.
+/// The indices of each axis that stay.
 using Kept = std::vector<std::vector<bool>>;
 
 Kept kept_of(const Shape& dims, const std::vector<AxisKeep>* cut) {

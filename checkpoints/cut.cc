@@ -83,7 +83,7 @@ class Cutter {
     return found == by_weight_.end() ? nullptr : found->second;
   }
 
-  /// What the plan keeps of a weight; nothing if it keeps all.
+  /// Returns what the plan keeps of a weight; nothing if it keeps all.
   const std::vector<AxisKeep>& expected(std::string_view weight) const {
     static const std::vector<AxisKeep> kNothing;
     const auto found = expected_.find(weight);

@@ -42,7 +42,7 @@ struct Row {
 constexpr std::string_view kFactor = "low-rank factor";
 constexpr std::string_view kScale = "quantisation parameter";
 
-// What several rows fit is the first one's.
+// A name that fits several rows belongs to the first of them.
 constexpr auto kRows = std::to_array<Row>({
     {"parametrizations.{}.original", DependentPart::kWeight, "parametrized weight"},
     {"parametrizations.{}.original1", DependentPart::kWeight, "direction of weight norm",
@@ -101,7 +101,7 @@ std::string_view take_last(std::string_view& name) {
   return last;
 }
 
-/// What "{}" stands for; empty if it stands for nothing.
+/// Returns the text that "{}" stands for; empty if it stands for nothing.
 std::string_view captured(std::string_view pattern, std::string_view component) {
   const size_t at = pattern.find("{}");
   const std::string_view end = pattern.substr(at + 2);

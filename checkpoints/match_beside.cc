@@ -177,7 +177,7 @@ void match_beside(Matching& matching) {
 
 namespace {
 
-/// How the axes of a tensor that hangs on a matched weight follow those of the weight.
+/// Aligns the axes of a tensor that hangs on a matched weight with those of the weight.
 class Alignment {
  public:
   Alignment(const Matching& matching, const WeightMatch& found, const Dependent& dependent)

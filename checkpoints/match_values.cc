@@ -86,7 +86,7 @@ std::string beside_bias(const Matching& matching, WeightId matrix) {
   return known == nullptr ? "" : beside(known->targets.front().name, "weight");
 }
 
-/// Of several that fit, those that their surroundings tell apart.
+/// Narrows several tensors that fit down to those that their surroundings tell apart.
 void narrow(const Matching& matching, WeightId id, FittingByName& fitting,
             const std::map<std::string, TensorId>& tensors) {
   for (const std::string& name : {beside_bias(matching, id), hint_of(matching, id)}) {

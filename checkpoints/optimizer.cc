@@ -242,7 +242,7 @@ class OrderSearch {
     if (std::ranges::none_of(possible, alike)) possible.push_back(tensor);
   }
 
-  /// What the parameters of a sequence may be, as its tensors in order; false if they cannot be.
+  /// Finds what the parameters of a sequence may be, as its tensors in order; false if impossible.
   bool embed(const Sequence& sequence, std::map<size_t, Possible>& found) const {
     std::vector<size_t> slots;
     for (const size_t group : sequence.groups) {
@@ -393,7 +393,7 @@ class StateFollower {
     return true;
   }
 
-  /// As safetensors sorts them, and other formats by chance, though not a bias before its weight.
+  /// Whether names ascend, as safetensors sorts them, and no bias comes before its weight.
   bool is_sorted_by_name() const {
     const auto bias_first = [](const ParameterTensor& one, const ParameterTensor& next) {
       return one.name.ends_with("bias") && next.name.ends_with("weight") &&

@@ -69,7 +69,7 @@ class Transferrer {
   std::string why_unfit(const Weight& weight, const WeightMatch& match) const {
     for (const MatchTarget& target : match.targets) {
       const TensorId id = find(target.name);
-      // What hangs on the weight is used as it lies in this checkpoint, if it does.
+      // A tensor that hangs on the weight is used as it lies in this checkpoint, if it is there.
       if (match.normalisation.empty() && !target.what.empty()) continue;
       if (id == TensorId()) return "the checkpoint has no tensor " + in_quotes(target.name);
       Shape expected = tensor(id).dims;

@@ -36,7 +36,7 @@ class Members {
   std::string text_;
 };
 
-/// What remains of a ratio that goes.
+/// Returns the percentage that remains when a ratio is removed.
 std::string remaining(double ratio) {
   return percentage(100 * (1 - ratio), [&](double percent) { return 1 - percent / 100 == ratio; });
 }

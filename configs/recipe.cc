@@ -184,10 +184,10 @@ std::vector<std::string> read_recover(const JsonReader& value) {
   return words;
 }
 
-// How much each of several cuts removes.
+// The share of channels that each of several cuts removes.
 namespace {
 
-/// Of all channels, when a share `done` of the cuts is made.
+/// Returns the share of all channels removed when a share `done` of the cuts is made.
 double share_removed(PruningSchedule schedule, double done, double ratio) {
   switch (schedule) {
     case PruningSchedule::kLinear:
@@ -252,7 +252,7 @@ std::vector<ConfigList> cuts(const PruneSettings& settings) {
 
 namespace {
 
-/// Of --loss.
+/// Refuses the text of --loss.
 ConfigError bad_loss(std::string_view text, std::span<const std::string_view> known) {
   return ConfigError(
       "loss: found ", in_quotes(text), ", expected ", one_of(known),

@@ -93,7 +93,7 @@ constexpr Field<T> kTrain[] = {
     {"seed", &T::seed, kNotNegative,
      "Seed of the initial weights, the order of the samples and the augmentation."}};
 
-/// Of a recipe's `prune`, and of a config list's `schedule`.
+/// The fields of a recipe's `prune`, and of a config list's `schedule`.
 template <typename S>
 constexpr std::array<Field<S>, 4> kCuts = {
     {{"warmup_epochs", &S::warmup_epochs, kNotNegative,

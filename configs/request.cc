@@ -203,7 +203,7 @@ void imply_ratio(const ElementRule& rule, GivenRequest& given, std::string_view 
   given.keys.insert("sparse_ratio");
 }
 
-/// Of elements only their magnitude has a threshold, or a rank among those of other layers.
+/// Checks that only magnitudes of elements get a threshold, or are ranked across layers.
 void check_ranking(const ElementRule& rule, const GivenRequest& given, std::string_view base) {
   const std::string who = "criterion " + in_quotes(given.request.criterion);
   if (rule.method != ElementMethod::kLevel && given.request.scope != Scope::kLocal) {
@@ -316,7 +316,7 @@ constexpr WordTable<Budget, 5> kBudgets = {{{"channels", Budget::kChannels},
                                             {"macs", Budget::kMacs},
                                             {"latency_ms", Budget::kLatency},
                                             {"weights", Budget::kWeights}}};
-/// What a whole network has so much of.
+/// The quantities of a whole network of which an amount can be asked.
 constexpr WordTable<Budget, 6> kAmounts = {{{"params", Budget::kParams},
                                             {"macs", Budget::kMacs},
                                             {"latency_ms", Budget::kLatency},
