@@ -393,7 +393,7 @@ class StateFollower {
     return true;
   }
 
-  /// Whether names ascend, as safetensors sorts them, and no bias comes before its weight.
+  /// Whether names were sorted, as in safetensors, not only by chance: a bias precedes its weight.
   bool is_sorted_by_name() const {
     const auto bias_first = [](const ParameterTensor& one, const ParameterTensor& next) {
       return one.name.ends_with("bias") && next.name.ends_with("weight") &&

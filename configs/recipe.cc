@@ -184,7 +184,7 @@ std::vector<std::string> read_recover(const JsonReader& value) {
   return words;
 }
 
-// The share of channels that each of several cuts removes.
+// The amounts that several cuts remove.
 namespace {
 
 /// Returns the share of all channels removed when a share `done` of the cuts is made.
@@ -252,7 +252,7 @@ std::vector<ConfigList> cuts(const PruneSettings& settings) {
 
 namespace {
 
-/// Refuses the text of --loss.
+/// Returns the error about a bad --loss.
 ConfigError bad_loss(std::string_view text, std::span<const std::string_view> known) {
   return ConfigError(
       "loss: found ", in_quotes(text), ", expected ", one_of(known),

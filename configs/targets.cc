@@ -113,7 +113,7 @@ void check_apply_method(const JsonReader& value) {
   throw errors::unknown_word(place, method, std::array<std::string_view, 1>{"mul"});
 }
 
-// The kinds of targets, each removed as one unit: channels on either side, heads, elements, blocks.
+// Units of removal: channels on either side, heads, elements, blocks.
 namespace {
 
 enum class Kind : uint8_t { kDefault, kOut, kIn, kElement, kChannel, kHead, kHeadDim, kGroup };

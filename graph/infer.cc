@@ -90,7 +90,7 @@ class Symbols {
   std::map<std::string, int64_t, std::less<>> sizes_;
 };
 
-/// What an earlier inference has found out about inputs of bodies.
+/// Facts about inputs of bodies that an earlier inference found out.
 struct GrowingFacts::Turns {
   std::set<ValueId> varies;          ///< the shape changes from turn to turn
   std::map<ValueId, Shape> tensors;  ///< of lists that are empty at first
@@ -371,7 +371,7 @@ void GrowingFacts::forget(NodeId node, ValueId value) {
     if (inference_) inference_->forget(node, value);
     return;
   }
-  // What was found out before may hold no longer.
+  // Earlier findings may no longer hold.
   inference_.reset();
   *turns_ = {};
   may_assume_ = true;

@@ -45,7 +45,7 @@ DType parse_type(std::string_view name, std::string_view whole) {
                  did_you_mean(name, names));
 }
 
-/// Where the name ends in "NAME=…"; npos if there is none, as in ":int64=16000".
+/// Returns where the name ends in "NAME=…"; npos if there is none, as in ":int64=16000".
 size_t end_of_name(std::string_view text) {
   const size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0) return std::string_view::npos;
@@ -133,7 +133,7 @@ constexpr std::string_view kAuto = "auto";
 constexpr auto kEnds = std::to_array<std::string_view>({"past", "present", "new", "next", "old",
                                                         "prev", "previous", "in", "input", "inputs",
                                                         "out", "output", "outputs", "updated"});
-/// The same behind a name: "h0", "h_n".
+/// Words that tell the two ends of a state apart behind a name: "h0", "h_n".
 constexpr auto kTurns = std::to_array<std::string_view>({"0", "n"});
 
 /// "pastKey.0" is past, key and 0.

@@ -63,7 +63,7 @@ ModelError bad_slice(std::string_view tensor, const std::string& axis, const std
                     expected + ", found " + found);
 }
 
-/// What stays of each dimension.
+/// The indices of each dimension that stay.
 class Keeps {
  public:
   /// Views `axes`.
@@ -228,7 +228,7 @@ class Packer {
  private:
   static constexpr int64_t kLongRun = int64_t{1} << 18;
 
-  /// Where the next `bytes` go.
+  /// Returns the place where the next `bytes` go.
   std::byte* room(int64_t bytes) {
     if (filled_ + bytes > kPackedBytes) flush();
     if (buffer_.empty()) buffer_.resize(kPackedBytes);

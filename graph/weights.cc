@@ -102,7 +102,7 @@ class TrainedWeights {
     }
   }
 
-  /// Of the layer from which its answer comes. Marks what the node trains.
+  /// Returns the channels of the layer from which the answer comes. Marks what the node trains.
   int64_t channels_of(const Node& node) {
     const OpSchema& schema = schema_of(node);
     int64_t before = kNoLayer;
@@ -167,7 +167,7 @@ class TrainedWeights {
     return v != kNone;
   }
 
-  /// What a value has its elements from; kNone if it is computed.
+  /// Returns the value whose elements `v` has; kNone if they are computed.
   ValueId moved_from(ValueId v) const {
     const NodeId n = producer_[v];
     if (n == kNone) return kNone;

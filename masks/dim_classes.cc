@@ -71,7 +71,7 @@ void DimClasses::collect_factors(std::span<const NodeId> pinned_nodes) {
   label_pin_.assign(label_node_.size(), kNone);
 }
 
-/// Where the sizes that the node is given were read.
+/// Pins the dimensions from which the sizes that the node is given were read.
 void DimClasses::pin_measured(const Node& node, const std::string& why, Factors& factors) const {
   std::vector<ValueId> open = node.inputs;
   for (size_t i = 0; i < open.size(); ++i) {

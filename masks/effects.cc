@@ -98,7 +98,7 @@ class EffectTracer {
     }
   }
 
-  /// What an input lacks is zero in the reference.
+  /// Starts with zeros where an input may lack indices, as these are zero in the reference.
   void start_from_input(ValueId v) {
     for (size_t d = 0; d < effects_.zero[v].size(); ++d) {
       effects_.zero[v][d] = dim_classes_.is_free(v, static_cast<int>(d)) ? 1 : 0;
@@ -148,7 +148,7 @@ class EffectTracer {
                                [&](BodyId b) { return contains(graph_.bodies[b].inputs, v); });
   }
 
-  /// What a body is given is zero as long as neither an operand nor its own results are not.
+  /// Starts with bodies' inputs as zero; they stay so until an operand or own result is not.
   void start_inside() {
     for (const Body& body : graph_.bodies) {
       for (const ValueId v : body.inputs) std::ranges::fill(effects_.zero[v], 1);

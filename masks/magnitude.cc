@@ -78,7 +78,7 @@ Tally tally(const Weight& weight, double threshold) {
 }  // namespace
 
 MagnitudeThreshold threshold_by_histogram(std::span<const Weight* const> weights, int64_t count) {
-  // As doubles, all other types end in 29 zeros: the last digit is 0.
+  // Widened to double, all other types end in 29 zeros: the last digit is 0.
   const bool doubles = std::ranges::any_of(
       weights, [](const Weight* weight) { return weight->dtype == DType::kFloat64; });
   const size_t passes = doubles ? kShifts.size() : kShifts.size() - 1;
@@ -173,7 +173,7 @@ Bounds enclose(std::vector<double> sampled, int64_t total, int64_t count) {
           rank + margin < size ? at(rank + margin) : std::numeric_limits<double>::infinity()};
 }
 
-/// How the elements lie to the bounds.
+/// Counts of elements by their position relative to the bounds.
 struct SampleTally {
   int64_t below = 0;
   int64_t at_low = 0;

@@ -51,9 +51,9 @@ int keep_at_least_one(const Coupling& coupling, const PerGroup<std::vector<doubl
 
 namespace {
 
-/// How many of `size` indices are removed if the dim class was solved for another size. If all
-/// indices are channels, the dimension repeats them (batch times heads) and loses a proportional
-/// share; otherwise the other indices account for the change of size.
+/// Returns how many of `size` indices are removed if the dim class was solved for another size. If
+/// all indices are channels, the dimension repeats them (batch times heads) and loses a share in
+/// proportion; otherwise the other indices account for the change of size.
 int64_t removed_of(std::span<const ChannelId> channels, int64_t removed, int64_t size) {
   const auto solved = static_cast<int64_t>(channels.size());
   if (removed == 0 || size == solved || removed * size % solved != 0) return removed;
@@ -151,7 +151,7 @@ ElementMask masked(const Weight& weight, const Removed& removed) {
   return mask;
 }
 
-// What either of two uses of a tensor keeps.
+// Keeps what either of two uses of a tensor keeps.
 void merge(ElementMask& mask, const ElementMask& other) {
   for (size_t i = 0; i < mask.keep.size(); ++i) mask.keep[i] |= other.keep[i];
 }

@@ -14,7 +14,7 @@
 namespace parsimony {
 namespace {
 
-/// Of an element; float32 where a file does not say the type.
+/// Returns the bytes of an element, which is float32 where a file does not say the type.
 int64_t bytes_of(DType dtype) {
   const int64_t bytes = size_of(dtype);
   return bytes > 0 ? bytes : 4;
@@ -56,7 +56,7 @@ class Schedule {
         node.outputs, [&](ValueId v) { return v == kNone || constant_[v] || facts_.computed[v]; });
   }
 
-  /// Of a node in a branch or loop, the step of what it is inside of.
+  /// Returns the step of a node; in a branch or loop, the step of the node that it is inside of.
   int step_of(NodeId n) const {
     while (n != kNone && graph_.node(n).body != kNone) n = graph_.bodies[graph_.node(n).body].owner;
     return n == kNone ? kNone : steps_[n];
@@ -112,7 +112,7 @@ class Schedule {
     return kNone;
   }
 
-  /// The same elements in the same order.
+  /// Whether the result has the operand's elements in the same order.
   bool is_view(const NodeView& view, const OpSchema& schema) const {
     const ValueId first = view.input(0);
     if (first == kNone || buffer_of_[first] == kNone) return false;

@@ -18,7 +18,7 @@ ModelError bad_tensor_file(std::string_view file, std::string_view why) {
   return ModelError(file, ": not a safetensors file: ", why);
 }
 
-/// What the format cannot hold.
+/// Returns the error about a tensor that the format cannot hold.
 ModelError unwritable_tensor(std::string_view tensor, std::string_view why) {
   return ModelError("tensor ", in_quotes(tensor), " cannot be written: ", why);
 }
@@ -87,7 +87,7 @@ std::string little_endian(uint64_t value) {
   return bytes;
 }
 
-/// What precedes the data of `tensors`, which are sorted.
+/// Returns the header that precedes the data of `tensors`, which are sorted.
 std::string head_of(const std::vector<FileTensor>& tensors) {
   std::vector<TensorEntry> entries;
   uint64_t offset = 0;

@@ -62,14 +62,14 @@ void remove(const Pool& pool, const std::vector<int>& counts, AxisMasks& masks) 
   }
 }
 
-/// Those of the criterion, or what spending the pool made of them.
+/// Records the criterion's scores, or those that spending the pool made of them.
 void record_scores(const Pool& pool, PerGroup<std::vector<double>>& scores) {
   for (size_t i = 0; i < pool.units.size(); ++i) {
     for (const GroupId g : pool.units[i]->groups) scores[g] = pool.candidates[i].score;
   }
 }
 
-/// What limits count as a function of a pool's channels; all else is as in `masks`.
+/// The amounts that limits count, by a pool's channels; all else is as in `masks`.
 class CostOfCounts {
  public:
   CostOfCounts(Quantities& quantities, const Coupling& coupling, const Scored& scored,
@@ -86,7 +86,7 @@ class CostOfCounts {
   }
   double dense() const { return limits_->left(AxisMasks::all_kept(coupling_)); }
   double most() const { return limits_->most(); }
-  /// What these counts do not keep to, in words.
+  /// Returns the limits that these counts do not keep to, in words.
   std::vector<std::string> missed(const std::vector<int>& counts) const {
     return limits_->missed(masks_of(counts));
   }

@@ -18,7 +18,7 @@ size_t index(std::mt19937_64& draw, size_t size) {
   return std::min(size - 1, static_cast<size_t>(uniform(draw) * static_cast<double>(size)));
 }
 
-/// The same share for all, and where a group may not lose so much, more for the others.
+/// Gives all groups the same share; where a group may not lose so much, the others lose more.
 std::vector<double> even_shares(const std::vector<AnnealedShare>& groups, double ratio) {
   double total = 0;
   double possible = 0;

@@ -56,7 +56,7 @@ uint64_t mixed(uint64_t seed, std::string_view text) {
   return seed;
 }
 
-/// The same for any order of the values.
+/// Mixes the values into the seed; their order does not matter.
 uint64_t of_bag(uint64_t seed, std::vector<uint64_t> values) {
   std::ranges::sort(values);
   for (const uint64_t value : values) seed = mixed(seed, value);

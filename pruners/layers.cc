@@ -161,7 +161,7 @@ std::vector<MatrixInput> matrix_inputs(const Graph& graph, const std::set<std::s
     const auto form = linear_form(node, *operand, weight.dims.size());
     if (!form) return;
     const bool recurrent = form->kind == LinearKind::kRecurrence;
-    // What the recurrent matrix reads is no value of the graph.
+    // The input of the recurrent matrix is no value of the graph.
     if (recurrent ? node.inputs[*operand] != matrix : !form->plain) return;
     if (form->kind == LinearKind::kMatrixProduct && weight.dims.size() != 2) return;
     inputs.push_back({id, form->data, node.inputs[form->data], &weight, form->kind});

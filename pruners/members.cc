@@ -148,7 +148,7 @@ bool is_running_statistic(const Graph& graph, const Member& member) {
   return is_statistic(node, static_cast<int>(at - node.inputs.begin()));
 }
 
-/// Of a quantised weight: its scales or its zero points, one per block, are no matrices.
+/// Whether these are a quantised weight's scales or zero points, one per block: no matrices.
 bool scales_others(const Graph& graph, const Member& member) {
   if (member.node == kNone) return false;
   const Node& node = graph.node(member.node);
@@ -279,7 +279,7 @@ class Elements {
     return kPower == Power::kOne ? x : x * x;
   }
 
-  /// Of `count` neighbours from `begin` on.
+  /// Sums `count` neighbours from `begin` on.
   double sum(int64_t begin, int64_t count) const {
     std::array<double, kLanes> lanes{};
     int64_t i = begin;

@@ -37,7 +37,7 @@ BudgetWords words_of(Budget budget) {
   }
 }
 
-/// How much may remain.
+/// Returns how much may remain.
 double most_of(const Limit& limit, double dense) {
   constexpr double kRounding = 1e-12;  // 1000 · (1 - 0.9) is 99.99…
   return limit.amount.value_or(std::floor(dense * (1 - limit.ratio + kRounding)));

@@ -173,7 +173,7 @@ struct Rows {
   std::vector<int64_t> first;  ///< of each channel
 };
 
-/// What a layer produces, in the order of its rows.
+/// Returns what a layer produces, in the order of its rows.
 std::vector<Rows> rows_of(const Layers& layers, const Coupling& coupling, const Graph& graph,
                           NodeId layer) {
   std::vector<Rows> result;

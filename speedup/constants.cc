@@ -279,7 +279,7 @@ bool is_transposed_for_product(const Graph& graph, const Node& node) {
   return std::ranges::any_of(uses, [&](const Use& use) { return is_layer(graph.node(use.node)); });
 }
 
-/// Of matrices, without a bias.
+/// Whether the node multiplies matrices, without a bias.
 bool is_bare_product(const Node& node) {
   const Linear& linear = schema_of(node).linear;
   return linear.plain && linear.kind == LinearKind::kMatrixProduct && linear.bias < 0;

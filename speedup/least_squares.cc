@@ -12,7 +12,7 @@ namespace {
 
 constexpr auto kRidges = std::to_array({1e-4, 1e-3, 1e-2, 1e-1, 1.0});
 constexpr double kUsualRidge = 1e-3;
-// Of float32: what is lacking beside what is target, where a layer gives just that.
+// The rounding of float32: error relative to target where a layer gives just the target.
 constexpr double kRounding = 1e-6;
 
 std::vector<Eigen::MatrixXd> solutions(const std::vector<SplitSums>& systems, double ridge) {

@@ -224,7 +224,7 @@ class Naming {
   std::unordered_set<std::string> taken_;
 };
 
-/// What becomes shorter of the network's inputs or outputs; nothing does unless it was set free.
+/// Adds the network's inputs or outputs that become shorter; none does unless it was set free.
 void add_ends(const Graph& graph, const Coupling& coupling, const AxisMasks& masks, bool inputs,
               std::vector<PlanEnd>& ends) {
   for (const ValueId v : inputs ? graph.inputs : graph.outputs) {

@@ -156,7 +156,7 @@ class MaskedRows {
     }
   }
 
-  /// Of the whole tensor.
+  /// Returns the rows of the whole tensor that are kept.
   std::vector<int64_t> kept_rows() const {
     std::vector<int64_t> kept = successive(0, tensor_.dims.empty() ? 1 : tensor_.dims.front());
     for (const PlanSlice* slice : mask_.slices) {
@@ -165,7 +165,7 @@ class MaskedRows {
     return kept;
   }
 
-  /// Of the elements of a row that is kept.
+  /// Returns the elements that are kept of a kept row.
   std::vector<Stretch> kept_of_row() const {
     std::vector<AxisKeep> axes;
     for (const PlanSlice* slice : mask_.slices) {

@@ -19,7 +19,7 @@ const notation::Line& line_of(const NodeView& view) {
   return *compiled(*find_schema(view.node().domain, view.node().op));
 }
 
-/// Where the queries stand, head by head: dimension `dim` of `value` is a product that ends in a
+/// The place of the queries, head by head: dimension `dim` of `value` is a product that ends in a
 /// head's `size` elements.
 struct Heads {
   ValueId value = kNone;
@@ -53,7 +53,7 @@ std::optional<Heads> heads_of(const NodeView& view) {
   return Heads{value, last, size / heads};
 }
 
-/// Where a cache of keys and values comes in, and where it leaves.
+/// The operands and results through which a cache of keys and values comes in and leaves.
 struct Cache {
   int past;    ///< the first operand
   int result;  ///< the first result
@@ -169,7 +169,7 @@ void patch_attention(PatchView& view) {
     dims.insert(i % heads->size);
     which.insert(i / heads->size);
   }
-  // Where the heads are a label of the line, the line changes the attribute that counts them.
+  // If the heads are a label of the line, the line changes the attribute that counts them.
   const bool is_onnx = view.before.node().domain.empty();
   if (const int64_t asked = heads_asked(view.before);
       asked > 0 && (is_onnx || view.before.node().op == "GroupQueryAttention")) {

@@ -194,8 +194,8 @@ std::optional<Parts> parts_of(const NodeView& view) {
 
 std::optional<std::pair<int64_t, ValueId>> added_by_loop(const NodeView& loop, ValueId list);
 
-/// How many more tensors a list holds than the list `since` from which it was made; than none if
-/// that is kNone.
+/// Returns how many more tensors a list holds than the list `since` from which it was made; than
+/// none if that is kNone.
 std::optional<int64_t> length_since(const NodeView& reader, ValueId list, ValueId since) {
   int64_t more = 0;
   for (int steps = 0; steps < kMostSteps; ++steps) {
@@ -228,7 +228,7 @@ std::optional<int64_t> length_of(const NodeView& reader, ValueId list) {
   return length_since(reader, list, kNone);
 }
 
-/// How many tensors all turns of a loop add to a list, and the list that it begins with.
+/// Returns how many tensors all turns of a loop add to a list, and the list that it begins with.
 std::optional<std::pair<int64_t, ValueId>> added_by_loop(const NodeView& loop, ValueId list) {
   constexpr int kBeforeStates = 2;
   const auto states = carried(loop);

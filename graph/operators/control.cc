@@ -36,7 +36,7 @@ int64_t at_or(const std::vector<int64_t>& list, size_t i, int64_t fallback) {
   return i < list.size() ? list[i] : fallback;
 }
 
-/// How Scan's operands and results are divided.
+/// The division of Scan's operands and results into states and sequences.
 struct ScanSizes {
   int states = 0;
   int sequences = 0;
@@ -79,7 +79,7 @@ const Body* not_taken(const NodeView& view) {
   return nullptr;
 }
 
-/// What all branches that may be taken agree on, else the first that is known.
+/// Returns the shapes on which all branches that may be taken agree, else the first known ones.
 Shapes out_of_if(const NodeView& view) {
   Shapes shapes(static_cast<size_t>(view.outputs()));
   const Body* passed_over = not_taken(view);

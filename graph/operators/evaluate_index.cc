@@ -19,7 +19,7 @@ std::optional<std::vector<int64_t>> indices_of(const HostTensor& indices, int64_
   return out;
 }
 
-/// Where GatherElements reads and ScatterElements writes: the own position, but for `axis`.
+/// Returns where GatherElements reads and ScatterElements writes: the own position, but for `axis`.
 std::optional<std::vector<int64_t>> element_positions(const NodeView& view) {
   const HostTensor& data = *view.constant(0);
   const HostTensor& indices = *view.constant(1);

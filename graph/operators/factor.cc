@@ -113,7 +113,7 @@ Factors factor(const NodeView& view) {
   }
 }
 
-// What a match says of axes: labels, where they stand and what pins them.
+// The axes of a match: labels, their places and what pins them.
 namespace {
 
 using notation::Alternative;

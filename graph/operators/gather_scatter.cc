@@ -126,7 +126,7 @@ namespace {
 
 constexpr const char* kChosen = "indexed by data";
 
-/// How many dimensions of x an index of GatherND names, with those of the batch before them.
+/// Counts the dimensions of x that an index of GatherND names, and those of the batch before them.
 std::optional<size_t> named_by_index(const NodeView& view, const Shape& x, const Shape& indices) {
   const auto rank = std::ssize(x);
   const int64_t batch = view.attr("batch_dims", 0);

@@ -160,7 +160,7 @@ namespace {
 
 constexpr int64_t kMostRepetitions = 256;
 
-/// How often each label counts in a product of operands and labels.
+/// Counts how often each label occurs in a product of operands and labels.
 std::map<int, int> labels_of(const Match& match, const std::vector<std::string>& names) {
   std::map<int, int> result;
   for (const MatchedOperand& operand : match.operands) {

@@ -39,7 +39,7 @@ bool is_counted(const Alternative& alternative, const std::string& name) {
                              [&](const auto& product) { return contains(product, name); });
 }
 
-/// What a name in a clause must be.
+/// The kind of thing that a name in a clause must refer to.
 enum class Named : uint8_t { kLabel, kEllipsis, kOperand, kSize, kFactor };
 
 /// A name in a clause, which may stand before what it refers to.

@@ -37,7 +37,7 @@ CodedAxis coded_axis(const std::string& name, bool blocked, bool has_points) {
 
 std::string product_of(const std::string& labels) { return "(" + labels + ")"; }
 
-/// What the layout of the weights is made of.
+/// The parameters of the weights' layout.
 struct CodeLayout {
   int64_t bits;
   int64_t fusion;  ///< 1: gates beside what they gate, 2: before it, 0: in another matrix or none
@@ -131,7 +131,7 @@ notation::Line line_of_coded_experts(const NodeView& view) {
                                          : notation::Line();
 }
 
-/// As the tokens, if the weights fit them.
+/// Infers the shape of the result, which is that of the tokens, if the weights fit them.
 Shapes infer_coded_experts(const NodeView& view) {
   if (unknown_layout_of(view).empty()) {
     infer_line(line_of_coded_experts(view), view);

@@ -1,4 +1,4 @@
-// The same elements with other dimensions, or with the same in another order.
+// Operators that give the same elements other dimensions, or another order.
 #include <algorithm>
 
 #include "parsimony/base/ranges.h"
@@ -84,7 +84,7 @@ bool listed(const std::vector<int64_t>& axes, size_t axis) {
   return contains(axes, static_cast<int64_t>(axis));
 }
 
-/// What the integers in a Reshape's operand mean for an input of shape `x`.
+/// Returns the shape that the integers in a Reshape's operand mean for an input of shape `x`.
 Shape resolve(const NodeView& view, const Shape& x, const std::vector<int64_t>& asked) {
   Shape y = asked;
   const bool allow_zero = view.attr("allowzero", 0) != 0;

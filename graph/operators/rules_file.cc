@@ -50,7 +50,7 @@ constexpr std::array<Word<LinearKind>, 7> kLinearWords = {
      {"recurrence", LinearKind::kRecurrence},
      {"transposed-convolution", LinearKind::kTransposedConvolution}}};
 
-// Those about shapes and lists belong to operators with functions of their own.
+// Traits about shapes and lists are left out: their operators have functions of their own.
 constexpr std::array<Word<Trait>, 17> kTraitWords = {{{"adds", kAdds},
                                                       {"attends", kAttends},
                                                       {"chooses", kChooses},
@@ -129,7 +129,7 @@ class NotationText {
 
   const std::string& text() const { return text_; }
 
-  /// Where a character of the text stands; in a joint, behind the part in front.
+  /// Returns where a character of the text stands; in a joint, behind the part in front.
   Position place_of(size_t at) const {
     const auto after = std::ranges::upper_bound(parts_, at, {}, &Part::offset);
     const Part& part = *std::prev(after);
@@ -405,7 +405,7 @@ class RulesReader {
 
   const std::string& file_name_;
   std::vector<OperatorRule> rules_;
-  // Of the operator that is being read:
+  // The operator that is being read:
   Token header_;
   NotationText notation_;
   std::set<std::string, std::less<>> seen_;

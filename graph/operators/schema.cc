@@ -42,8 +42,8 @@ const std::vector<notation::Line>& compiled_lines() {
 
 using SchemaKey = std::pair<std::string_view, std::string_view>;  // domain and operator
 
-/// Of the ends and the length of an operator's name, which tell most of them apart: quicker than a
-/// hash of the whole. Few operators of two domains share a name.
+/// A hash of the ends and the length of an operator's name, which tell most of them apart: quicker
+/// than a hash of the whole. Few operators of two domains share a name.
 struct HashOfName {
   size_t operator()(const SchemaKey& key) const {
     constexpr size_t kMix = 0x9e3779b97f4a7c15;  // 2^64 over the golden ratio
@@ -60,7 +60,7 @@ struct HashOfName {
 
 using Schemas = absl::flat_hash_map<SchemaKey, const OpSchema*, HashOfName>;
 
-/// Of the table's rows and of those that were added. Every pass asks for every node.
+/// Returns the table's rows and those that were added. Every pass asks for every node.
 inline Schemas& schemas() {
   static Schemas all = [] {
     Schemas result;

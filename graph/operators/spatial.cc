@@ -119,7 +119,7 @@ void want_channels(const NodeView& view, int64_t found, int64_t expected, int64_
   }
 }
 
-/// Of quantised pools, which are not pruned then.
+/// Whether a quantised pool has its channels last; such a pool is not pruned.
 bool has_channels_last(const NodeView& view) { return view.attr("channels_last", 0) != 0; }
 
 }  // namespace
@@ -204,7 +204,7 @@ Shapes infer_crop(const NodeView& view) {
       Shape{(*x)[0], (*x)[1], (*x)[2] - border[1] - border[3], (*x)[3] - border[0] - border[2]}};
 }
 
-/// As large as what was pooled, unless an operand says more.
+/// Infers the shape of what was pooled, unless an operand says more.
 Shapes infer_max_unpool(const NodeView& view) {
   const Shape* x = view.in_shape(0);
   if (x == nullptr || x->size() < 2) return Shapes(1);

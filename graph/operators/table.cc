@@ -446,7 +446,7 @@ constexpr auto kOperators = std::to_array<OpSchema>({
     {.op = "Upsample", .traits = kRescales, .infer = infer_resize, .factor = factor_resize},
     {.op = "Where", .line = "c[..x] a[..x] b[..x] -> y[..x]", .zero = kChoice, .result = kOfSecond},
     {.op = "Xor", .line = kBinary, .result = kBool},
-    // What ONNX Runtime has and ONNX has not, or had later.
+    // Operators that ONNX Runtime has and ONNX has not, or had later.
     {.op = "Attention",
      .line = "x[n s i] w[i (3 head dim)] b[(3 head dim)]? m[..m]? past[2 n head p dim] ab~[n head s t]?"
              "pl[]? -> y[n s (head dim)] present[2 n head t dim]?"
@@ -612,8 +612,8 @@ constexpr auto kOperators = std::to_array<OpSchema>({
      .traits = kChooses, .domain = "qonnx.custom_op.general"},
     {.op = "Trunc", .line = kFakeTruncate, .zero = kQuotient, .integers = {.zero_point = 2},
      .traits = kChooses, .domain = "qonnx.custom_op.general"},
-    // What TorchScript has and ONNX has not: pools onto a grid of any size, and recurrent layers
-    // with gates in one matrix, one node per layer and direction.
+    // Operators that TorchScript has and ONNX has not: pools onto a grid of any size, and recurrent
+    // layers with gates in one matrix, one node per layer and direction.
     {.op = "AdaptiveAveragePool", .infer = infer_resize, .factor = factor_resize,
      .domain = "torch"},
     {.op = "AdaptiveMaxPool", .infer = infer_resize, .factor = factor_resize, .domain = "torch"},

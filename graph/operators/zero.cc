@@ -120,7 +120,7 @@ SliceValue least(Slices operands, int from) {
 
 bool is_zero(const OperandSlice& slice) { return slice.content == SliceValue::kZero; }
 
-/// Of a present operand.
+/// Whether a present operand is zero.
 bool is_zero(Slices operands, int operand) {
   return std::ranges::any_of(
       operands, [&](const OperandSlice& each) { return each.operand == operand && is_zero(each); });

@@ -57,7 +57,7 @@ namespace {
 /// Bounds the way from an operand to its weight; real ones are one or two nodes long.
 constexpr int kMaxSteps = 8;
 
-/// Of each dimension of a Transpose's output, the dimension of its input.
+/// Returns, for each dimension of a Transpose's output, the dimension of its input.
 std::vector<int> permutation(const Node& node, size_t rank) {
   std::vector<int> result(rank);
   std::iota(result.rbegin(), result.rend(), 0);
@@ -68,8 +68,8 @@ std::vector<int> permutation(const Node& node, size_t rank) {
   return result;
 }
 
-/// Of each dimension of the operand, the dimension of the weight; empty if the operand is not the
-/// weight with its axes in some order.
+/// Returns, for each dimension of the operand, the dimension of the weight; empty if the operand is
+/// not the weight with its axes in some order.
 std::vector<int> axes_of(const Graph& graph, ValueId operand, ValueId weight) {
   const size_t rank = graph.weight(graph.value(weight).weight).dims.size();
   std::vector<int> axes(rank);
@@ -180,7 +180,7 @@ View make_view(const Weight& weight, const Contraction& contraction,
     }
   }
   view.places = weight.dims[input] * count;
-  // Of a grouped convolution the outputs are axis 0, divided into equal parts.
+  // The outputs of a grouped convolution are axis 0, divided into equal parts.
   view.rows.resize(contraction.groups);
   const int64_t part = weight.count() / contraction.groups;
   for (int64_t row : offsets(weight, cuts, contraction.outputs)) {
@@ -212,7 +212,7 @@ Matrix gather(const View& view, int64_t group, const std::vector<double>& elemen
 }
 
 bool has_pattern(const Weight& weight, const Contraction& contraction, NmPattern pattern) {
-  // Which outputs belong together does not matter for what one output reads.
+  // The grouping of outputs does not matter for what one output reads.
   Contraction ungrouped = contraction;
   ungrouped.groups = 1;
   View view = make_view(weight, ungrouped, {});

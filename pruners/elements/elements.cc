@@ -162,7 +162,7 @@ namespace {
 using elements::ElementTask;
 using Cuts = std::map<WeightId, std::vector<AxisKeep>>;
 
-/// What the masks leave of every weight that they cut.
+/// Returns what the masks leave of every weight that they cut.
 Cuts cuts_of(const Graph& graph, const Coupling& coupling, const AxisMasks& masks) {
   Cuts cuts;
   for (const GroupId g : coupling.groups.ids()) {

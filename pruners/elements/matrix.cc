@@ -156,7 +156,7 @@ class SparseGpt {
     return options_.pattern.exists() ? options_.runs.group_end(end - 1, options_.pattern.m) : end;
   }
 
-  /// What it costs to lose each element of columns [begin, end), but for a factor of ½.
+  /// Returns the cost of losing each element of columns [begin, end), but for a factor of ½.
   Matrix losses(int64_t begin, int64_t end) const {
     const auto scale = factor_.diagonal().segment(begin, end - begin).transpose().array();
     const Matrix ratio = weights_.middleCols(begin, end - begin).array().rowwise() / scale;

@@ -161,7 +161,7 @@ class Cutter {
       }
       for (ValueId v : node.inputs) {
         write_value(key, v, subgraph);
-        // Which of the subgraph's own results is read.
+        // The key also says which of the subgraph's own results is read.
         if (v == kNone || graph_.value(v).producer == kNone) continue;
         const auto from = std::ranges::find(subgraph.nodes, graph_.value(v).producer);
         if (from != subgraph.nodes.end()) key << '#' << from - subgraph.nodes.begin() << ' ';
@@ -206,7 +206,7 @@ namespace {
 
 constexpr double kFlat = 0.03;
 
-/// Where a width lies between its neighbours: index of the lower and share of the upper.
+/// The place of a width between its neighbours: index of the lower and share of the upper.
 struct Interpolation {
   size_t lower = 0;
   size_t upper = 0;
@@ -339,7 +339,7 @@ namespace {
 constexpr int kLargestMultiple = 64;
 constexpr double kLeap = 1.05;  // beyond what the work grows by, and beyond noise
 
-/// Of the numbers in [first, last] the largest power of two that divides one of them.
+/// Returns the largest power of two that divides one of the numbers in [first, last].
 int most_even(int first, int last) {
   int most = 1;
   for (int width = first; width <= last; ++width) {

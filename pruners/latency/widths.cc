@@ -29,7 +29,7 @@ std::vector<State> undominated(std::vector<State> states) {
   return kept;
 }
 
-/// Of states whose costs are nearly the same, the last: the most valuable.
+/// Leaves, of states whose costs are nearly the same, the last: the most valuable.
 std::vector<State> thinned(const std::vector<State>& states) {
   if (states.size() <= kMostStates) return states;
   const double low = states.front().cost;
