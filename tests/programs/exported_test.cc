@@ -53,7 +53,9 @@ PruneResult prune_file_to(const std::string& from, const std::string& to,
   PruneServices services;
   services.engine = engine.get();
   PruneResult result = prune_model(model, request, services);
-  EXPECT_TRUE(engine == nullptr || result.proof.holds()) << result.proof.not_run;
+  // ONNX Runtime gets no branches that data decide.
+  const bool runs = engine != nullptr && from.find("branch") == std::string::npos;
+  EXPECT_TRUE(!runs || (result.proof.ran() && result.proof.holds())) << result.proof.not_run;
   model.write(to);
   return result;
 }
