@@ -98,8 +98,9 @@ void mask(const torch_io::ScriptGraph& script, const Plan& plan) {
       for (const PlanCopy& copy : plan.copies) {
         if (copy.tensor == name) name = copy.of;
       }
+      if (torch_io::is_synthetic(script, name)) continue;
       const auto& origin = script.origins->tensor_origins.at(name);
-      if (origin.synthetic || origin.computed != nullptr) continue;
+      if (origin.computed != nullptr) continue;
       std::vector<int64_t> removed;
       for (int64_t i = 0; i < slice.size; ++i) {
         if (!std::binary_search(slice.keep.begin(), slice.keep.end(), i)) removed.push_back(i);
