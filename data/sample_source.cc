@@ -206,6 +206,9 @@ struct SampleSource::State {
     }
     for (const Placed& at : placed) {
       if (at.spread == Spread::kRuns && !fixed) fixed = 1;
+      if (at.array != nullptr && !at.array->dims.empty() && at.array->dims.front() == 0) {
+        throw ConfigError(source, ": array ", in_quotes(at.array->name), " has no samples");
+      }
     }
     const ArrayView* first = nullptr;
     for (size_t i = 0; i < placed.size(); ++i) {

@@ -257,7 +257,7 @@ class RuntimeNetwork final : public Network {
 
   void bind(const TensorList& inputs) override { bound_ = bound_to(session_.get(), inputs); }
   void compute() override { bound_->compute(); }
-  TensorList outputs() override { return bound_->outputs(); }
+  TensorList outputs() override { return bound_ ? bound_->outputs() : TensorList(); }
   std::optional<int64_t> peak_bytes() override { return arena_peak(*library_, session_.get()); }
 
  private:

@@ -106,10 +106,12 @@ InputSpec parse_input_spec(std::string_view text) {
 
 std::string to_text(const InputSpec& spec) {
   if (spec.open) return std::string(kOpen) + (spec.value ? "=" + number_text(*spec.value) : "");
-  if (spec.value && is_floating(spec.dtype)) {
-    return ":" + std::string(name_of(spec.dtype)) + "=" + number_text(*spec.value);
+  if (spec.value) {
+    const DType dtype = spec.dtype == DType::kUnknown ? DType::kInt64 : spec.dtype;
+    return ":" + std::string(name_of(dtype)) + "=" +
+           (is_floating(dtype) ? number_text(*spec.value)
+                               : std::to_string(static_cast<int64_t>(*spec.value)));
   }
-  if (spec.value) return ":int64=" + std::to_string(static_cast<int64_t>(*spec.value));
   std::string text;
   for (const int64_t size : spec.dims) text += (text.empty() ? "" : "x") + std::to_string(size);
   if (spec.dtype != DType::kUnknown) text += ":" + std::string(name_of(spec.dtype));

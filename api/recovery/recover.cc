@@ -256,7 +256,8 @@ double output_error(Engine& engine, Part& dense, const SmallNetwork& small, cons
     engine.side_by_side(std::ssize(group), [&](int64_t b) {
       const TensorList target = cut.small_outputs(on_host(dense.run(group[b].inputs)));
       const TensorList found = on_host(small_part.run(others[b].inputs));
-      for (size_t o = 0; o < target.size(); ++o) errors[b].add(found[o], target[o]);
+      const size_t outputs = std::min(target.size(), found.size());
+      for (size_t o = 0; o < outputs; ++o) errors[b].add(found[o], target[o]);
     });
     for (const OutputError& of_batch : errors) error.add(of_batch);
   }

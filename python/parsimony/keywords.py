@@ -6,7 +6,7 @@ import difflib
 import inspect
 import re
 import textwrap
-from typing import Any, Callable, Collection, Dict, List, Mapping, TypeVar
+from typing import Any, Callable, Collection, Dict, List, Mapping, Sequence, TypeVar, Union
 
 from .settings import SETTINGS
 
@@ -62,16 +62,19 @@ def given(function: Callable[..., Any], settings: Mapping[str, Any]) -> Dict[str
 
 
 def options_of(settings: Mapping[str, Any]) -> List[str]:
-    """Returns the settings that differ from the defaults as options of the command."""
+    """Returns the settings as options of the command."""
     words: List[str] = []
     for name, value in settings.items():
-        if value == SETTINGS[name].default:
-            continue
         option = "--" + name.replace("_", "-")
         if isinstance(value, bool):
             words += [option] if value else []
         elif isinstance(value, (str, int, float)):
             words += [option, str(value)]
-        else:
+        elif value:
             words += [option, *map(str, value)]
     return words
+
+
+def listed(value: Union[str, Sequence[str]], separator: str = "\0") -> List[str]:
+    """Returns a list of names; a text is one name, or several between separators."""
+    return value.split(separator) if isinstance(value, str) else list(value)

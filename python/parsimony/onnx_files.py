@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Optional, Sequence, Union
 
-from .keywords import given, options_of, takes_settings
+from .keywords import given, listed, options_of, takes_settings
 from .plan import Plan
 from .request import Config, Request, config_of, take_config
 
@@ -48,7 +48,7 @@ def prune_onnx(
         Error: the command's.
     """
     asked = given(prune_onnx, settings)
-    excluded = list(asked.pop("exclude", ()))
+    excluded = listed(asked.pop("exclude", ()))
     config = config_of(config_list, take_config(asked))
     words = [*(["--in-place"] if in_place else []), *options_of(asked), *options]
     request = Request(config, words, verify=verify, excluded=excluded)

@@ -29,7 +29,7 @@ from . import scores as scoring
 from .command import run_command
 from .editing import Journal, named_tensors
 from .errors import ConfigError, Error, UnsupportedError, VerificationError
-from .keywords import given, options_of, takes_settings
+from .keywords import given, listed, options_of, takes_settings
 from .layers import Refusal
 from .plan import AttributeChange, Plan
 from .progress import Steps
@@ -120,7 +120,7 @@ def prune(
     """
     asked = given(prune, settings)
     samples, seed = asked.pop("samples", 256), asked.pop("seed", 0)
-    rescale, exclude = asked.pop("rescale", False), list(asked.pop("exclude", ()))
+    rescale, exclude = asked.pop("rescale", False), listed(asked.pop("exclude", ()))
     if masks is not None:
         if scores is not None or config_list is not None or {"ratio", "budget"} & asked.keys():
             raise ConfigError(

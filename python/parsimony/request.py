@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 from .command import StartedCommand, run_command
 from .errors import ConfigError, Error
+from .keywords import listed
 from .plan import Plan
 
 Config = Union[str, Path, Sequence[Mapping[str, Any]], Mapping[str, Any]]
@@ -33,7 +34,7 @@ def config_of(config_list: Optional[Config], settings: Mapping[str, Any]) -> Dic
     if config_list is None:
         if not {"ratio", "budget", "criterion"} & settings.keys():
             raise ConfigError("no sparsity given; pass ratio=, budget= or config_list=")
-        entry: Dict[str, Any] = {"op_types": list(settings.get("op_types") or ["default"])}
+        entry: Dict[str, Any] = {"op_types": listed(settings.get("op_types") or ["default"], ",")}
         if "ratio" in settings:
             entry["sparse_ratio"] = settings["ratio"]
         file: Dict[str, Any] = {"config_list": [entry]}
@@ -52,7 +53,14 @@ def config_of(config_list: Optional[Config], settings: Mapping[str, Any]) -> Dic
     if "budget" in settings:
         file["budget"] = _budget(settings["budget"])
     file.update((name, settings[name]) for name in _OF_FILE if name in settings)
+    if isinstance(file.get("round_to"), str):
+        file["round_to"] = _round_to(file["round_to"])
     return file
+
+
+def _round_to(text: str) -> Any:
+    """"8" is a multiple; "auto" the one of this processor."""
+    return int(text) if text.isdigit() else "generic" if text == "auto" else text
 
 
 def _read(path: Union[str, Path]) -> Any:

@@ -70,8 +70,10 @@ std::optional<double> accuracy(const Graph& graph, const Dataset& data, int64_t 
     if (!rows.defined() || rows.size(1) < classes) return {};
     correct += rows.argmax(1).eq(some->labels.flatten()).sum().item<int64_t>();
   }
-  const int64_t none = std::ranges::count(data.test.labels, kNoLabel);
-  return static_cast<double>(correct) / static_cast<double>(std::ssize(data.test.labels) - none);
+  const int64_t labelled =
+      std::ssize(data.test.labels) - std::ranges::count(data.test.labels, kNoLabel);
+  if (labelled == 0) return {};
+  return static_cast<double>(correct) / static_cast<double>(labelled);
 }
 
 class TorchRecovery final : public RecoverySource {
