@@ -127,7 +127,7 @@ TEST(CliMessages, Bench) {
                                    {"OLD_ONNXRUNTIME", PARSIMONY_OLD_ONNXRUNTIME}}));
   // What follows is the loader's.
   constexpr std::pair<const char*, const char*> kBegin[] = {
-      {"--engine onnxruntime", "ONNX Runtime was not found; give --onnxruntime PATH, or set "},
+      {"--engine onnxruntime", "ONNX Runtime was not found; pass --onnxruntime PATH, set "},
       {"--onnxruntime /none/libonnxruntime.so", "ONNX Runtime cannot be loaded from /none/"},
       {"--onnxruntime cnn.onnx", "ONNX Runtime cannot be loaded from "}};
   for (const auto& [options, message] : kBegin) {
