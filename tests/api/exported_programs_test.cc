@@ -120,8 +120,10 @@ TEST(Exported, DynamicDimensionsStay) {
   const Json& sizes = graph["tensor_values"]["conv2d"]["sizes"];
   EXPECT_TRUE(sizes[0].contains("as_expr")) << sizes.dump();
   EXPECT_EQ(sizes[1]["as_int"], 4) << sizes.dump();
-  ExportedModel small(folder / "small.pt2", {{.dims = {5, 3, 8, 8}}});
-  const Facts facts = analyse(small.graph(), {{.dims = {5, 3, 8, 8}}}).facts;
+  InputSpec input;
+  input.dims = {5, 3, 8, 8};
+  ExportedModel small(folder / "small.pt2", {input});
+  const Facts facts = infer(small.graph(), {.inputs = {input}});
   EXPECT_EQ(facts.shapes[small.graph().outputs[0]], (Shape{5, 5}));
 }
 
