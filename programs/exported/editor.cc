@@ -245,7 +245,9 @@ namespace {
 class Draft {
  public:
   Draft(const Archive& archive, const Program& program)
-      : archive_(archive), program_(program), json_(Json::parse(archive.program())) {}
+      : archive_(archive), program_(program), json_(Json::parse(archive.program())) {
+    read_at_first_ = names_read();
+  }
 
   Json& at(const std::string& place) { return json_.at(Json::json_pointer(place)); }
   Json& graph() { return at(kTopGraph); }
@@ -338,7 +340,6 @@ class Draft {
   /// Removes calls whose results nothing reads, checks of what these made, and inputs that only
   /// they have read. @returns the placeholders of these
   std::set<std::string> drop_dead() {
-    std::set<std::string> read_before = names_read();
     std::set<const Json*> dead = bypassed_;
     std::set<std::string> removed;
     for (bool again = true; std::exchange(again, false);) {
@@ -371,7 +372,7 @@ class Draft {
     for (const std::string& name : removed) values().erase(name);
     std::set<std::string> unread;
     for (const auto& [tensor, placeholder] : program_.placeholders) {
-      if (read.contains(placeholder) || !read_before.contains(placeholder)) continue;
+      if (read.contains(placeholder) || !read_at_first_.contains(placeholder)) continue;
       drop_input(placeholder);
       unread.insert(placeholder);
     }
@@ -400,6 +401,7 @@ class Draft {
   const Archive& archive_;
   const Program& program_;
   Json json_;
+  std::set<std::string> read_at_first_;  ///< names of values
   std::set<const Json*> bypassed_;
 };
 
