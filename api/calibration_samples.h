@@ -53,12 +53,7 @@ class CalibrationSamples {
   /// Returns the number of samples per run: `requested`, unless network or arrays fix it.
   int64_t batch(int64_t requested) const { return data_.batch(requested); }
   /// Returns the number of values in one sample's inputs.
-  int64_t values() const {
-    const int64_t run = data_.batch(1);
-    int64_t values = 0;
-    for (const TensorBytes& input : data_.inputs(0, run)) values += element_count(input.dims) / run;
-    return values;
-  }
+  int64_t values() const { return data_.values(); }
 
   /// Calls `see` with the first sample and the number of samples of every run; an incomplete last
   /// run is dropped if the number is fixed. @param held_out  run the held-out samples instead

@@ -353,8 +353,17 @@ std::vector<int64_t> SampleSource::labels(int64_t first, int64_t count) const {
 std::string SampleSource::fingerprint() const {
   if (state_->dataset) return state_->dataset->fingerprint;
   Sha256 sum;
-  for (const TensorBytes& input : inputs(0, batch(1))) sum.add(input.bytes);
+  for (const TensorBytes& input : inputs(0, first_run())) sum.add(input.bytes);
   return sum.hex();
+}
+
+int64_t SampleSource::first_run() const { return std::min(batch(1), samples()); }
+
+int64_t SampleSource::values() const {
+  const int64_t run = first_run();
+  int64_t values = 0;
+  for (const TensorBytes& input : inputs(0, run)) values += element_count(input.dims) / run;
+  return values;
 }
 
 }  // namespace parsimony

@@ -57,6 +57,9 @@ class SampleSource {
   /// end unless that is fixed. @throws ModelError, naming the element, for non-finite values
   TensorList inputs(int64_t first, int64_t count) const;
 
+  /// Returns the number of values in one sample's inputs.
+  int64_t values() const;
+
   bool labelled() const;
   /// Returns the dims of one sample's labels; empty for a single label.
   Shape label_dims() const;
@@ -76,6 +79,8 @@ class SampleSource {
   const std::shared_ptr<const Dataset>& dataset() const;
 
  private:
+  int64_t first_run() const;  ///< samples: a run, or as many as there are
+
   struct State;
   std::unique_ptr<State> state_;
 };

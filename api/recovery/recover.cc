@@ -18,6 +18,12 @@
 namespace parsimony {
 namespace {
 
+InputSlicer slicer_of(const SmallNetwork& small) {
+  Plan ends;
+  ends.ends = small.ends();
+  return {small.graph(), ends};
+}
+
 class Recovering {
  public:
   Recovering(RecoverySource& source, const Graph& dense, const Graph& original, const Plan& plan,
@@ -34,8 +40,9 @@ class Recovering {
     }
     report_.samples = source.samples();
     report_.test_samples = source.test_samples();
-    report_.dense_accuracy = source.accuracy_of(dense);
-    report_.dense_loss = source.loss_of(SmallNetwork(dense, Plan()));
+    const SmallNetwork whole(dense, Plan());
+    report_.dense_accuracy = source.accuracy_of(whole);
+    report_.dense_loss = source.loss_of(whole);
     report_.before = evaluate("pruned");
   }
 
@@ -135,7 +142,7 @@ class Recovering {
   RecoveryState evaluate(const std::string& what) {
     if (!source_.leads()) return {};
     RecoveryState state{.error = error_on(RecoverySource::Samples::kAll),
-                        .accuracy = source_.accuracy_of(small_.graph()),
+                        .accuracy = source_.accuracy_of(small_),
                         .loss = source_.loss_of(small_)};
     if (!state.accuracy && source_.has_held_out())
       state.test_error = error_on(RecoverySource::Samples::kHeldOut);
@@ -197,9 +204,10 @@ class CalibrationSource final : public RecoverySource {
     };
   }
 
-  std::optional<double> accuracy_of(const Graph& network) override {
+  std::optional<double> accuracy_of(const SmallNetwork& network) override {
     if (!accuracy_ || tests() == 0) return {};
-    Part part(engine_, network);
+    Part part(engine_, network.graph());
+    const InputSlicer cut = slicer_of(network);
     const SampleSource& data = samples_.data();
     const size_t axes = data.label_dims().size() + 1;
     const auto classes = std::ssize(data.dataset()->classes);
@@ -208,7 +216,8 @@ class CalibrationSource final : public RecoverySource {
     bool fits = true;
     samples_.for_each_test(batch_, [&](int64_t first, int64_t count) {
       if (!fits) return;
-      const Outputs outputs = {on_host(part.run(host_values(data.inputs(first, count))))};
+      const Outputs outputs = {
+          on_host(part.run(host_values(cut.small_inputs(data.inputs(first, count)))))};
       fits = std::ranges::any_of(outputs.front(),
                                  [](const TensorBytes& x) { return is_floating(x.dtype); });
       if (!fits) return;
@@ -244,9 +253,7 @@ Recovered recover(RecoverySource& source, const Graph& dense, const Graph& origi
 double output_error(Engine& engine, Part& dense, const SmallNetwork& small, const ValueSource& feed,
                     const ValueSource& small_feed) {
   Part small_part(engine, small.graph());
-  Plan ends;
-  ends.ends = small.ends();
-  const InputSlicer cut(small.graph(), ends);
+  const InputSlicer cut = slicer_of(small);
   OutputError error;
   while (true) {
     const std::vector<ValueBatch> group = next_group(feed, engine.at_once());

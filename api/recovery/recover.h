@@ -40,7 +40,7 @@ class RecoverySource {
   virtual bool leads() const { return true; }
 
   /// Returns the accuracy on the test samples; empty without labels, or if output 0 has no classes.
-  virtual std::optional<double> accuracy_of(const Graph& network) = 0;
+  virtual std::optional<double> accuracy_of(const SmallNetwork& network) = 0;
   virtual std::optional<double> loss_of(const SmallNetwork& /*network*/) { return {}; }
 
   /// Runs a method without a closed form. @param fixed  tensors with single elements that stay zero

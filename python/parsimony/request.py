@@ -22,7 +22,10 @@ _OF_FILE = ("criterion", "scope", "granularity", "round_to", "force")
 def take_config(settings: Dict[str, Any]) -> Dict[str, Any]:
     """Takes the settings that replace a configuration, or are defaults of its entries."""
     names = ("ratio", "budget", "op_types", *_OF_FILE)
-    return {name: settings.pop(name) for name in names if name in settings}
+    taken = {name: settings.pop(name) for name in names if name in settings}
+    if "layers" in settings:  # an amount, too, which stays an option
+        taken["layers"] = settings["layers"]
+    return taken
 
 
 def config_of(config_list: Optional[Config], settings: Mapping[str, Any]) -> Dict[str, Any]:
@@ -32,11 +35,11 @@ def config_of(config_list: Optional[Config], settings: Mapping[str, Any]) -> Dic
         ConfigError: the sparsity is specified twice, or not at all.
     """
     if config_list is None:
-        if not {"ratio", "budget", "criterion"} & settings.keys():
+        if not {"ratio", "budget", "criterion", "layers"} & settings.keys():
             raise ConfigError("no sparsity given; pass ratio=, budget= or config_list=")
         entry: Dict[str, Any] = {"op_types": listed(settings.get("op_types") or ["default"], ",")}
-        if "ratio" in settings:
-            entry["sparse_ratio"] = settings["ratio"]
+        if "ratio" in settings or "layers" in settings:
+            entry["sparse_ratio"] = settings.get("ratio", 0)
         file: Dict[str, Any] = {"config_list": [entry]}
     else:
         if {"ratio", "op_types"} & settings.keys():

@@ -128,9 +128,11 @@ class TorchRecovery final : public RecoverySource {
             }};
   }
 
-  std::optional<double> accuracy_of(const Graph& graph) override {
-    return options_.accuracy && leads() && data_.labelled
-               ? accuracy(graph, *data_.labelled, batch_, device_)
+  /// Empty for a network of which inputs are cut, too: the loader has whole ones.
+  std::optional<double> accuracy_of(const SmallNetwork& network) override {
+    const bool whole = std::ranges::none_of(network.ends(), &PlanEnd::input);
+    return options_.accuracy && leads() && data_.labelled && whole
+               ? accuracy(network.graph(), *data_.labelled, batch_, device_)
                : std::nullopt;
   }
 
@@ -221,8 +223,12 @@ class TorchRecovery final : public RecoverySource {
   const int64_t batch_;
 };
 
-void check_labels(const Calibration& data, const RecoverySettings& settings) {
-  if (!data.labelled && !data.loss && contains(settings.steps, RecoveryMethod::kFinetune)) {
+void check_finetune(const Calibration& data, const Plan& plan, const RecoverySettings& settings) {
+  if (!contains(settings.steps, RecoveryMethod::kFinetune)) return;
+  if (std::ranges::any_of(plan.ends, &PlanEnd::input)) {
+    throw ConfigError("--recover finetune does not support networks of which inputs are pruned");
+  }
+  if (!data.labelled && !data.loss) {
     throw ConfigError(
         "--recover finetune requires a data set with classes and a network with one input; for "
         "other labels pass --loss, for example --loss cross_entropy");
@@ -243,7 +249,7 @@ Recovered recover(const Graph& original, const Plan& plan, const Dataset& data,
 
 Recovered recover(const Graph& original, const Plan& plan, const Calibration& data,
                   const RecoverySettings& settings, const Say& say) {
-  check_labels(data, settings);
+  check_finetune(data, plan, settings);
   const NoKernelTrials no_trials;
   TorchRecovery source(original, original, data, settings, say);
   return parsimony::recover(source, original, original, plan, settings, say);
@@ -251,7 +257,7 @@ Recovered recover(const Graph& original, const Plan& plan, const Calibration& da
 
 Recovered recover_pruned(const Graph& dense, const Graph& small, const Calibration& data,
                          const RecoverySettings& settings, const Say& say) {
-  check_labels(data, settings);
+  check_finetune(data, Plan(), settings);
   const NoKernelTrials no_trials;
   TorchRecovery source(dense, small, data, settings, say);
   return parsimony::recover(source, dense, small, Plan(), settings, say);

@@ -197,10 +197,7 @@ Calibration calibration_of(std::shared_ptr<const SampleSource> data, int64_t sam
   }
   Calibration result;
   result.samples = std::min(samples, data->samples());
-  const int64_t first = data->batch(1);
-  for (const TensorBytes& input : data->inputs(0, first)) {
-    result.values += element_count(input.dims) / first;
-  }
+  result.values = data->values();
   result.batches = batches_of(data, result.samples);
   const HeldOutSamples held_out(*data, result.samples);
   result.held_out_samples = held_out.count;
