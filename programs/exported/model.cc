@@ -96,6 +96,7 @@ std::unique_ptr<Network> ExportedModel::open_masked(Engine& engine, const Plan& 
 }
 
 int64_t ExportedModel::write(const std::string& path) {
+  if (!edited_) finalize();  // whoever only replays a plan does not run the result
   if (!edited_) {
     write_file(path, archive_.file().bytes());
     return size_of_file(path);

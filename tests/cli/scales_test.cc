@@ -28,7 +28,7 @@ class CliScales : public ::testing::Test {
 TEST_F(CliScales, AreReportedAsFrozen) {
   const Outcome outcome = prune("-o o.onnx --plan p.json --report r.json -v");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_EQ(lines_with(outcome.out, "2 scales of sizes"),
+  EXPECT_EQ(lines_with(outcome.out, "2 scales of pruned"),
             "2 scales of pruned sizes unchanged; --rescale updates them.\n")
       << outcome.out;
   EXPECT_NE(lines_with(outcome.out, "c of t "), "") << outcome.out;
@@ -47,7 +47,7 @@ TEST_F(CliScales, AreReportedAsFrozen) {
 TEST_F(CliScales, FollowAndAreProven) {
   const Outcome outcome = prune("-o o.onnx --plan p.json --report r.json --rescale");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_EQ(lines_with(outcome.out, "2 scales of sizes"), "2 scales of pruned sizes updated.\n");
+  EXPECT_EQ(lines_with(outcome.out, "2 scales of pruned"), "2 scales of pruned sizes updated.\n");
   EXPECT_EQ(Json::parse(place_.bytes("r.json")).at("scales").at(1).at("patched"), true);
   const Json scale = Json::parse(place_.bytes("p.json")).at("scales").at(0);
   EXPECT_EQ(scale.at("encodes"), "1/sqrt(8)");
