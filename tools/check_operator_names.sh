@@ -12,7 +12,7 @@ root="${1:-$(dirname "$0")/..}"
 cd "$root"
 
 # Folders that name operators: the rows, what reads operators from files or writes them, what runs them.
-named_in='^(graph/operators|onnx_io|torch_io/(script|live|export|executor)|tests|bench|examples|tools|build)/'
+named_in='^(graph/operators|onnx_io|programs|torch_io/(script|live|export|executor)|tests|bench|examples|tools|build)/'
 
 # Files besides those, each with its reason:
 #   training/net/training_norms.cc         makes BatchNormalization nodes

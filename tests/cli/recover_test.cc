@@ -237,10 +237,11 @@ TEST_F(CliRecover, OutputsOfTheDenseNetworkTeachWithoutLabels) {
 
 TEST_F(CliRecover, OutputsThatCannotTeachAreNamed) {
   const std::string data = " --calibration random:8 --threads 1";
-  EXPECT_EQ(place_.run("finetune net.onnx -o t.onnx --loss outputs" + data).err,
-            "parsimony: --loss outputs needs --teacher MODEL. See `parsimony finetune --help`.\n");
+  EXPECT_EQ(
+      place_.run("finetune net.onnx -o t.onnx --loss outputs" + data).err,
+      "parsimony: --loss outputs requires --teacher MODEL. See `parsimony finetune --help`.\n");
   EXPECT_EQ(place_.run("finetune net.onnx -o t.onnx --loss mse --teacher net.onnx" + data).err,
-            "parsimony: --teacher and --match go with --loss outputs. See `parsimony finetune "
+            "parsimony: --teacher and --match require --loss outputs. See `parsimony finetune "
             "--help`.\n");
   EXPECT_EQ(place_.run("finetune net.onnx -o t.onnx --data shapes" + data).err,
             "parsimony: --calibration, --image, --states, --input, --match and --minutes require "
