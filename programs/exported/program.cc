@@ -574,6 +574,7 @@ class ProgramReader {
   /// would see it change, too.
   void write_to(const Binding& written, const Binding& result, Names& names) {
     if (!written.is(BindingKind::kTensor) || !result.is(BindingKind::kTensor)) throw NotKnown();
+    if (result.value == written.value) return;  // dropout_ in evaluation mode
     const ValueId root = builder_.root(written.value);
     for (auto& [name, binding] : names) {
       if (!binding.is(BindingKind::kTensor)) continue;

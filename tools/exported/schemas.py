@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes programs/schemas.inc: the schemas of the operators that the lowering table names, from the
-native_functions.yaml of an installed PyTorch (torchgen/packaged/ATen/native).
+"""Writes programs/schemas.inc: the schemas of the operators that the lowering table names, in-place
+forms too, from the native_functions.yaml of an installed PyTorch (torchgen/packaged/ATen/native).
 
     tools/exported/schemas.py NATIVE_FUNCTIONS_YAML
 """
@@ -19,7 +19,7 @@ def main(path):
     for schema in re.findall(r"^- func: (.*)$", Path(path).read_text(), re.M):
         name, arguments = schema.split("(", 1)
         op, _, overload = name.partition(".")
-        if op in names and "(a!) out" not in arguments and not overload.endswith("out"):
+        if op.removesuffix("_") in names and "(a!) out" not in arguments and not overload.endswith("out"):
             lines.append(schema)
     if not lines:
         sys.exit(f"schemas.py: {path}: no schemas found")
