@@ -77,7 +77,7 @@ class IdRange {
   Id end_;
 };
 
-/// The same from the last to the first. Not std::ranges::subrange, which clang 14 cannot read.
+/// An IdRange from the last id to the first. Not std::ranges::subrange, which clang 14 cannot read.
 template <typename Id>
 class ReversedIdRange {
  public:

@@ -116,7 +116,7 @@ class JsonReader {
   std::optional<JsonReader> find(std::string_view key) const;
   bool has(std::string_view key) const { return find(key).has_value(); }
   JsonReader at(std::string_view key) const;
-  /// The same object, with null members treated as absent.
+  /// Returns a reader of this object that treats null members as absent.
   JsonReader without_nulls() const;
   /// Wants an object that has no other keys than these.
   void only(std::span<const std::string_view> keys) const;

@@ -1,4 +1,4 @@
-// What the standard's ranges lack before C++23.
+// Range helpers that the standard library lacks before C++23.
 #pragma once
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 
 namespace parsimony {
 
-/// What a command printed, and whether it succeeded.
+/// The outcome of a shell command: what it printed, and whether it succeeded.
 struct ShellOutcome {
   std::string output;      ///< standard output; at most the last 128 kB
   std::string failure;     ///< "exit code 1", "ended by signal 9: Killed"; empty: none

@@ -10,7 +10,7 @@
 
 namespace parsimony {
 
-/// What texts are put together from: a text, a character or an integer.
+/// A piece from which texts are put together: a text, a character or an integer.
 template <typename T>
 concept Piece = std::convertible_to<const T&, std::string_view> ||
     (std::integral<T> && !std::same_as<T, bool>);
@@ -33,7 +33,7 @@ std::string str_cat(const Pieces&... pieces) {
   return text;
 }
 
-/// As printf writes it.
+/// Formats `number` as printf does.
 std::string formatted(const char* format, double number);
 
 /// "1,234,567"

@@ -57,7 +57,7 @@ struct CheckpointLine {
   TensorId tensor;   ///< kNone if it is none
 };
 
-/// What the pickles of a checkpoint could make Python do.
+/// The Python globals that a checkpoint's pickles import: what they could make Python do.
 struct CheckpointGlobals {
   std::vector<std::string> names;  ///< each once, in order
   /// Why torch.load(weights_only=True) of PyTorch 2.6 refuses the file; empty if it takes it.
@@ -108,8 +108,8 @@ class Checkpoint {
   virtual void write(const std::string& path) const = 0;
 };
 
-/// Of a tensor that views these bytes in the file `file`. @throws ModelError if it reaches beyond
-/// them, or repeats so many elements that their number is no number
+/// Returns the values of a tensor that views `bytes` in `file`. @throws ModelError if it reaches
+/// beyond them, or repeats so many elements that their number overflows
 StoredValues values_in(const StoredTensor& tensor, std::string_view bytes, std::string_view file);
 
 /// Is the file, by its content, a checkpoint and no model: a pickle, an archive with a pickle but

@@ -26,7 +26,7 @@ bool all_equal(const Numbers& values);
 /// Are the numbers of two weights of one shape the same?
 bool equal_numbers(const Weight& a, const Weight& b);
 
-/// As elements of `dtype`; floats are rounded to nearest.
+/// Converts the numbers to elements of `dtype`; floats are rounded to nearest.
 std::vector<std::byte> bytes_of(const Numbers& numbers, DType dtype);
 
 /// A matrix of `dims` with rows and columns exchanged.
@@ -56,14 +56,14 @@ struct Composition {
   bool is_plain() const { return magnitude == TensorId() && mask == TensorId() && !is_spectral(); }
 };
 
-/// How the weight of which `tensor` is the main part is composed. Tensors whose shapes do not fit
-/// are no part of it.
+/// Finds how the weight of which `tensor` is the main part is composed. Tensors whose shapes do not
+/// fit are no part of it.
 /// @param outputs  the tensor's axis of outputs, as far as known
 Composition composition_of(TensorId tensor, const Dependents& dependents,
                            const Checkpoint& checkpoint, int outputs = 0);
 
-/// Of a weight in the copy under `prefix`: what the match names as hanging on it. A network that
-/// reads the parts itself has them as weights of their own, none of which is composed.
+/// Finds how a weight in the copy under `prefix` is composed, from the dependents that the match
+/// names. If a network reads the parts itself, they are its own weights, none of which is composed.
 Composition composition_of(const WeightMatch& match, const std::string& prefix,
                            const TensorNames& names, const Dependents& dependents,
                            const Checkpoint& checkpoint);

@@ -11,11 +11,11 @@
 
 namespace parsimony {
 
-/// What became of a tensor of the checkpoint.
+/// The outcome for one tensor of the checkpoint.
 struct TensorOutcome {
   std::string tensor;       ///< its path, joined by '/'
   std::string weight = {};  ///< of the network; empty: none
-  /// How the weight was recognised, or what the tensor is to it: "elements, transposed",
+  /// The way the weight was recognised, or the tensor's relation to it: "elements, transposed",
   /// "low-rank factor", "optimizer state"; empty: nothing is known of it
   std::string matched = {};
   Shape before = {};
@@ -25,13 +25,13 @@ struct TensorOutcome {
   bool operator==(const TensorOutcome&) const = default;
 };
 
-/// What was cut, for reports.
+/// A summary of what was cut, for reports.
 struct CheckpointCut {
   std::vector<std::string> copies;  ///< prefixes of the copies of the network
   int64_t tensors = 0;              ///< of the copies
   int64_t states = 0;               ///< of optimizers
-  /// What the plan names and the checkpoint has not, and what has a size that was cut, lies in a
-  /// module with a cut weight, and was not cut itself; with reasons.
+  /// Tensors that the plan names and the checkpoint lacks, and uncut tensors that have a size that
+  /// was cut and lie in a module with a cut weight; with reasons.
   std::vector<std::string> left;
   std::vector<TensorOutcome> outcomes;  ///< of every tensor, in the order of the file
 };

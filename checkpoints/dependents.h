@@ -27,7 +27,7 @@ class TensorNames {
   absl::flat_hash_map<std::string, TensorId> ids_;
 };
 
-/// What a tensor is to a weight. "Outputs" and "inputs" are the layer's.
+/// The role that a tensor plays for a weight. "Outputs" and "inputs" are the layer's.
 enum class DependentPart : uint8_t {
   kWeight,     ///< the weight, or what it is computed from: all of its axes
   kMask,       ///< multiplied into it: all of its axes
@@ -58,12 +58,12 @@ struct Dependency {
   Dependent as;  ///< without the tensor
 };
 
-/// Of a tensor by this dotted name; empty if the table does not know it, or what must lie beside it
-/// does not.
+/// Returns the dependency of a tensor with this dotted name; empty if the table does not know the
+/// name, or if a tensor that must lie beside it is missing.
 std::optional<Dependency> dependency_of(const std::string& name, const TensorNames& names);
 
-/// What hangs on what in a checkpoint, by dotted names. Whether the weight exists, under its own
-/// name or only through these, is another question.
+/// The dependents of each weight of a checkpoint, by dotted names. Does not tell whether the weight
+/// exists under its own name or only through its dependents.
 class Dependents {
  public:
   Dependents(const Checkpoint& checkpoint, const TensorNames& names);

@@ -26,7 +26,7 @@ struct Edits {
   bool empty() const;
 };
 
-/// Where a tensor is after the edits.
+/// The position and layout of a tensor in its storage after the edits.
 struct View {
   int64_t offset = 0;
   Shape dims;
@@ -48,7 +48,7 @@ struct NewLayout {
 NewLayout lay_out(const IdVector<TensorId, StoredTensor>& tensors, size_t storages,
                   const Edits& edits);
 
-/// Those of a row-major tensor.
+/// Returns the strides of a row-major tensor.
 std::vector<int64_t> dense_strides(const Shape& dims);
 
 using Sink = std::function<void(std::string_view bytes)>;

@@ -1,4 +1,4 @@
-// Which tensors of a checkpoint are which weights of a network.
+// Matching of a checkpoint's tensors with a network's weights.
 #pragma once
 
 #include <map>
@@ -23,10 +23,10 @@ struct MatchTarget {
   bool operator==(const MatchTarget&) const = default;
 };
 
-/// What a tensor is that equals a weight which the network reads in several places.
+/// The label of a tensor that equals a weight which the network reads in several places.
 inline constexpr std::string_view kEqualCopy = "equal copy";
 
-/// How a weight was recognised.
+/// The way in which a weight was recognised.
 enum class MatchKind : uint8_t {
   kName,        ///< names and shapes are equal
   kValue,       ///< the elements are equal
@@ -45,7 +45,7 @@ struct WeightMatch {
   /// The weight itself first; then what else is cut with it, such as the normalisation.
   std::vector<MatchTarget> targets = {};
   std::string normalisation = {};  ///< folded into the weight: "layer1.0.bn1"; often empty
-  /// What the normalisation added to its variance; empty if the elements do not show it.
+  /// The epsilon that the normalisation added to the variance; empty if the elements do not show it.
   std::optional<double> epsilon = {};
   bool equal = false;  ///< the elements too, in the first copy
 };

@@ -1,4 +1,4 @@
-// What the passes that match a checkpoint with a network share.
+// State and helpers shared by the passes that match a checkpoint with a network.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -18,7 +18,7 @@
 
 namespace parsimony::checkpoints {
 
-/// How the network uses a weight.
+/// The use of a weight in the network.
 struct WeightUse {
   NodeId node;  ///< that reads it as a layer's weight
   int operand = -1;
@@ -51,9 +51,9 @@ class Matching {
   /// The tensors whose names end in `core`, each with what precedes it. A weight that exists only
   /// through its parametrization is found by its own name, too.
   std::vector<std::pair<std::string, TensorId>> ending_in(const std::string& core) const;
-  /// Those with these sizes in any order, of two axes and more.
+  /// Returns the tensors of two axes and more that have these sizes, in any order.
   std::vector<TensorId> of_sizes(Shape dims) const;
-  /// Of what the network does not read itself.
+  /// Returns how the weight is composed of tensors that the network does not read itself.
   Composition composition(WeightId weight, TensorId id, const std::vector<int>& axes) const;
 
   // The weights of the graph.
@@ -68,7 +68,7 @@ class Matching {
   /// Notes what a weight is; nothing if that is known.
   void add(WeightId id, MatchKind kind, const std::string& core, std::vector<int> axes);
   void add(WeightMatch found);
-  /// Of the tensor that is matched with the weight.
+  /// Returns the sizes expected of the tensor that is matched with the weight.
   Shape expected_dims(const WeightMatch& found) const;
 
   /// Finds the copies anew.

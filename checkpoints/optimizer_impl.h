@@ -1,4 +1,4 @@
-// Which tensors of a checkpoint are an optimizer's, of which parameters, and how they are cut.
+// Optimizer states in a checkpoint: their tensors, the parameters they belong to, and their cuts.
 #pragma once
 
 #include <functional>
@@ -70,8 +70,8 @@ struct StateCut {
   std::string why_left = {};
 };
 
-/// Of all optimizers, and of lists with a tensor per parameter. @throws UnsupportedError if a state
-/// may belong to parameters that are cut differently, or to none
+/// Returns the cuts of all optimizers' states, and of lists with a tensor per parameter. @throws
+/// UnsupportedError if a state may belong to parameters that are cut differently, or to none
 std::vector<StateCut> cuts_of_states(const Checkpoint& checkpoint, const CheckpointMatch& match,
                                      const Cuts& cuts);
 

@@ -41,7 +41,7 @@ enum class Kind : uint8_t {
   kPersistent,  ///< parts: the id, as which torch.save writes storages
 };
 
-/// Where in the pickle an object is built or, if it was built before, fetched.
+/// The bytes of the pickle that build an object or, if it was built before, fetch it.
 struct Span {
   size_t begin = 0;
   size_t end = 0;
@@ -62,7 +62,7 @@ struct Object {
   std::vector<Part> parts = {};  ///< elements; for a dictionary keys and values in turn
 };
 
-/// What one pickle builds. It refers to the bytes.
+/// The objects that one pickle builds. Refers to the pickle's bytes.
 class Pickle {
  public:
   /// Reads from the start of `bytes` to the pickle's end. `what` names it in messages.

@@ -20,7 +20,7 @@ std::vector<std::byte> values_as(const Checkpoint& checkpoint, TensorId tensor, 
 std::vector<std::byte> weight_as(const Checkpoint& checkpoint, const Dependents& dependents,
                                  TensorId tensor, DType dtype);
 
-/// How the statistics of a normalisation that an exporter folded into a layer are read.
+/// Options for reading the statistics of a normalisation that an exporter folded into a layer.
 struct TransferOptions {
   /// Added to the variance where the file does not show it: PyTorch's default.
   double epsilon = 1e-5;
@@ -33,7 +33,7 @@ struct TransferredWeights {
   bool assumed_epsilon = false;   ///< normalisations were folded with the options' epsilon
 };
 
-/// What the weights of `graph` are in the first copy that `match` names: as they lie there,
+/// Reads the weights of `graph` from the first copy that `match` names: as they lie there,
 /// transposed, or with the normalisation behind the layer folded into weight and bias.
 TransferredWeights transfer(const Graph& graph, const CheckpointMatch& match,
                             const Checkpoint& checkpoint, const TransferOptions& options = {});

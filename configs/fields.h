@@ -20,7 +20,7 @@
 
 namespace parsimony {
 
-/// Of integers that do not fit an int.
+/// The interval of unsigned integers of 64 bits, which need not fit an int.
 inline constexpr Interval kAnyUnsigned{.lowest = 0, .highest = 0x1p64, .with_highest = false};
 
 /// An enumerated member: the enumerators' names in order.
@@ -65,7 +65,7 @@ struct TextMember {
   void (*set)(Settings&, const std::string& text, std::string_view place);
 };
 
-/// The same of a list.
+/// A list member whose elements are said in words, as TextMember's. `set` throws ConfigError.
 template <typename Settings>
 struct TextsMember {
   std::vector<std::string> (*get)(const Settings&);
@@ -83,7 +83,7 @@ struct Field {
       member;
   Interval interval = {};    ///< of a number, also in a list
   std::string_view meaning;  ///< the part up to the first "; " or ". " is the short description
-  // Of the options of `prune`, and of Python's keywords:
+  // Details of the options of `prune`, and of Python's keywords:
   std::string_view value = {};       ///< what the help calls it: "N"
   std::string_view group = {};       ///< in the help; empty: none
   char separator = 0;                ///< of a list's elements; 0: each is an argument of its own
@@ -97,7 +97,7 @@ struct Field {
 /// "--weight-decay" of "weight_decay".
 std::string option_of(std::string_view key);
 
-/// What it means, with the names.
+/// Returns the field's meaning, with the names in place of "{}".
 template <typename Settings>
 std::string help_of(const Field<Settings>& field) {
   std::string text(field.meaning);
@@ -154,7 +154,7 @@ inline int small_in(const JsonReader& value, const Interval& interval) {
 /// "40%": the shortest near `percent` whose number `means` what is expected.
 std::string percentage(double percent, const std::function<bool(double)>& means);
 
-/// What is wrong with a share in the interval, 0.5 or 50%; empty: nothing.
+/// Returns the fault of a share, 0.5 or 50%, that must lie in the interval; empty if there is none.
 std::string share_fault(std::string_view text, const Interval& interval);
 
 /// Reads one member. @throws ConfigError

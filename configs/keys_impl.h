@@ -33,7 +33,7 @@ inline constexpr std::array<std::string_view, 11> kRequest = {
     "granularity",      "internal_metric_block",
     "apply_method"};
 
-/// Of a target, or of an entry.
+/// Keys of a target, or of an entry.
 inline constexpr std::array<std::string_view, 3> kTies = {"global_group_id", "dependency_group_id",
                                                           "align"};
 

@@ -48,7 +48,7 @@ struct TrainSettings {
   double temperature = 4;   ///< of those outputs
   Precision precision = Precision::kFloat32;
   MemoryFormat memory_format = MemoryFormat::kAuto;
-  /// As of --loss, for one output: "cross_entropy:ignore=255". Empty: cross_entropy.
+  /// The loss as given to --loss, for one output: "cross_entropy:ignore=255". Empty: cross_entropy.
   std::string loss = {};
   uint64_t seed = 0;
 

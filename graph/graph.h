@@ -167,8 +167,8 @@ struct Graph {
 using ValueShapes = IdVector<ValueId, std::optional<Shape>>;
 using ValueConstants = IdVector<ValueId, std::optional<HostTensor>>;
 
-/// What inference knows about every value: its shape and, if it is small and constant, its
-/// elements.
+/// The facts that inference knows about every value: its shape and, if it is small and constant,
+/// its elements.
 struct Facts {
   ValueShapes shapes;
   ValueConstants constants;

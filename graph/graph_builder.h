@@ -46,14 +46,14 @@ class GraphBuilder {
   ValueId value(const std::string& name, DType dtype = DType::kUnknown);
   ValueId input(const std::string& name, DType dtype, std::optional<Shape> declared = {},
                 std::vector<std::string> symbols = {});
-  /// Of elements that exist elsewhere.
+  /// Adds a weight whose elements exist elsewhere.
   ValueId weight(Weight weight);
   ValueId tensor(const std::string& name, DType dtype, Shape dims, std::vector<std::byte> bytes);
   ValueId constant(const HostTensor& tensor);
   ValueId integers(std::vector<int64_t> values) {
     return constant(HostTensor::vector(std::move(values)));
   }
-  /// Of rank 0.
+  /// Adds a constant of rank 0.
   ValueId number(double value, DType dtype) { return constant(HostTensor::of(value, dtype)); }
 
   /// A node that is named like its first result. @param name  of that; empty: an unused one

@@ -19,7 +19,7 @@ class GrowingFacts {
 
   /// `infer(graph, probe)`. @throws ShapeError
   const Facts& now();
-  /// The same as far as the value: nodes that were added since it need not be visited.
+  /// Returns the facts as far as the value: nodes that were added since it need not be visited.
   const Facts& about(ValueId value);
   /// `now` for the last time.
   Facts last() &&;

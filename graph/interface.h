@@ -38,14 +38,14 @@ struct InputSpec {
 /// @throws ConfigError
 InputSpec parse_input_spec(std::string_view text);
 
-/// As `parse_input_spec` reads it.
+/// Writes the spec in the form that `parse_input_spec` reads.
 std::string to_text(const InputSpec& spec);
 
-/// The same specs in the order of the graph's inputs: named ones where their inputs are, the others
-/// in order from the first. @throws ConfigError for unknown names, and for too many
+/// Arranges the specs in the order of the graph's inputs: named ones where their inputs are, the
+/// others in order from the first. @throws ConfigError for unknown names, and for too many
 std::vector<InputSpec> by_position(const std::vector<InputSpec>& specs, const Graph& graph);
 
-/// What may change of a network's inputs and outputs, as a user writes it.
+/// Permitted changes to a network's inputs and outputs, as a user writes them.
 struct InterfaceOptions {
   std::vector<std::string> states;  ///< "OUTPUT=INPUT", or "auto": those that `likely_states` finds
   std::vector<std::string> free;    ///< "NAME" or "NAME:axis", of an input or output
@@ -67,7 +67,7 @@ struct ValueDim {
   bool operator==(const ValueDim&) const = default;
 };
 
-/// The same in terms of the graph.
+/// The changes of InterfaceOptions in terms of the graph.
 struct Interface {
   std::vector<StatePair> states;
   std::vector<std::pair<ValueDim, ValueDim>> tied;  ///< dimensions of states: removed together

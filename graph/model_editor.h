@@ -45,8 +45,8 @@ class ModelEditor {
   /// Keeps the given indices of each axis; axes that are not named are not cut.
   virtual void slice(const std::string& tensor, std::span<const AxisKeep> axes) = 0;
 
-  /// The same of an input of the network; only for those that infer shapes from it. Other formats
-  /// learn its shape from `update_shapes`, or declare none.
+  /// Slices an input of the network, as `slice` does a tensor; only for formats that infer shapes
+  /// from it. Other formats learn its shape from `update_shapes`, or declare none.
   virtual void slice_input(const std::string& input, std::span<const AxisKeep> axes) {
     (void)input, (void)axes;
   }

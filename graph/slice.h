@@ -1,5 +1,5 @@
-// What stays along the axes of a tensor, and slices of tensors in memory, whatever their element
-// type.
+// Slices: the indices kept along the axes of a tensor, and slicing of tensors in memory, whatever
+// their element type.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace parsimony {
 
-/// What both keep.
+/// Returns the indices that both lists keep.
 std::vector<int64_t> common(const std::vector<int64_t>& a, const std::vector<int64_t>& b);
 
 /// The entry of an axis; null if there is none.
@@ -28,7 +28,7 @@ std::vector<AxisKeep> merged(std::span<const AxisKeep> axes);
 /// the two names an axis once.
 void compose(std::vector<AxisKeep>& cuts, std::span<const AxisKeep> further);
 
-/// Where several entries name the same axis, what all of them keep stays.
+/// Checks slices. Where several entries name the same axis, only what all of them keep stays.
 /// @throws ModelError, naming `tensor`, if an axis is not there, its size differs, or the kept
 /// indices are not ascending, not within the axis, or none.
 void check_slices(std::string_view tensor, const Shape& dims, std::span<const AxisKeep> axes);
@@ -65,7 +65,7 @@ void for_each_packed(const std::byte* data, const Shape& dims, int64_t element_b
 void slice(const std::byte* data, const Shape& dims, int64_t element_bytes,
            std::span<const AxisKeep> axes, std::byte* out);
 
-/// The same in new memory.
+/// Returns the kept elements, as `slice` writes them, in new memory.
 std::vector<std::byte> sliced_bytes(const std::byte* data, const Shape& dims, int64_t element_bytes,
                                     std::span<const AxisKeep> axes);
 

@@ -1,5 +1,5 @@
-// Which constants of a network are weights, what is made of them, and which of them training may
-// change.
+// Weights: the constants of a network that are weights, what is made of them, and those that
+// training may change.
 #pragma once
 
 #include <string>

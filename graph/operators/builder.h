@@ -49,7 +49,7 @@ const Shape& known_shape(const NodeView& view, int i);
 Factors factor_along_axes(const NodeView& view, const std::vector<int64_t>& axes,
                           const std::string& reason);
 
-/// Where an integer of a shape operand comes from.
+/// The origin of an integer of a shape operand.
 enum class IntegerSource : uint8_t { kLiteral, kComputed, kProduct };
 
 /// One per integer of an operand that is built by a Concat with other readers, which may need other

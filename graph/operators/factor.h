@@ -1,5 +1,5 @@
-// How a node's operator relates the dimensions of its operands and results: dimensions as products
-// of labels, and maps between indices.
+// Factors: how a node's operator relates the dimensions of its operands and results. Dimensions are
+// products of labels; indices are related by maps.
 #pragma once
 
 #include <absl/container/inlined_vector.h>

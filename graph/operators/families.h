@@ -154,7 +154,7 @@ std::vector<std::pair<ValueId, ValueId>> carried(const NodeView& view);
 /// the channels that it reads?
 bool is_passed_over(const NodeView& view);
 
-/// How often a Loop runs: as often as its trip count says if that is known, else an assumption.
+/// Returns how often a Loop runs: its trip count if that is known, else an assumption.
 int64_t turns_of(const NodeView& view);
 
 }  // namespace parsimony::operators

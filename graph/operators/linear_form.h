@@ -25,8 +25,8 @@ struct LinearForm {
   bool plain = false;       ///< floating point, with nothing applied after the sum
 };
 
-/// How the node multiplies by operand `weight`, of the given rank. Empty if it is not a weight
-/// operand, the rank does not match, or it has no contracted axis: lookups, equations.
+/// Returns how the node multiplies by operand `weight`, of the given rank. Empty if it is not a
+/// weight operand, the rank does not match, or it has no contracted axis: lookups, equations.
 std::optional<LinearForm> linear_form(const Node& node, int weight, size_t rank);
 
 /// The usual name of a layer, from the rank of its weight: "Linear", "Conv2d".

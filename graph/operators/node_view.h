@@ -66,7 +66,7 @@ struct Patch {
   HostTensor to;
 };
 
-/// What a patch function sees: the node before and after, and which indices are kept.
+/// The view that a patch function gets: the node before and after, and which indices are kept.
 class PatchView {
  public:
   PatchView(const NodeView& node_before, const NodeView& node_after,

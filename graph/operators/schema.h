@@ -26,7 +26,7 @@ using InferFn = Shapes (*)(const NodeView&);
 using FactorFn = Factors (*)(const NodeView&);
 using PatchFn = void (*)(PatchView&);
 
-/// What an output slice is if the corresponding slices of the inputs are zero; see Transfer in
+/// The state of an output slice if the corresponding slices of the inputs are zero; see Transfer in
 /// zero.h.
 enum class ZeroBehaviour : uint8_t {
   /// Zero if every operand is zero there, and as a whole if it lacks the axis: ReLU, Add. Operators
@@ -75,7 +75,7 @@ enum Trait : unsigned {
   kLikelihoods = 1U << 22,    ///< a probability at each element, of one event each
 };
 
-/// How a layer applies its weights.
+/// The way in which a layer applies its weights.
 enum class LinearKind : uint8_t {
   kNotLinear,
   kMatrixProduct,
@@ -96,7 +96,7 @@ struct Linear {
   std::string_view layer = {};  ///< its name in configurations: "Conv", "Gemm"
 };
 
-/// Of a recurrent layer, beside its matrices; -1 if absent.
+/// Operands and traits of a recurrent layer, beside its matrices; -1 if absent.
 struct Recurrence {
   int lengths = -1;     ///< operand: how long each sequence is
   int initial = -1;     ///< operand: the state before the first step
@@ -146,7 +146,7 @@ struct OpSchema {
   /// In addition to the attributes that the notation binds.
   PatchFn patch = nullptr;
   ZeroBehaviour (*zero_of)(const NodeView&) = nullptr;  ///< if it depends on operands: Clip
-  /// Where an attribute is the notation: Einsum.
+  /// Returns the notation's line if an attribute holds the notation: Einsum.
   notation::Line (*line_of)(const NodeView&) = nullptr;
   std::string_view domain = {};
 
