@@ -84,7 +84,7 @@ class TemporaryFolder {
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  /// The total size in bytes of the files in the directory.
+  /// Returns the total size in bytes of the files in the directory.
   int64_t bytes() const;
 
  private:

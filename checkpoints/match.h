@@ -45,7 +45,7 @@ struct WeightMatch {
   /// The weight itself first; then what else is cut with it, such as the normalisation.
   std::vector<MatchTarget> targets = {};
   std::string normalisation = {};  ///< folded into the weight: "layer1.0.bn1"; often empty
-  /// The epsilon that the normalisation added to the variance; empty if the elements do not show it.
+  /// The epsilon that the normalisation added to its variance; empty if elements do not show it.
   std::optional<double> epsilon = {};
   bool equal = false;  ///< the elements too, in the first copy
 };

@@ -108,7 +108,7 @@ struct Shorthand {
   std::vector<std::string> op_types = {};  ///< all layers if empty
   std::vector<std::string> exclude = {};   ///< names of layers
   std::string scope = "local";             ///< "local", "global", "isomorphic" or "outputs"
-  /// The quantity that `ratio` refers to: "channels", "params", …; or an absolute amount: "macs=2e9".
+  /// The quantity `ratio` refers to: "channels", "params", …; or an absolute amount: "macs=2e9".
   std::string budget = "channels";
   int round_to = 1;
   bool round_to_target = false;  ///< in place of `round_to`: a multiple that suits the target

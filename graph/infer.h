@@ -42,7 +42,7 @@ Probed infer_with_choice(const Graph& graph, const std::vector<InputSpec>& input
 /// if there are no symbolic dimensions or the network does not accept them.
 std::optional<Probed> second_probe(const Graph& graph, const Probed& first);
 
-/// Infers the facts for a batch of one, where the file leaves the batch open; else `first.facts`.
+/// Returns the facts for a batch of one where the file leaves the batch open, else `first.facts`.
 Facts infer_sample(const Graph& graph, const Probed& first);
 
 /// Evaluates the computed values again, for other shapes.

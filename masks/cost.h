@@ -12,8 +12,8 @@
 
 namespace parsimony {
 
-/// How many of the `size` values of (index / stride) % size remain among the kept indices of a dim
-/// class.
+/// Counts those of the `size` values of (index / stride) % size that remain among the kept indices
+/// of a dim class.
 int64_t kept_coordinates(const Coupling& coupling, const AxisMasks& masks, DimClassId dim_class,
                          int64_t stride, int64_t size);
 
@@ -36,7 +36,7 @@ class ElementCounts {
   int add(ValueId value, const Shape& dims, int64_t constant = 1);
   int size() const { return static_cast<int>(products_.size()); }
 
-  /// Of every product.
+  /// Evaluates every product under the masks.
   std::vector<int64_t> under(const AxisMasks& masks) const;
 
  private:
@@ -65,7 +65,7 @@ class StoredElements {
   int64_t sum(const std::vector<int64_t>& counts, const AxisMasks& masks) const;
 
  private:
-  /// What some readers of a weight see of it.
+  /// The part of a weight that some of its readers see.
   struct Reading {
     int product = 0;
     std::vector<DimClassId> dims;
@@ -76,7 +76,7 @@ class StoredElements {
   std::vector<std::vector<Reading>> shared_;  ///< the others
 };
 
-/// What stays of each dimension of a value; empty lists where all does.
+/// Returns the kept indices of each dimension of a value; empty lists where all are kept.
 std::vector<std::vector<int64_t>> kept_of(const Coupling& coupling, const AxisMasks& masks,
                                           std::span<const DimClassId> dims);
 

@@ -1,4 +1,4 @@
-// Which channels can only be removed together, and which cannot be removed at all.
+// Coupling: channels that can only be removed together, or cannot be removed at all.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace parsimony {
 
-/// How a weight slice relates to its channel. kOut produces it (rows of a weight, its bias, its
+/// The relation of a weight slice to its channel. kOut produces it (rows of a weight, its bias, its
 /// normalisation), kIn consumes it (the contracted axis), kWith follows it but is not zero when the
 /// channel is removed (a divisor).
 enum class Role : uint8_t { kOut = 1, kIn = 2, kWith = 4 };
@@ -57,7 +57,7 @@ struct Group {
   std::vector<Member> members;
 };
 
-/// Which groups that mix may be pruned.
+/// The rule that says which groups that mix may be pruned.
 enum class Mixing : uint8_t {
   kExact,           ///< none: what is pruned equals the original with zeros in its weights
   kExceptOutcomes,  ///< those whose channels are not outcomes of a softmax

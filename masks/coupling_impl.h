@@ -55,7 +55,7 @@ class DimClasses {
     const auto& dims = value_dim_classes_[value];
     return dim < std::ssize(dims) ? dims[dim] : kNone;
   }
-  /// Of an input or output that may become shorter.
+  /// Whether the dimension is one of an input or output that may become shorter.
   bool is_free(ValueId value, int dim) const {
     return contains(interface_.free, ValueDim{value, dim});
   }

@@ -147,18 +147,18 @@ struct MagnitudeThreshold {
 /// @throws ModelError for a NaN, UnsupportedError for a type that has no magnitude
 MagnitudeThreshold find_threshold(std::span<const Weight* const> weights, int64_t count);
 
-/// How many of the `count` smallest elements lie in each weight; ties go to the earlier weight.
+/// Counts how many of the `count` smallest elements lie in each weight; ties go to the earlier one.
 /// @throws as find_threshold
 std::vector<int64_t> count_smallest(std::span<const Weight* const> weights, int64_t count);
 
 // The two algorithms: by sampling, which reads every element once, and by radix histograms of all
 // elements.
 
-/// As find_threshold. Empty if the sample misled, which is rare unless the weights are adversarial.
+/// Finds the threshold by a sample. Empty if that misled: rare unless the weights are adversarial.
 std::optional<MagnitudeThreshold> threshold_by_sample(std::span<const Weight* const> weights,
                                                       int64_t count);
 
-/// As find_threshold.
+/// Finds the threshold as find_threshold does, by histograms.
 MagnitudeThreshold threshold_by_histogram(std::span<const Weight* const> weights, int64_t count);
 
 }  // namespace parsimony

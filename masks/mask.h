@@ -13,7 +13,7 @@
 
 namespace parsimony {
 
-/// Which channels of each group are kept. keep[g] has groups[g].size elements; 1 keeps.
+/// The channels that each group keeps. keep[g] has groups[g].size elements; 1 keeps.
 struct AxisMasks {
   PerGroup<std::vector<uint8_t>> keep;
 
@@ -82,7 +82,7 @@ void write_masks(const std::string& path, const std::vector<ElementMask>& masks)
 /// UnsupportedError for other types
 std::vector<ElementMask> read_masks(const std::string& path);
 
-/// The same from memory; `file_name` is for messages.
+/// Reads masks as read_masks does, but from memory; `file_name` is for messages.
 std::vector<ElementMask> parse_masks(std::string_view bytes, std::string_view file_name);
 
 }  // namespace parsimony

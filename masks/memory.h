@@ -8,7 +8,7 @@
 
 namespace parsimony {
 
-/// Of all weights, as inference holds them.
+/// Returns the size in bytes of all weights, as inference holds them.
 int64_t weight_bytes(const Graph& graph);
 
 /// All weights as a file holds them.
@@ -22,7 +22,7 @@ class WeightBytes {
   StoredElements bits_;
 };
 
-/// What is alive while a node runs.
+/// The activation memory that is alive while a node runs.
 struct MemoryStep {
   NodeId node = kNone;
   int64_t bytes = 0;
@@ -35,14 +35,14 @@ struct MemoryStep {
 /// of branches and loops.
 class ActivationMemory {
  public:
-  /// Of the shapes in `facts`; tensors of unknown shape do not count.
+  /// Takes the shapes from `facts`; tensors of unknown shape do not count.
   ActivationMemory(const Graph& graph, const Facts& facts, const Coupling& coupling);
 
   std::vector<MemoryStep> curve(const AxisMasks& masks) const;
   /// The largest step.
   int64_t peak(const AxisMasks& masks) const;
-  /// Of memory in which every tensor has its place, as engines for microcontrollers plan it: the
-  /// larger ones first, each at the lowest multiple of 16 where nothing lies that is alive with it.
+  /// Returns the size of the arena as engines for microcontrollers plan it: larger tensors go
+  /// first, each at the lowest multiple of 16 where nothing lies that is alive with it.
   /// @source TensorFlow Lite Micro, GreedyMemoryPlanner
   int64_t arena(const AxisMasks& masks) const;
 

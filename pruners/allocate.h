@@ -21,7 +21,7 @@ struct GroupLimits {
   int most = 0;      ///< channels that may be removed; less than size
   int round_to = 1;  ///< the number kept is a multiple of this, or everything
 
-  /// How many channels are removed if `expected` are asked for; monotonic in `expected`. Where
+  /// Returns how many channels are removed if `expected` are asked for; monotonic in it. Where
   /// bounds contradict each other the more conservative one wins: round_to (which rounds up the
   /// number kept), then max_ratio and keep_at_least, then min_ratio.
   int removed(int expected) const;
@@ -29,7 +29,7 @@ struct GroupLimits {
   int fewer(int count) const;
 };
 
-/// What the allocator decides about: a group, or several that lose the same channels.
+/// A unit of the allocator's decisions: a group, or several that lose the same channels.
 struct Candidate {
   GroupLimits limits;
   std::vector<double> score;  ///< per channel, comparable between candidates
@@ -45,7 +45,7 @@ struct Candidate {
 using ImportanceCurves =
     std::function<std::vector<double>(std::span<const GroupId> groups, const Candidate& candidate)>;
 
-/// What is removed.
+/// The outcome of an allocation: what is removed.
 struct Allocation {
   AxisMasks masks;
   std::vector<Conflict> conflicts;

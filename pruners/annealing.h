@@ -48,7 +48,7 @@ class Annealing {
   Annealing(std::vector<AnnealedShare> groups, double ratio, const AnnealingOptions& options);
 
   bool done() const { return state_.step >= options_.steps; }
-  /// What to measure next, one share per group.
+  /// Returns what to measure next, one share per group.
   std::vector<double> candidate() const;
   /// The energy of `candidate()`; smaller is better, infinite is never accepted.
   void tell(double energy);

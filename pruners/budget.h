@@ -1,4 +1,4 @@
-// How many channels of each candidate are removed so that a request's budget is met. Counts only: a
+// Budgets: how many channels each candidate loses so that a request's budget is met. Counts only: a
 // candidate always loses its lowest-scoring channels.
 #pragma once
 
@@ -26,8 +26,8 @@ std::vector<int> removal_order(const Scores& scores, int blocks = 1);
 /// zero keeps them.
 std::vector<double> normalised(const Scores& scores);
 
-/// How much of the budgeted quantity is left when candidate i has lost its first counts[i]
-/// channels; never grows with a count.
+/// A function that tells how much of the budgeted quantity is left when candidate i has lost its
+/// first counts[i] channels; never grows with a count.
 using Remaining = std::function<double(const std::vector<int>& counts)>;
 
 struct Counts {

@@ -13,9 +13,9 @@
 
 namespace parsimony {
 
-/// Of how many channels the target's kernels compute blocks, given the type of the weights that
-/// produce the group; less where a channel is several elements of the axis, and halved until the
-/// group has two blocks.
+/// Returns the number of channels in a block of the target's kernels, given the type of the weights
+/// that produce the group; less where a channel is several elements of the axis, and halved until
+/// the group has two blocks.
 ///
 /// x86: a vector of float32, which is also a block of channels in the layouts of oneDNN and ONNX
 /// Runtime. Arm: the columns of XNNPACK's kernels for matrix products. Tensor cores: 16 bytes, 8

@@ -1,5 +1,5 @@
-// How much of its importance a group retains as a function of its width, how much a network
-// degrades when a single group loses channels, and the ratios that follow.
+// Importance curves: the share of its importance that a group retains as a function of its width,
+// how much a network degrades when a single group loses channels, and the ratios that follow.
 #pragma once
 
 #include <cstdint>

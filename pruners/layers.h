@@ -1,5 +1,5 @@
-// Which nodes are layers: those whose weight matrices are pruned and that a configuration can name;
-// and the sites at which they read the channels of a group.
+// Layers: the nodes whose weight matrices are pruned and that a configuration can name; and the
+// sites at which they read the channels of a group.
 #pragma once
 
 #include <cstdint>
@@ -59,8 +59,8 @@ struct MatrixInput {
   LinearKind kind = LinearKind::kNotLinear;
 };
 
-/// Of the matrices with these names of Conv, ConvTranspose, Gemm, MatMul and the input matrices of
-/// GRU, LSTM and RNN. Matrices of other layers, and stacked matrices, have none.
+/// Returns the inputs of the matrices with these names of Conv, ConvTranspose, Gemm, MatMul, and of
+/// GRU, LSTM and RNN (input matrices). Matrices of other layers, and stacked matrices, have none.
 std::vector<MatrixInput> matrix_inputs(const Graph& graph, const std::set<std::string>& requested);
 
 /// The first dimension of the value that has channels of the group; kNone if there is none.

@@ -16,7 +16,7 @@ struct LeveledMatrix {
   int request = kNone;  ///< index into Settings::requests
 };
 
-/// How many elements of least magnitude are removed, per matrix.
+/// Counts the elements of least magnitude to remove, per matrix.
 ///
 /// Threshold: those below it. Local: floor(ratio · elements) of each. Global: of all matrices that
 /// share the budget together; one threshold applies to all matrices within their bounds. Each loses
@@ -35,7 +35,7 @@ struct TensorZeros {
   bool operator==(const TensorZeros&) const = default;
 };
 
-/// How many elements of each weight matrix the requests with criterion "level" zero, request by
+/// Counts the elements of each weight matrix that the "level" requests set to zero, request by
 /// request in the order of the layers. Ties go to the earlier tensor. A matrix that several layers
 /// use follows the most conservative of them. Unsigned integers have no zero and are not pruned.
 /// @throws ModelError if a weight that is ranked globally has a NaN

@@ -1,5 +1,5 @@
-// Which weight slices a criterion scores a channel by, weights stored as integers, as read by
-// DequantizeLinear, QLinearConv and similar operators, and norms of slices at memory speed: the
+// Weight slices that a criterion scores a channel by; weights stored as integers, as read by
+// DequantizeLinear, QLinearConv and similar operators; and norms of slices at memory speed, the
 // basis of L1, L2 and related criteria.
 #pragma once
 
@@ -32,7 +32,7 @@ struct Quantised {
     return static_cast<size_t>((i / inner / size * blocks + along / block) * inner + i % inner);
   }
   int64_t codes() const { return bits == 0 ? 1 : 8 / bits; }
-  /// Of code `c` of element i, which is stored as this number.
+  /// Dequantises code `c` of element i, which is stored as the number `stored`.
   double number(int64_t i, int64_t c, double stored) const {
     const size_t k = place(i);
     if (bits > 0) {
@@ -43,8 +43,8 @@ struct Quantised {
   }
 };
 
-/// How `reader` interprets the weight; empty if it reads plain numbers, or if its scales are not
-/// constants per tensor, per channel or per block.
+/// Returns how `reader` interprets the weight; empty if it reads plain numbers, or if its scales
+/// are not constants per tensor, per channel or per block.
 std::optional<Quantised> quantised(const Graph& graph, const Node& reader, const Weight& weight);
 
 /// Members without duplicates: several nodes may read one value.
@@ -77,7 +77,7 @@ struct Window {
 /// @throws UnsupportedError for a type that has no magnitude
 std::vector<double> slice_norms(const Weight& weight, const Window& window, Power power);
 
-/// The same for integers that stand for (w - zero point) · scale.
+/// Computes the norms of slices of integers that stand for (w - zero point) · scale.
 std::vector<double> slice_norms(const Weight& weight, const Window& window, Power power,
                                 const Quantised& quantised);
 

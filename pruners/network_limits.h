@@ -1,4 +1,4 @@
-// What budgets count of a whole network, and how much of it they leave.
+// Limits of a whole network: the quantities that budgets count, and how much of them is left.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class Quantities {
   Quantities(const Graph& graph, const Facts& facts, const Coupling& coupling)
       : graph_(graph), facts_(facts), coupling_(coupling) {}
 
-  /// What the network has under the masks.
+  /// Returns how much of the budget's quantity the network has under the masks.
   double operator()(Budget budget, const AxisMasks& masks);
 
  private:
@@ -45,9 +45,9 @@ class NetworkLimits {
   /// `quantities` must outlive it.
   NetworkLimits(Quantities& quantities, const Coupling& coupling, std::vector<Limit> limits);
 
-  /// What the masks leave; of several limits the largest share of what may remain.
+  /// Returns what the masks leave; of several limits, the largest share of what may remain.
   double left(const AxisMasks& masks) const;
-  /// What may remain; of several limits 1.
+  /// Returns what may remain; 1 if there are several limits.
   double most() const;
   bool hold(const AxisMasks& masks) const { return limits_.empty() || left(masks) <= most(); }
   /// The limits that do not hold, and what is left there: a sentence each.
@@ -68,7 +68,7 @@ class NetworkLimits {
 /// @throws ConfigError if a share that a request lets remain is below a thousandth
 void check_shares(const Settings& settings, const Coupling& coupling, Quantities& quantities);
 
-/// The same of one limit, of a network that has `dense`.
+/// Checks one limit as check_shares does, for a network that has `dense` of its quantity.
 void check_share(const Limit& limit, double dense);
 
 /// "asked for at most 1000 MACs: no fewer than 1200 can be reached". @param share_gone  of what is

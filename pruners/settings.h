@@ -38,10 +38,10 @@ constexpr bool is_counted(Budget budget) {
          budget == Budget::kWeights;
 }
 
-/// What the small network will run on.
+/// The hardware that the small network will run on.
 enum class Target : uint8_t { kGeneric, kX86Avx2, kX86Avx512, kArmNeon, kCudaTensorCore };
 
-/// How much of something a whole network may have.
+/// A limit on how much of a quantity a whole network may have.
 struct Limit {
   Budget budget = Budget::kMacs;
   std::optional<double> amount = {};
@@ -49,7 +49,7 @@ struct Limit {
   bool operator==(const Limit&) const = default;
 };
 
-/// How the channels of a pruned layer are chosen.
+/// A request for pruning a layer: how its channels are chosen.
 struct Request {
   std::string criterion = "l1";  ///< a name of the criterion table
   double ratio = 0;              ///< share to remove, 0 <= ratio < 1, of what `budget` counts
@@ -70,7 +70,7 @@ struct Request {
   /// Number of consecutive parts of equal size, each of which loses the same number of channels.
   int metric_blocks = 1;
   bool in_channels = false;  ///< remove the channels that the layers read, not those they produce
-  /// Which of competing axes is removed at these layers; empty: the network's default.
+  /// The choice between competing axes to remove at these layers; empty: the network's default.
   std::optional<Granularity> granularity = {};
   std::string global_group = {};      ///< requests of one name share a budget; may be empty
   std::string dependency_group = {};  ///< their layers lose the same channels; may be empty

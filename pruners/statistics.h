@@ -49,7 +49,7 @@ struct Statistics {
   std::span<const double> of(Measure measure, const Group& group) const;
 };
 
-/// Which statistics to collect.
+/// The statistics to collect.
 struct Needs {
   std::set<Measure> channels = {};
   std::set<std::string> inputs = {};    ///< weight matrices whose InputMoments are requested
@@ -58,7 +58,7 @@ struct Needs {
   bool empty() const { return channels.empty() && inputs.empty(); }
 };
 
-/// What the criteria of the requests in use need.
+/// Returns the statistics that the criteria of the requests in use need.
 Needs needs_of(const Settings& settings);
 
 /// Runs data through the network that a graph describes. Supplied by callers that have libtorch and

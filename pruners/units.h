@@ -1,4 +1,4 @@
-// What a budget is shared among: which request a group follows, as its layers may have different
+// Units that share a budget: the request that a group follows, as its layers may have different
 // ones, and the groups that lose the same channels.
 #pragma once
 

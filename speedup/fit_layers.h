@@ -18,8 +18,8 @@ struct FitLayer {
   NodeId node = kNone;
   ValueId input = kNone;  ///< what is multiplied
   WeightId weight = kNone;
-  /// Of the weight: Conv [out, in, ..k], ConvTranspose [in, out, ..k], Gemm either way, MatMul [in,
-  /// out], recurrent [.., gates · out, in].
+  /// The weight's axis of outputs: Conv [out, in, ..k], ConvTranspose [in, out, ..k], Gemm either
+  /// way, MatMul [in, out], recurrent [.., gates · out, in].
   int out_axis = 0;
   WeightId state = kNone;  ///< a recurrent layer's matrix of the state, [.., gates · out, out]
   /// A vector [out] read by this layer only: its bias, or the running mean of the BatchNorm after
@@ -54,7 +54,7 @@ struct UnfitLayer {
 std::vector<UnfitLayer> unfit_layers(const Graph& graph,
                                      const std::vector<std::string>& fixed = {});
 
-/// Which of the answer's channels the plan keeps; empty: all of them.
+/// Returns the channels of the layer's answer that the plan keeps; empty: all of them.
 std::vector<int64_t> kept_channels(const SmallNetwork& small, const FitLayer& layer);
 
 /// BatchNormalizations in inference mode whose statistics are not shared, in topological order.

@@ -51,8 +51,8 @@ struct ValidatedFit {
   bool helps() const { return !seen.empty() && (!validated || after < before); }
 };
 
-/// Of ridges ten times apart, from 0.0001 to 1, the one with the smallest error on what was held
-/// out; 0.001 if nothing was. No fit where what was held out lacks nothing but rounding.
+/// Fits with the ridge, from 0.0001 to 1 in steps of ten, that has the smallest error on what was
+/// held out; 0.001 if nothing was. No fit where what was held out has no error but rounding.
 /// @param ridge  takes this one
 ValidatedFit validated_fit(std::vector<SplitSums> systems, std::optional<double> ridge);
 

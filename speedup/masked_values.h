@@ -13,7 +13,7 @@
 
 namespace parsimony {
 
-/// What the masked original changes in one tensor, in this order. Refers to the plan.
+/// The changes that the masked original makes to one tensor, in this order. Refers to the plan.
 struct TensorMask {
   std::string_view tensor = {};
   int64_t smallest = 0;  ///< so many elements of smallest magnitude become zero

@@ -31,7 +31,7 @@ using Observe = std::function<std::vector<std::vector<IndexContent>>(
     const Graph& graph, const Probe& probe, const std::vector<ElementMask>& masks,
     const std::vector<Dimension>& dimensions)>;
 
-/// What happened to a tensor's masked elements.
+/// The outcome for a tensor's masked elements.
 struct MaskOutcome {
   std::string tensor;
   int64_t zeros = 0;    ///< masked elements

@@ -124,7 +124,7 @@ struct TensorUpdate {
   std::vector<std::byte> values = {};
   DType dtype = DType::kUnknown;  ///< of the tensor; unknown if there are no new elements
   Shape dims = {};                ///< of the tensor after slicing
-  /// Of the values, if only the JSON was read; empty once they are loaded.
+  /// The hash of the values, if only the JSON was read; empty once they are loaded.
   std::string sha256 = {};
 
   bool operator==(const TensorUpdate&) const = default;
@@ -140,7 +140,7 @@ struct PlanMask {
   bool operator==(const PlanMask&) const = default;
 };
 
-/// What the small model is equal to.
+/// The model that the small model is equal to.
 enum class Constants : uint8_t {
   kDrop,   ///< the original with the `out` and `in` slices of every group zero
   kExact,  ///< the original with the elements of `masks` zero: constant channels are folded
@@ -191,9 +191,9 @@ struct Plan {
 
   /// Do updates or masks have values, which are stored in a second file?
   bool has_values() const;
-  /// That file, in the safetensors layout: the new elements of updates under their tensors' names,
-  /// masks as BOOL tensors under "NAME:mask". @throws ModelError for names that the format cannot
-  /// represent
+  /// Returns the second file, in the safetensors layout: the new elements of updates under their
+  /// tensors' names, masks as BOOL tensors under "NAME:mask". @throws ModelError for names that the
+  /// format cannot represent
   std::string values_file() const;
   /// Fills in what from_json left out. @throws ConfigError if they are not the values of this plan,
   /// ModelError if the file is not well formed
@@ -219,11 +219,11 @@ struct TensorCut {
 /// @throws ConfigError if slices of one axis have different sizes or keep nothing in common
 std::vector<TensorCut> cuts_of(const Plan& plan);
 
-/// The same by the tensor's name.
+/// All cuts of a plan, by the tensor's name.
 using TensorCuts = std::map<std::string, std::vector<AxisKeep>>;
 TensorCuts cuts_by_tensor(const Plan& plan);
 
-/// What stays of an input or output of the network.
+/// Returns the parts of an input or output of the network that stay.
 std::vector<AxisKeep> cuts_of_end(const Plan& plan, std::string_view value, bool input);
 
 /// The first update for which the plan has neither `zeros` nor new values; null if there is none.

@@ -9,7 +9,7 @@
 
 namespace parsimony {
 
-/// How the two models are compared.
+/// Options for the comparison of the two models.
 struct ProofOptions {
   int inputs = 3;  ///< random inputs; float inputs are normally distributed
   uint64_t seed = 1;

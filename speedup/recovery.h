@@ -20,7 +20,7 @@ enum class RecoveryMethod : uint8_t {
   kFinetune
 };
 
-/// What the methods differ in, beside what they do.
+/// Traits in which the recovery methods differ, beside what they do.
 struct RecoveryKind {
   RecoveryMethod method = RecoveryMethod::kBias;
   std::string_view name;
@@ -43,7 +43,7 @@ RecoveryMethod parse_recovery(std::string_view text, std::string_view place);
 struct RecoveryState {
   /// ‖small − dense‖ / ‖dense‖ of all outputs, over the calibration data.
   double error = 0;
-  /// The same over samples that recovery does not see; empty if there are none.
+  /// The relative error over samples that recovery does not see; empty if there are none.
   std::optional<double> test_error = {};
   std::optional<double> accuracy =
       {};  ///< on the test set, 0..1; empty if the outputs are not classes

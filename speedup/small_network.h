@@ -29,7 +29,7 @@ class SmallNetwork {
   /// removes blocks.
   const Graph& graph() const { return editor_.graph(); }
 
-  /// Which indices along `axis` of a weight the plan keeps; empty: all of them.
+  /// Returns the indices along `axis` of a weight that the plan keeps; empty: all of them.
   std::vector<int64_t> kept(const std::string& weight, int axis) const;
 
   /// Inputs and outputs that are shorter than the original's.

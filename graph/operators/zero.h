@@ -34,7 +34,7 @@ class Transfer {
 
   ZeroBehaviour behaviour() const { return behaviour_; }
 
-  /// Returns what a slice of a result holds, given all present operands in order. Sound, not complete.
+  /// Computes a result's slice, given all present operands in order. Sound, not complete.
   SliceValue operator()(std::span<const OperandSlice> operands) const;
 
  private:

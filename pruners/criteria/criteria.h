@@ -91,7 +91,7 @@ Scores taylor_squared(const Graph& graph, const Group& group, const CriterionOpt
 /// @source Liu et al., Group Fisher Pruning, ICML 2021, https://arxiv.org/abs/2108.00708, eq. 6
 Scores fisher(const Graph& graph, const Group& group, const CriterionOptions& options);
 
-/// How much the weights move away from zero: score[c] = Σ -g·w over the steps of the training
+/// Scores how far the weights move away from zero: score[c] = Σ -g·w over the steps of the training
 /// before the cut and the slices of channel c in the matrices that produce it. For recipes only: it
 /// needs a training loop, not just data.
 /// @source Sanh et al., Movement Pruning, NeurIPS 2020, https://arxiv.org/abs/2005.07683, eq. 3,

@@ -40,16 +40,16 @@ struct Contraction {
   bool operator==(const Contraction&) const = default;
 };
 
-/// How `layer` contracts the weight matrix `weight`, which may reach it through Transpose, Identity
-/// or Cast. Conv [out, in, …kernel], ConvTranspose [in, out, …], Gemm and MatMul depending on which
-/// operand the weight is, recurrent layers [.., gates·out, in]. Empty for lookups (Gather), for
+/// Returns how `layer` contracts the weight matrix `weight`, which may reach it through Transpose,
+/// Identity or Cast. Conv [out, in, …kernel], ConvTranspose [in, out, …], Gemm and MatMul depending
+/// on which operand the weight is, recurrent layers [.., gates·out, in]. Empty for lookups, for
 /// Einsum, for grouped ConvTranspose and if another operator lies in between.
 std::optional<Contraction> contraction_of(const Graph& graph, NodeId layer, ValueId weight);
 
 /// The operand through which the matrix reaches `layer`; kNone if another operator lies in between.
 int operand_of(const Graph& graph, NodeId layer, ValueId weight);
 
-/// How all layers that read the matrix contract it; empty where they differ.
+/// Returns how all layers that read the matrix contract it; empty where they differ.
 std::optional<Contraction> common_contraction(const Graph& graph, const ElementTask& task);
 
 /// Element (r, c) of group g's matrix is element rows[g][r] + columns[c].offset of the tensor. Only

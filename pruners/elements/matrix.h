@@ -1,5 +1,5 @@
-// Which elements of one matrix are kept: pure functions of scores, and SparseGPT, where elements
-// that stay compensate for those that go. Matrices are double, row-major.
+// Selection of the elements that one matrix keeps: pure functions of scores, and SparseGPT, where
+// elements that stay compensate for those that go. Matrices are double, row-major.
 #pragma once
 
 #include <Eigen/Core>

@@ -87,7 +87,7 @@ class LatencyModel {
     double times = 1;  ///< identical subgraphs with identical axes
   };
 
-  /// How many channels each group keeps, with an override for some groups.
+  /// The number of channels that each group keeps, with an override for some groups.
   struct Kept {
     const PerGroup<int>& counts;
     std::span<const GroupId> groups = {};
@@ -103,14 +103,14 @@ class LatencyModel {
   PerGroup<std::vector<size_t>> of_group_;  ///< terms that depend on a group's width
 };
 
-/// Of how many indices a kernel computes blocks: the largest power of two, at most 64, of which all
-/// widths are multiples behind which the time leaps, and within whose blocks it is even. 0 if the
-/// times are too far apart, or too even, to tell.
+/// Returns the number of indices in a kernel's block: the largest power of two, at most 64, that
+/// divides every width behind which the time leaps, and within whose blocks the time is even. 0 if
+/// the times are too far apart, or too even, to tell.
 /// @param widths  ascending
 int multiple_of_steps(std::span<const int> widths, std::span<const double> seconds);
 
-/// The same in channels of each group, by the tables of the subgraphs that depend on its width, of
-/// which the coarsest counts; halved until the group has two blocks. 0 where no table tells.
+/// Returns the block size in channels of each group, by the tables of the subgraphs that depend on
+/// its width; the coarsest counts. Halved until the group has two blocks. 0 where no table tells.
 PerGroup<int> multiples_of(const Coupling& coupling, std::span<const Subgraph> subgraphs,
                            const LatencyTables& tables);
 

@@ -1,5 +1,5 @@
-// Which widths retain most of the importance within a time budget: a multiple-choice knapsack, one
-// option of every item.
+// Choice of the widths that retain most of the importance within a time budget: a multiple-choice
+// knapsack, one option of every item.
 #pragma once
 
 #include <optional>
@@ -34,7 +34,7 @@ struct WidthCandidate {
   std::vector<GroupId> groups;
   Candidate candidate;
   int layers = 1;  ///< that produce these channels
-  /// Of the importance that the best 0, 1, … channels retain, see ImportanceCurves.
+  /// The importance that the best 0, 1, … channels retain, see ImportanceCurves.
   std::vector<double> curve = {};
 };
 
