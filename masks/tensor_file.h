@@ -43,7 +43,7 @@ struct TensorHeader {
 /// The header of a file that was read. @throws ModelError if it is not well formed
 TensorHeader parse_header(std::string_view bytes, std::string_view file_name);
 
-/// Writes the part that precedes the data: length and padded header. Data follows in the order of
+/// Returns the bytes that precede the data: length and padded header. Data follows in the order of
 /// the entries, whose `begin` and `end` count from the start of the data.
 std::string header_text(const std::vector<TensorEntry>& tensors, const std::string& metadata);
 

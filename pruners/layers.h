@@ -59,8 +59,8 @@ struct MatrixInput {
   LinearKind kind = LinearKind::kNotLinear;
 };
 
-/// Returns the inputs of the matrices with these names of Conv, ConvTranspose, Gemm, MatMul, and of
-/// GRU, LSTM and RNN (input matrices). Matrices of other layers, and stacked matrices, have none.
+/// Returns the inputs of the named matrices of Conv, ConvTranspose, Gemm and MatMul, and of the
+/// input matrices of GRU, LSTM and RNN. Matrices of other layers, and stacked matrices, have none.
 std::vector<MatrixInput> matrix_inputs(const Graph& graph, const std::set<std::string>& requested);
 
 /// The first dimension of the value that has channels of the group; kNone if there is none.

@@ -70,7 +70,7 @@ struct Request {
   /// Number of consecutive parts of equal size, each of which loses the same number of channels.
   int metric_blocks = 1;
   bool in_channels = false;  ///< remove the channels that the layers read, not those they produce
-  /// The choice between competing axes to remove at these layers; empty: the network's default.
+  /// The one of several competing axes to remove at these layers; empty: the network's default.
   std::optional<Granularity> granularity = {};
   std::string global_group = {};      ///< requests of one name share a budget; may be empty
   std::string dependency_group = {};  ///< their layers lose the same channels; may be empty

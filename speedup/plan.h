@@ -140,7 +140,7 @@ struct PlanMask {
   bool operator==(const PlanMask&) const = default;
 };
 
-/// The model that the small model is equal to.
+/// The reference that the small model is equal to.
 enum class Constants : uint8_t {
   kDrop,   ///< the original with the `out` and `in` slices of every group zero
   kExact,  ///< the original with the elements of `masks` zero: constant channels are folded
@@ -223,7 +223,7 @@ std::vector<TensorCut> cuts_of(const Plan& plan);
 using TensorCuts = std::map<std::string, std::vector<AxisKeep>>;
 TensorCuts cuts_by_tensor(const Plan& plan);
 
-/// Returns the parts of an input or output of the network that stay.
+/// Returns the kept part of an input or output of the network, axis by axis.
 std::vector<AxisKeep> cuts_of_end(const Plan& plan, std::string_view value, bool input);
 
 /// The first update for which the plan has neither `zeros` nor new values; null if there is none.

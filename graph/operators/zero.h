@@ -34,7 +34,7 @@ class Transfer {
 
   ZeroBehaviour behaviour() const { return behaviour_; }
 
-  /// Computes a result's slice, given all present operands in order. Sound, not complete.
+  /// Returns what a result's slice holds, given all present operands in order. Sound, not complete.
   SliceValue operator()(std::span<const OperandSlice> operands) const;
 
  private:

@@ -42,8 +42,8 @@ struct Contraction {
 
 /// Returns how `layer` contracts the weight matrix `weight`, which may reach it through Transpose,
 /// Identity or Cast. Conv [out, in, …kernel], ConvTranspose [in, out, …], Gemm and MatMul depending
-/// on which operand the weight is, recurrent layers [.., gates·out, in]. Empty for lookups, for
-/// Einsum, for grouped ConvTranspose and if another operator lies in between.
+/// on which operand the weight is, recurrent layers [.., gates·out, in]. Empty for lookups
+/// (Gather), for Einsum, for grouped ConvTranspose and if another operator lies in between.
 std::optional<Contraction> contraction_of(const Graph& graph, NodeId layer, ValueId weight);
 
 /// The operand through which the matrix reaches `layer`; kNone if another operator lies in between.
