@@ -92,7 +92,11 @@ std::unique_ptr<Network> ExportedModel::open_masked(Engine& engine, const Plan& 
   if (engine.executes_graphs()) return engine.open_masked(program_->graph, plan, {});
   auto& exported =
       exported_.emplace_back(std::make_unique<onnx_io::OnnxModel>(scratch_onnx(original())));
-  return exported->open_masked(engine, plan);
+  try {
+    return exported->open_masked(engine, plan);
+  } catch (const ModelError& error) {  // the export stores a weight in another form: LSTM
+    throw UnsupportedError("the masked program cannot be run as ONNX: ", error.what());
+  }
 }
 
 int64_t ExportedModel::write(const std::string& path) {
