@@ -138,7 +138,7 @@ PruneRequest parse_request(std::string_view json, std::string_view file_name) {
     read_fields(*finetune, train_fields(), train);
     check_settings(train, finetune->place());
   }
-  check_calibration(request.calibration);
+  static_cast<void>(calibration_of(request));  // may throw
   return request;
 }
 

@@ -113,6 +113,19 @@ TEST(PruneSettings, AConfigurationGoesWithThem) {
   EXPECT_EQ(again(request), request) << to_json(request);
 }
 
+TEST(PruneSettings, MeansAreThoseOfTheConfigurationsData) {
+  const std::string means = R"("mean": [0.5], "std": [0.25]})";
+  const PruneRequest request = parse_request(
+      R"({"config": {"config_list": [{"sparse_ratio": 0.5}],
+                     "calibration": {"data": "cifar10:DIR"}}, )" +
+          means,
+      "r.json");
+  EXPECT_EQ(calibration_of(request).data, "cifar10:DIR");
+  EXPECT_EQ(calibration_of(request).mean, std::vector<double>{0.5});
+  EXPECT_EQ(again(request), request) << to_json(request);
+  EXPECT_EQ(request_error("{" + means), "--mean requires --calibration DATA");
+}
+
 TEST(PruneSettings, ThatStandForAConfiguration) {
   const PruneRequest request =
       parse_request(R"({"ratio": "30%", "exclude": ["fc"], "seed": 3})", "r.json");
