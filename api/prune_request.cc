@@ -49,7 +49,7 @@ ConfigList config_in(const JsonReader& root) {
     has_shorthand = true;
   }
   if (config && config->is_text()) return read_config(config->text());
-  if (config) return parse_config(config->json(), config->place());
+  if (config) return parse_config(config->json(), config->place(), /*needs_entries=*/false);
   return has_shorthand ? config_here(std::move(shorthand)) : ConfigList();
 }
 
@@ -114,7 +114,7 @@ std::string to_json(const PruneRequest& request) {
   const auto add = [&](const std::string& text) {
     if (!text.empty()) members.append(members.empty() ? "" : ",").append(text);
   };
-  if (!request.config.entries.empty()) add("\"config\":" + to_json(request.config));
+  if (request.config != ConfigList()) add("\"config\":" + to_json(request.config));
   visit_settings(request, [&](const auto& table, const auto& part) {
     const std::decay_t<decltype(part)> usual;
     add(json_members(table, part, &usual));

@@ -120,11 +120,11 @@ std::optional<Granularity> network_granularity(const JsonReader& document) {
 
 }  // namespace
 
-ConfigList config_of(const JsonReader& document, bool in_recipe) {
+ConfigList config_of(const JsonReader& document, bool in_recipe, bool needs_entries) {
   ConfigList config;
   if (!in_recipe) document.only(keys::of_file());
   const auto list = document.find("config_list");
-  if (!list) document.fail("no \"config_list\"");
+  if (!list && needs_entries) document.fail("no \"config_list\"");
   const auto schedule = document.find("schedule");
   if (schedule && !in_recipe) config.schedule = read_schedule(*schedule);
   if (const auto value = document.find("calibration")) {
@@ -135,16 +135,18 @@ ConfigList config_of(const JsonReader& document, bool in_recipe) {
   config.granularity = network_granularity(document);
   GivenRequest defaults;
   read_request(document, defaults, config.granularity.has_value());
-  config.entries = read_entries(*list, defaults);
+  const bool has_defaults = defaults.request != Request() || !defaults.keys.empty();
+  if (!list && has_defaults) document.fail("no \"config_list\"");
+  if (list) config.entries = read_entries(*list, defaults);
   return config;
 }
 
-ConfigList parse_config(std::string_view json, std::string_view file_name) {
+ConfigList parse_config(std::string_view json, std::string_view file_name, bool needs_entries) {
   const JsonDocument document(json, file_name, throw_as<ConfigError>, false, "config_list");
   const JsonReader root = document.root();
   if (root.is_list()) return {.entries = read_entries(root, {})};
   if (!root.is_object()) root.expected("a list of entries, or an object");
-  return config_of(root, false);
+  return config_of(root, false, needs_entries);
 }
 
 ConfigList read_config(const std::string& path) { return parse_config(read_file(path), path); }

@@ -82,9 +82,13 @@ ConfigList read_config(const std::string& path);
 /// Reads the text of a configuration; `file_name` is for messages.
 /// @throws ConfigError naming file and line, or file, entry and key; UnsupportedError for NNI
 /// features that are meaningless for channel pruning
-ConfigList parse_config(std::string_view json, std::string_view file_name);
+/// @param needs_entries  refuse a text without `config_list`; else it may have other keys alone,
+/// but
+///     no defaults of entries
+ConfigList parse_config(std::string_view json, std::string_view file_name,
+                        bool needs_entries = true);
 
-/// The text that `parse_config` reads as an equal list.
+/// The text that `parse_config` reads as an equal list; without entries, if it needs none.
 std::string to_json(const ConfigList& config);
 /// An object with the keys that an entry has for it; without those that are as by default, except
 /// for the criterion and how much to prune.

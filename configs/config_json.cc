@@ -118,8 +118,10 @@ std::string to_json(const Request& request) {
 
 std::string to_json(const ConfigList& config) {
   Members members;
-  members.add("config_list",
-              Members::list_of(config.entries, [](const auto& entry) { return to_json(entry); }));
+  if (!config.entries.empty()) {
+    members.add("config_list",
+                Members::list_of(config.entries, [](const auto& entry) { return to_json(entry); }));
+  }
   if (config.granularity) members.add_text("granularity", name_of(*config.granularity));
   if (config.force) members.add("force", "true");
   if (config.schedule) {

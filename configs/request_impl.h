@@ -29,7 +29,7 @@ struct GivenRequest {
 JsonReader::Items list_of(const JsonReader& value, const std::string& what);
 
 /// The list and its sibling keys; in a recipe, `schedule` and other keys belong to the recipe.
-ConfigList config_of(const JsonReader& document, bool in_recipe);
+ConfigList config_of(const JsonReader& document, bool in_recipe, bool needs_entries = true);
 
 /// Reads the request keys of `object`, overriding those in `given`, including granularity unless it
 /// is the network's.

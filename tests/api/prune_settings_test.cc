@@ -113,6 +113,18 @@ TEST(PruneSettings, AConfigurationGoesWithThem) {
   EXPECT_EQ(again(request), request) << to_json(request);
 }
 
+TEST(PruneSettings, AConfigurationNeedsNoEntries) {
+  PruneRequest request;
+  request.config.force = true;
+  request.config.granularity = Granularity::kHead;
+  request.config.schedule = ScheduleSetting();
+  request.config.calibration = CalibrationSetting{.data = "npz:x.npz", .samples = 32};
+  request.config.recover = {"bias"};
+  EXPECT_EQ(again(request), request) << to_json(request);
+  EXPECT_EQ(request_error(R"({"config": {"criterion": "l2"}})"),
+            "r.json: config: no \"config_list\"");
+}
+
 TEST(PruneSettings, MeansAreThoseOfTheConfigurationsData) {
   const std::string means = R"("mean": [0.5], "std": [0.25]})";
   const PruneRequest request = parse_request(
