@@ -13,6 +13,7 @@
 #include "parsimony/base/ranges.h"
 #include "parsimony/base/words.h"
 #include "parsimony/graph/elements.h"
+#include "parsimony/graph/interface.h"
 #include "parsimony/graph/model_editor.h"
 #include "parsimony/graph/slice.h"
 #include "parsimony/pruners/elements/elements.h"
@@ -393,7 +394,9 @@ class Planner {
       pruning_.notes.push_back(std::to_string(elements_.zero_channels) +
                                " channels became zero and are removed");
     }
-    for (const InputSpec& spec : request_.inputs) pruning_.plan.inputs.push_back(to_text(spec));
+    for (const InputSpec& spec : by_position(request_.inputs, graph_)) {
+      pruning_.plan.inputs.push_back(to_text(spec));
+    }
     pruning_.plan.unpruned_dims = unpruned_dims(graph_, analysis.coupling);
     const CostModel cost(graph_, analysis.sample, analysis.coupling);
     pruning_.dense = cost.dense();

@@ -69,7 +69,7 @@ struct SampleSource::State {
   };
 
   State(std::string from, const Graph& of, SampleOptions options)
-      : source(std::move(from)), graph(of), specs(std::move(options.inputs)) {
+      : source(std::move(from)), graph(of), specs(by_position(options.inputs, of)) {
     const DataSpec spec = parse_data_spec(source, /*labelled=*/false);
     const Format& format = *spec.format;
     const bool stored = format.arrays == nullptr && format.input == nullptr && !format.drawn;

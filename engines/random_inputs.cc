@@ -150,7 +150,7 @@ TensorList random_inputs(const Graph& graph, const RandomInputOptions& options) 
   probe.first = 1;
   std::vector<Shape> shapes = shapes_of(graph, probe);
   if (options.batch) set_batch(graph, *options.batch, shapes);
-  return drawn(graph, shapes, options.specs, options.seed, {.below = options.below});
+  return drawn(graph, shapes, probe.inputs, options.seed, {.below = options.below});
 }
 
 TensorList random_inputs(const Graph& graph, const Probe& probe, uint64_t seed, const Draw& draw) {

@@ -399,12 +399,13 @@ struct Choice {
 };
 
 Choice choose(const Graph& graph, const std::vector<InputSpec>& inputs) {
-  Choice best{{inputs, 2, 32}, std::nullopt};
-  if (!leaves_open(graph) || inputs.size() >= graph.inputs.size()) return best;
+  const std::vector<InputSpec> placed = by_position(inputs, graph);
+  Choice best{{placed, 2, 32}, std::nullopt};
+  if (!leaves_open(graph) || placed.size() >= graph.inputs.size()) return best;
   int64_t most = -1;
   for (const int64_t first : {2, 1}) {
     for (const int64_t other : {32, 64, 224, 320, 512, 640, 128, 16}) {
-      const Probe probe{inputs, first, other};
+      const Probe probe{placed, first, other};
       try {
         Facts facts = infer(graph, probe);
         const int64_t known = known_shapes(facts);
@@ -436,7 +437,7 @@ Probed infer_with_choice(const Graph& graph, const std::vector<InputSpec>& input
   try {
     if (!choice.facts) choice.facts = infer(graph, choice.probe);
   } catch (const ShapeError& error) {
-    if (!leaves_open(graph, 1) || inputs.size() >= graph.inputs.size()) throw;
+    if (!leaves_open(graph, 1) || choice.probe.inputs.size() >= graph.inputs.size()) throw;
     throw ShapeError(
         error.node(), error.what(), "; ", choice.probe.other,
         " was taken for sizes of the inputs that the file leaves open, --input gives them");

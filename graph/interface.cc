@@ -354,6 +354,7 @@ std::vector<InputSpec> by_position(const std::vector<InputSpec>& specs, const Gr
   const auto place = [&](size_t at, const InputSpec& spec) {
     if (placed.size() <= at) placed.resize(at + 1, nothing);
     placed[at] = spec;
+    placed[at].name.clear();
   };
   size_t next = 0;
   for (const InputSpec& spec : specs) {

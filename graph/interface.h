@@ -42,7 +42,8 @@ InputSpec parse_input_spec(std::string_view text);
 std::string to_text(const InputSpec& spec);
 
 /// Arranges the specs in the order of the graph's inputs: named ones where their inputs are, the
-/// others in order from the first. @throws ConfigError for unknown names, and for too many
+/// others in order from the first. The results have no names, and stay where they are if this is
+/// done again. @throws ConfigError for unknown names, and for too many
 std::vector<InputSpec> by_position(const std::vector<InputSpec>& specs, const Graph& graph);
 
 /// Permitted changes to a network's inputs and outputs, as a user writes them.

@@ -55,6 +55,7 @@ SharedSource open_data(const CalibrationData& job, const Graph& graph,
                        const std::vector<training::FedBack>& states, bool whole) {
   SampleOptions options = sample_options(job, whole);
   std::vector<InputSpec>& specs = options.inputs;
+  specs = by_position(specs, graph);
   InputSpec nothing;
   nothing.open = true;
   for (const training::FedBack& state : states) {

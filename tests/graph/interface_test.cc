@@ -195,6 +195,29 @@ TEST(InputSpecs, StandWhereTheirNamesSay) {
   EXPECT_THROW(placed(ends.graph, {"1", "1", "1", "1"}), ConfigError);
 }
 
+TEST(InputSpecs, StayWhereTheyHaveBeenPlaced) {
+  Ends ends;
+  ends.in("image", {-1, 4});
+  ends.in("rate", {});
+  finish(ends.graph);
+  std::vector<InputSpec> specs;
+  for (const char* text : {"1x4", ":int64=8", "image=3x4"}) specs.push_back(parse_input_spec(text));
+  const std::vector<InputSpec> once = by_position(specs, ends.graph);
+  EXPECT_EQ(to_text(once.front()), "3x4");
+  EXPECT_EQ(by_position(once, ends.graph), once);
+}
+
+TEST(InputSpecs, AreThoseOfTheInputsThatTheyName) {
+  Ends ends;
+  ends.in("image", {-1, 4});
+  ends.in("mask", {-1, 4});
+  finish(ends.graph);
+  const Probe probe = choose_probe(ends.graph, {parse_input_spec("mask=7x4")});
+  const Facts facts = infer(ends.graph, probe);
+  EXPECT_EQ(facts.shapes[ends.graph.inputs[0]], (Shape{2, 4}));
+  EXPECT_EQ(facts.shapes[ends.graph.inputs[1]], (Shape{7, 4}));
+}
+
 TEST(InputSpecs, OpenOnesLeaveTheShapeToTheModel) {
   Ends ends;
   ends.in("image", {-1, 4});
