@@ -12,7 +12,7 @@ namespace parsimony {
 /// Options for reading a job's data. @param whole  read more than the samples that calibrate
 inline SampleOptions sample_options(const CalibrationData& job, bool whole = false) {
   SampleOptions options{job.inputs, job.image, {}};
-  if (!whole) options.labelled.train_samples = job.samples;
+  if (!whole) options.labelled.train_samples = job.sample_count();
   options.labelled.mean = job.mean;
   options.labelled.deviation = job.deviation;
   return options;
@@ -45,7 +45,7 @@ class CalibrationSamples {
   /// @throws as SampleSource
   CalibrationSamples(const CalibrationData& job, const Graph& graph)
       : data_(job.data, graph, sample_options(job)),
-        count_(std::min(job.samples, data_.samples())),
+        count_(std::min(job.sample_count(), data_.samples())),
         held_out_(data_, count_) {}
 
   int64_t count() const { return count_; }

@@ -44,7 +44,7 @@ PlanError as_pruned(const Graph& original, const CalibrationData& data, DataEngi
 /// Returns ‖small - dense‖ / ‖dense‖ after one round of each recovery step.
 PlanError recovered(const Graph& original, RecoverySettings settings, CalibrationData data,
                     DataEngine& engine) {
-  data.samples = std::min(data.samples, kTrialSamples);
+  data.samples = std::min(data.sample_count(), kTrialSamples);
   settings.rounds = 1;
   settings.accuracy = false;
   return [&original, settings, data, &engine](const Plan& plan) {

@@ -81,7 +81,7 @@ CalibrationData calibration_of(const PruneRequest& request) {
   CalibrationData data = request.calibration;
   if (const auto& usual = request.config.calibration; usual && data.data.empty()) {
     data.data = usual->data;
-    data.samples = usual->samples;
+    if (!data.samples) data.samples = usual->samples;
     if (data.image.empty()) data.image = usual->image;
   }
   check_calibration(data);

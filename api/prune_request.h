@@ -73,8 +73,8 @@ struct DepthRequest {
 
 /// Data to run through a network, see docs/guide/data.md.
 struct CalibrationData {
-  std::string data;                    ///< "cifar10:DIR", "npz:FILE"; empty: none
-  int64_t samples = 256;               ///< the first samples of the training set
+  std::string data;                     ///< "cifar10:DIR", "npz:FILE"; empty: none
+  std::optional<int64_t> samples = {};  ///< the first of the training set; empty: see sample_count
   std::vector<double> mean = {};       ///< per channel, of the scaled values; empty: not normalised
   std::vector<double> deviation = {};  ///< per channel, as many as `mean`
   std::string image = {};              ///< preprocessing of pictures, see ImageSpec
@@ -89,6 +89,8 @@ struct CalibrationData {
   std::optional<RankPlace> ranks = {};
   std::string device = "cpu";  ///< "auto", "cpu", "cuda:0"
 
+  /// Returns the number of samples: 256 if none is given.
+  int64_t sample_count() const { return samples.value_or(256); }
   /// Returns whether they may run on a device other than the CPU.
   bool uses_device() const { return device != "cpu"; }
 
@@ -173,7 +175,8 @@ struct PruneRequest {
   bool operator==(const PruneRequest&) const = default;
 };
 
-/// Returns the request's data, or those of its configuration with the request's image options.
+/// Returns the request's data, or those of its configuration; the request's number of samples and
+/// image options take precedence over the configuration's.
 /// @throws ConfigError as check_calibration
 CalibrationData calibration_of(const PruneRequest& request);
 

@@ -31,7 +31,6 @@ struct SensitivityCommandOptions {
   std::vector<double> ratios;
   double ratio = 0;
   CalibrationData calibration;
-  const CLI::Option* samples = nullptr;
   uint64_t seed = 1;
   EngineChoice engine;
   std::optional<int> threads;
@@ -158,7 +157,7 @@ void run_sensitivity(const SensitivityCommandOptions& options, const Session& se
   CalibrationData job = options.calibration;
   RandomInputSpec random{input_specs(options.inputs, graph)};
   job.inputs = random.specs;
-  if (options.samples->count() > 0) random.samples = options.calibration.samples;
+  if (job.samples) random.samples = *job.samples;
   random.seed = options.seed;
   std::optional<NetworkComparison> comparison;
   std::optional<CommandLoss> by_command;
@@ -216,7 +215,6 @@ void add_options(CLI::App& command, SensitivityCommandOptions& options) {
   add_settings(command, calibration_settings(), options.calibration);
   add_loss_option(command, options.calibration,
                   "Loss of gradient criteria, with target arrays named like the outputs");
-  options.samples = command.get_option("--samples");
   add_option(command, "--seed", options.seed, "N", "Random seed (default: 1)")
       ->check(not_below_zero());
   add_option(command, "--engine", options.engine.name, "NAME",

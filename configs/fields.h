@@ -76,7 +76,8 @@ template <typename Settings>
 struct Field {
   std::string_view key;
   std::variant<bool Settings::*, int Settings::*, int64_t Settings::*, uint64_t Settings::*,
-               double Settings::*, std::optional<double> Settings::*, std::string Settings::*,
+               double Settings::*, std::optional<int64_t> Settings::*,
+               std::optional<double> Settings::*, std::string Settings::*,
                std::vector<std::string> Settings::*, std::vector<double> Settings::*,
                WordMember<Settings>, FlagMember<Settings>, NumberMember<Settings>,
                TextMember<Settings>, TextsMember<Settings>>
@@ -206,7 +207,8 @@ void read_field(const JsonReader& value, const Field<Settings>& field, Settings&
         to.clear();
         elements("a list of numbers",
                  [&](const JsonReader& one) { to.push_back(one.number(field.interval)); });
-      } else if constexpr (std::is_same_v<Type, int64_t>) {
+      } else if constexpr (std::is_same_v<Type, int64_t> ||
+                           std::is_same_v<Type, std::optional<int64_t>>) {
         to = value.integer(lowest_integer(field.interval), std::numeric_limits<int64_t>::max());
       } else if (field.interval.highest == kAnyUnsigned.highest) {
         to = static_cast<Type>(value.unsigned_integer());
@@ -260,6 +262,8 @@ std::string json_value(const Field<Settings>& field, const Settings& settings) {
         return json_text(value);
       } else if constexpr (std::is_same_v<Type, std::optional<double>>) {
         return value ? json_text(*value) : "";
+      } else if constexpr (std::is_same_v<Type, std::optional<int64_t>>) {
+        return value ? std::to_string(*value) : "";
       } else if constexpr (std::is_same_v<Type, std::string>) {
         return text(value);
       } else if constexpr (std::is_integral_v<Type>) {

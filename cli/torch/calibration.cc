@@ -68,7 +68,7 @@ SharedSource open_data(const CalibrationData& job, const Graph& graph,
 training::Calibration calibration_from(const SharedSource& data, const CalibrationData& job,
                                        const Graph& graph, std::vector<training::FedBack> states,
                                        c10::Device device) {
-  training::Calibration result = training::calibration_of(data, job.samples);
+  training::Calibration result = training::calibration_of(data, job.sample_count());
   result.loss = loss_of(job, graph, [&](size_t output) {
     return data->has_target(output) || (output == 0 && data->labelled());
   });

@@ -150,7 +150,7 @@ SETTINGS: Dict[str, Setting] = {
         "Calibration data, with or without labels: audio:DIR, cifar10:DIR, cifar100:DIR, folder:DIR, images:DIR, mnist:DIR, npy:NAME=FILE,…, npy:X,Y[,XTEST,YTEST], npz:FILE, random:COUNT, safetensors:FILE, shapes[:TRAIN,TEST], text:FILE[,length=N][,labels]",
     ),
     "samples": Setting(
-        256,
+        None,
         "Number of calibration samples, from the start of the training set (default: 256)",
     ),
     "image": Setting(

@@ -113,6 +113,16 @@ TEST(PruneSettings, AConfigurationGoesWithThem) {
   EXPECT_EQ(again(request), request) << to_json(request);
 }
 
+TEST(PruneSettings, ANumberOfSamplesTakesPrecedence) {
+  PruneRequest request;
+  request.config.calibration = CalibrationSetting{.data = "npz:x.npz", .samples = 32};
+  EXPECT_EQ(calibration_of(request).sample_count(), 32);
+  request.calibration.samples = 256;
+  EXPECT_EQ(calibration_of(request).sample_count(), 256);
+  EXPECT_EQ(again(request), request) << to_json(request);
+  EXPECT_EQ(calibration_of({}).sample_count(), 256);
+}
+
 TEST(PruneSettings, AConfigurationNeedsNoEntries) {
   PruneRequest request;
   request.config.force = true;

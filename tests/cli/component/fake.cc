@@ -133,7 +133,7 @@ class Fake final : public TorchComponent, public cli::TorchCommands {
   Statistics measure(const Graph&, const Facts&, const Coupling& coupling, const Needs& needs,
                      const CalibrationData& job) override {
     Statistics statistics;
-    statistics.samples = job.samples;
+    statistics.samples = job.sample_count();
     for (const Group& group : coupling.groups) {
       statistics.groups.push_back(group.id);
       for (const Measure measure : needs.channels) {
