@@ -70,8 +70,8 @@ def sensitivity(
     model: nn.Module,
     example_inputs: Any,
     *,
-    ratio: Optional[float] = None,
-    ratios: Optional[Sequence[float]] = None,
+    ratio: Optional[Union[str, float]] = None,
+    ratios: Optional[Sequence[Union[str, float]]] = None,
     criterion: str = "l1",
     data: Optional[Iterable[Any]] = None,
     samples: int = 16,
@@ -81,7 +81,7 @@ def sensitivity(
 
     Args:
         example_inputs: as for `prune`.
-        ratio: propose ratios of equal error that remove this share of all channels.
+        ratio: propose ratios of equal error that remove this share of all channels: 0.5 or "50%".
         ratios: the shares of a group to try, 0.1 to 0.9 by default.
         data: labelled batches, as for `prune`; the curves then show the loss of accuracy.
         samples: number of samples of the data, or of random inputs.

@@ -39,7 +39,7 @@ def config_of(config_list: Optional[Config], settings: Mapping[str, Any]) -> Dic
             raise ConfigError("no sparsity given; pass ratio=, budget= or config_list=")
         entry: Dict[str, Any] = {"op_types": listed(settings.get("op_types") or ["default"], ",")}
         if "ratio" in settings or "layers" in settings:
-            entry["sparse_ratio"] = settings.get("ratio", 0)
+            entry["sparse_ratio"] = _share(settings.get("ratio", 0))
         file: Dict[str, Any] = {"config_list": [entry]}
     else:
         if {"ratio", "op_types"} & settings.keys():
@@ -59,6 +59,22 @@ def config_of(config_list: Optional[Config], settings: Mapping[str, Any]) -> Dic
     if isinstance(file.get("round_to"), str):
         file["round_to"] = _round_to(file["round_to"])
     return file
+
+
+def _share(value: Any) -> Any:
+    """Returns the number of "0.5" or "50%"; other values are left to the command.
+
+    Raises:
+        ConfigError: the text is not a share in [0, 1).
+    """
+    if not isinstance(value, str):
+        return value
+    number = value[:-1] if value.endswith("%") else value
+    if _is_number(number):
+        share = float(number) / (100 if value.endswith("%") else 1)
+        if 0 <= share < 1:
+            return share
+    raise ConfigError(f'ratio: found "{value}", expected a share in [0, 1), as 0.5 or 50%')
 
 
 def _round_to(text: str) -> Any:

@@ -11,7 +11,7 @@ class Setting(NamedTuple):
 
 
 class Settings(TypedDict, total=False):
-    ratio: float
+    ratio: Union[str, float]
     criterion: str
     op_types: Sequence[str]
     exclude: Sequence[str]

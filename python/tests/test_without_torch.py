@@ -39,6 +39,27 @@ def test_files_need_no_torch(tmp_path: Path, root: Path) -> None:
     assert small.stat().st_size < source.stat().st_size
 
 
+def test_a_ratio_may_be_in_percent(tmp_path: Path, root: Path) -> None:
+    printed = without_torch(
+        "source, folder = sys.argv[1:]\n"
+        "def after(number, ratio):\n"
+        "    small = f'{folder}/{number}.onnx'\n"
+        "    return parsimony.prune_onnx(source, small, ratio=ratio, verify=False).parameters[1]\n"
+        "print(len({after(i, r) for i, r in enumerate([0.5, '0.5', '50%'])}))\n"
+        "for wrong in ('half', '150%', '-1%', 'nan', '%'):\n"
+        "    try:\n"
+        "        after(3, wrong)\n"
+        "    except parsimony.ConfigError as error:\n"
+        "        print(error)",
+        root,
+        root / "examples" / "models" / "mnist_cnn.onnx",
+        tmp_path,
+    )
+    expected = "expected a share in [0, 1), as 0.5 or 50%"
+    wrong = ("half", "150%", "-1%", "nan", "%")
+    assert printed.splitlines() == ["1", *(f'ratio: found "{one}", {expected}' for one in wrong)]
+
+
 def test_modules_name_the_extra(root: Path) -> None:
     printed = without_torch(
         "for name in parsimony.__all__:\n"

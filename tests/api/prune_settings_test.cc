@@ -202,9 +202,10 @@ TEST(PruneSettings, AreTheTableOfTheGuide) {
   test::expect_made_between("docs/guide/settings.md", "settings", text);
 }
 
-/// Of a keyword in Python, where a budget may be a dictionary as well.
+/// Of a keyword in Python, where a budget may be a dictionary as well, and a share in percent.
 std::string annotation(const std::string& key, const Json& property) {
   if (key == "budget") return "Union[str, Mapping[str, Any]]";
+  if (key == "ratio") return "Union[str, float]";
   if (property.contains("items")) {
     return property["items"]["type"] == "string" ? "Sequence[str]" : "Sequence[float]";
   }
