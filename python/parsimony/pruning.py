@@ -106,6 +106,7 @@ def prune(
             or dictionaries.
         loss: with `data` and the criterion "taylor", "taylor_squared" or "fisher": maps the
             module's outputs and the labels to a scalar. Without it, criteria use cross-entropy.
+            Neither `loss` nor `scores` can be combined with `recover`.
         progress: show a progress bar; by default in terminals and notebooks, with tqdm.
         {settings}
 
@@ -132,6 +133,12 @@ def prune(
         if scores is not None:
             asked["criterion"] = "l1"
         config = config_of(config_list, take_config(asked))
+        # The command gets the scores in place of the weights: it cannot fit anything to them.
+        if (scores is not None or loss is not None) and ("recover" in asked or "recover" in config):
+            raise ConfigError(
+                "recover= cannot be combined with scores= or loss=; without loss=, data= gives the "
+                "criterion as well"
+            )
     request = Request(config, excluded=exclude, rescale=rescale)
     request.options += ["--seed", str(seed)] if masks is None else []
     request.options += options_of(asked)
