@@ -98,6 +98,9 @@ RecoverySettings recovery_of(const PruneRequest& request) {
 }
 
 ConfigList config_here(Shorthand shorthand) {
+  if (!shorthand.round_to_target && !shorthand.target.empty()) {
+    throw ConfigError("--target requires --round-to auto");
+  }
   if (shorthand.round_to_target && shorthand.target.empty()) {
     shorthand.target = name_of(this_target());
   }

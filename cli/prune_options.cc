@@ -194,9 +194,6 @@ ConfigList config_of(const PruneCommandOptions& options) {
   const Preset* preset = preset_of(options);
   if (preset != nullptr && !is_given(options, "--criterion"))
     shorthand.criterion = preset->criterion;
-  if (!shorthand.round_to_target && !shorthand.target.empty()) {
-    throw errors::usage("prune", "--target requires --round-to auto");
-  }
   return config_here(std::move(shorthand));
 }
 

@@ -170,6 +170,9 @@ TEST(PruneSettings, WhatIsWrong) {
   EXPECT_EQ(request_error(R"({"exact_only": false, "allow_mixing": true})"), "");
   EXPECT_EQ(request_error(R"({"ratio": 0.5, "round_to": "many"})"),
             "r.json: round_to: found \"many\", expected a whole number or auto");
+  EXPECT_EQ(request_error(R"({"ratio": 0.5, "target": "arm-neon"})"),
+            "--target requires --round-to auto");
+  EXPECT_EQ(request_error(R"({"ratio": 0.5, "round_to": "auto", "target": "arm-neon"})"), "");
   EXPECT_EQ(request_error(R"({"latency_command": "time"})"),
             "r.json: latency_command: found \"time\", expected a command with {model} in it");
   EXPECT_EQ(request_error(R"({"constants": "gone"})"),
