@@ -102,8 +102,8 @@ constexpr FlagMember<PruneRequest> mixing(std::string_view excludes) {
 std::string text_of(const DepthRequest& depth) {
   if (depth.kind == DepthRequest::Kind::kAuto) return "auto";
   if (depth.kind == DepthRequest::Kind::kCount) return std::to_string(depth.count);
-  return percentage(100 * depth.share,
-                    [&](double percent) { return percent / 100 == depth.share; });
+  return percentage(100 * static_cast<long double>(depth.share),
+                    [&](std::string_view text) { return share_of(text) == depth.share; });
 }
 
 using P = PruneRequest;

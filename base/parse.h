@@ -22,10 +22,12 @@ std::optional<Number> number_of(std::string_view text) {
 
 /// A share, "0.3" or "30%"; empty for other texts.
 inline std::optional<double> share_of(std::string_view text) {
-  const bool percent = text.ends_with('%');
-  if (percent) text.remove_suffix(1);
-  const std::optional<double> number = number_of<double>(text);
-  return number && percent ? std::optional(*number / 100) : number;
+  if (!text.ends_with('%')) return number_of<double>(text);
+  text.remove_suffix(1);
+  // With more digits than a double's: otherwise no percentage means some of the shares.
+  const std::optional<long double> number = number_of<long double>(text);
+  if (!number) return std::nullopt;
+  return static_cast<double>(*number / 100);
 }
 
 /// The parts between separators, one more than there are separators.

@@ -7,6 +7,7 @@
 #include "parsimony/base/json_reader.h"
 #include "parsimony/configs/config.h"
 #include "parsimony/configs/fields.h"
+#include "parsimony/configs/request_impl.h"
 
 namespace parsimony {
 namespace {
@@ -38,7 +39,8 @@ class Members {
 
 /// Returns the percentage that remains when a ratio is removed.
 std::string remaining(double ratio) {
-  return percentage(100 * (1 - ratio), [&](double percent) { return 1 - percent / 100 == ratio; });
+  return percentage(100 * (1 - static_cast<long double>(ratio)),
+                    [&](std::string_view text) { return removed_beside(text) == ratio; });
 }
 
 void add_amount(const Request& request, Members& members) {

@@ -152,8 +152,8 @@ inline int small_in(const JsonReader& value, const Interval& interval) {
                      interval.highest < kMost ? static_cast<int>(interval.highest) : kMost);
 }
 
-/// "40%": the shortest near `percent` whose number `means` what is expected.
-std::string percentage(double percent, const std::function<bool(double)>& means);
+/// "40%": the shortest text near `percent` that `means` what is expected.
+std::string percentage(long double percent, const std::function<bool(std::string_view)>& means);
 
 /// Returns the fault of a share, 0.5 or 50%, that must lie in the interval; empty if there is none.
 std::string share_fault(std::string_view text, const Interval& interval);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 
 #include "parsimony/configs/errors.h"
 #include "parsimony/configs/fields.h"
@@ -164,13 +165,13 @@ std::string text_or_number(const JsonReader& value) {
   return value.is_number() ? value.json() : value.text();
 }
 
-std::string percentage(double percent, const std::function<bool(double)>& means) {
-  char text[32];
-  for (int digits = 6; digits <= 17; ++digits) {
-    std::snprintf(text, sizeof text, "%.*g", digits, percent);
-    if (means(number_of<double>(text).value())) break;
+std::string percentage(long double percent, const std::function<bool(std::string_view)>& means) {
+  char text[48];
+  for (int digits = 6; digits <= std::numeric_limits<long double>::max_digits10; ++digits) {
+    std::snprintf(text, sizeof text, "%.*Lg%%", digits, percent);
+    if (means(text)) break;
   }
-  return std::string(text) + '%';
+  return text;
 }
 
 std::string share_fault(std::string_view text, const Interval& interval) {

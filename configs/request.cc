@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/base/parse.h"
 #include "parsimony/configs/config.h"
 #include "parsimony/configs/keys_impl.h"
 #include "parsimony/configs/request_impl.h"
@@ -356,8 +357,9 @@ Limit parse_limit(Budget budget, std::string_view text, std::string_view place) 
     throw ConfigError(place, ": found ", in_quotes(text), ", expected ", kExpected);
   }
   if (has_suffix && *rest == '%') {
-    if (!(number > 0 && number <= 100)) throw errors::out_of_range(place, text, "(0%, 100%]");
-    limit.ratio = std::min(1 - number / 100, std::nextafter(1.0, 0.0));
+    const std::optional<double> removed = removed_beside(text);
+    if (!removed) throw errors::out_of_range(place, text, "(0%, 100%]");
+    limit.ratio = *removed;
     return limit;
   }
   limit.amount = has_suffix ? number * scale_of(*rest) : number;
@@ -399,6 +401,14 @@ Limit read_limit(const JsonReader& amount, std::string_view place) {
 
 std::string_view name_of(Budget budget) {
   return budget < Budget::kWeightBytes ? word_of(budget, kBudgets) : word_of(budget, kAmounts);
+}
+
+std::optional<double> removed_beside(std::string_view percentage) {
+  percentage.remove_suffix(1);
+  // With more digits than a double's: 30 % is removed beside 70 %, not 30.000000000000004 %.
+  const std::optional<long double> number = number_of<long double>(percentage);
+  if (!number || !(*number > 0 && *number <= 100)) return std::nullopt;
+  return std::min(static_cast<double>((100 - *number) / 100), std::nextafter(1.0, 0.0));
 }
 
 void read_budget(const JsonReader& value, GivenRequest& given) {

@@ -2,6 +2,7 @@
 // its entries, their targets and the command line.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -53,6 +54,9 @@ void check_apply_method(const JsonReader& value);
 
 /// A name, or a list of sizes: what is removed as one unit.
 void read_granularity(const JsonReader& value, GivenRequest& given);
+
+/// Returns the ratio that is removed if a percentage, "40%", remains; empty outside (0%, 100%].
+std::optional<double> removed_beside(std::string_view percentage);
 
 /// "channels", or {"macs": 2e9}, {"params": "50%"}.
 void read_budget(const JsonReader& value, GivenRequest& given);

@@ -113,6 +113,19 @@ TEST(PruneSettings, AConfigurationGoesWithThem) {
   EXPECT_EQ(again(request), request) << to_json(request);
 }
 
+TEST(PruneSettings, PercentagesMeanTheSameAgain) {
+  for (const double share : {0.3, 0.07, 1.0 / 3, 0.1 + 0.2, 0.0123456789012345678, 2.0 / 3}) {
+    PruneRequest request;
+    request.depth = DepthRequest{DepthRequest::Kind::kFraction, 0, share};
+    request.config = from_shorthand({.budget = "macs=50%,params=25%"});
+    Request& asked = request.config.entries.front().request;
+    asked.ratio = share;
+    asked.also.front().ratio = share / 7;
+    EXPECT_EQ(again(request), request) << to_json(request);
+  }
+  EXPECT_EQ(from_shorthand({.budget = "macs=70%"}).entries.front().request.ratio, 0.3);
+}
+
 TEST(PruneSettings, ANumberOfSamplesTakesPrecedence) {
   PruneRequest request;
   request.config.calibration = CalibrationSetting{.data = "npz:x.npz", .samples = 32};
