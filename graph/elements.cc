@@ -1,6 +1,9 @@
 #include "parsimony/graph/elements.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 
@@ -30,19 +33,34 @@ ReadNumber reader_of(DType type) {
   });
 }
 
+namespace {
+
+/// Rounds to odd: of the two floats around `value` the one whose last bit is set. A shorter type
+/// then rounds it as `value` itself; from the nearest float it would round twice.
+float rounded_to_odd(double value) {
+  const auto nearest = static_cast<float>(value);
+  auto bits = std::bit_cast<uint32_t>(nearest);
+  const double found = std::fabs(static_cast<double>(nearest));
+  const double magnitude = std::fabs(value);
+  if (found == magnitude || std::isnan(value) || bits % 2 == 1) return nearest;
+  bits = found > magnitude ? bits - 1 : bits + 1;
+  return std::bit_cast<float>(bits);
+}
+
+}  // namespace
+
 void write_number(double value, DType type, std::byte* element) {
   const auto write = [&](auto number) { std::memcpy(element, &number, sizeof number); };
   if (is_small_float(type)) return write(nearest_small_float(type, value));
-  const auto single = static_cast<float>(value);
   switch (type) {
     case DType::kFloat64:
       return write(value);
     case DType::kFloat16:
-      return write(Eigen::half(single));
+      return write(Eigen::half(rounded_to_odd(value)));
     case DType::kBFloat16:
-      return write(Eigen::bfloat16(single));
+      return write(Eigen::bfloat16(rounded_to_odd(value)));
     default:
-      return write(single);
+      return write(static_cast<float>(value));
   }
 }
 
@@ -50,14 +68,13 @@ double rounded(DType type, double value) {
   if (is_small_float(type)) {
     return static_cast<double>(small_floats(type)[nearest_small_float(type, value)]);
   }
-  const auto single = static_cast<float>(value);
   switch (type) {
     case DType::kFloat32:
-      return static_cast<double>(single);
+      return static_cast<double>(static_cast<float>(value));
     case DType::kFloat16:
-      return static_cast<double>(Eigen::half(single));
+      return static_cast<double>(Eigen::half(rounded_to_odd(value)));
     case DType::kBFloat16:
-      return static_cast<double>(Eigen::bfloat16(single));
+      return static_cast<double>(Eigen::bfloat16(rounded_to_odd(value)));
     default:
       return value;
   }

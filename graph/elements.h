@@ -29,7 +29,7 @@ using ReadNumber = double (*)(const std::byte* element);
 /// Null for types that are not numbers.
 ReadNumber reader_of(DType type);
 
-/// Writes an element of a floating-point type, rounded to nearest.
+/// Writes an element of a floating-point type, rounded to nearest, ties to even.
 void write_number(double value, DType type, std::byte* element);
 
 /// The value that an element of a floating-point type holds of `value`; integers are not rounded.

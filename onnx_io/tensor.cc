@@ -1,12 +1,11 @@
 #include <algorithm>
 #include <charconv>
-#include <cmath>
-#include <cstring>
 #include <optional>
 #include <utility>
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/types.h"
+#include "parsimony/graph/elements.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/slice.h"
 #include "parsimony/onnx_io/node_impl.h"
@@ -222,44 +221,10 @@ void set_raw(TensorProto& tensor, std::span<const std::byte> elements) {
 
 namespace {
 
-template <typename T>
-void append(std::string& raw, T number) {
-  char bytes[sizeof(T)];
-  std::memcpy(bytes, &number, sizeof(T));
-  raw.append(bytes, sizeof(T));
-}
-
-/// Rounds to a float with `exponent_bits` and `mantissa_bits`, ties to even: float16, bfloat16.
-uint16_t narrow(double number, int exponent_bits, int mantissa_bits) {
-  const int bias = (1 << (exponent_bits - 1)) - 1;
-  const int infinity = ((1 << exponent_bits) - 1) << mantissa_bits;
-  const int sign = std::signbit(number) ? 1 << 15 : 0;
-  if (std::isnan(number)) return static_cast<uint16_t>(sign | infinity | 1 << (mantissa_bits - 1));
-  const double magnitude = std::fabs(number);
-  if (std::isinf(magnitude)) return static_cast<uint16_t>(sign | infinity);
-  int exponent = 0;
-  std::frexp(magnitude, &exponent);
-  const int lowest = 1 - bias;  // below it the spacing no longer shrinks
-  const int scale = magnitude == 0.0 ? lowest : std::max(exponent - 1, lowest);
-  // The mantissa with its leading one; a carry into the exponent is right as it falls.
-  const auto mantissa =
-      static_cast<int>(std::nearbyint(std::ldexp(magnitude, mantissa_bits - scale)));
-  const int bits = mantissa + ((scale - lowest) << mantissa_bits);
-  return static_cast<uint16_t>(sign | std::min(bits, infinity));
-}
-
 void append_float(std::string& raw, DType dtype, double number) {
-  if (is_small_float(dtype)) return append(raw, nearest_small_float(dtype, number));
-  switch (dtype) {
-    case DType::kFloat64:
-      return append(raw, number);
-    case DType::kFloat16:
-      return append(raw, narrow(number, 5, 10));
-    case DType::kBFloat16:
-      return append(raw, narrow(number, 8, 7));
-    default:
-      return append(raw, static_cast<float>(number));
-  }
+  std::byte bytes[sizeof(double)];
+  write_number(number, dtype, bytes);
+  raw.append(reinterpret_cast<const char*>(bytes), size_of(dtype));
 }
 
 }  // namespace

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstddef>
 #include <limits>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/graph/elements.h"
 #include "tests/graph/builder.h"
 
 namespace parsimony {
@@ -263,6 +266,24 @@ TEST(HostTensors, MakersChooseTheVectorByType) {
   EXPECT_EQ(half.count(), 2);
   EXPECT_EQ(half.number(1), 2.0);
   EXPECT_TRUE(HostTensor::scalar(3).dims.empty());
+}
+TEST(WriteNumber, RoundsOnceToShortTypes) {
+  const auto written = [](double value, DType type) {
+    std::byte bytes[2];
+    write_number(value, type, bytes);
+    EXPECT_EQ(reader_of(type)(bytes), rounded(type, value)) << value;
+    return reader_of(type)(bytes);
+  };
+  // Above a tie by less than a float shows.
+  EXPECT_EQ(written(1 + 0x1p-11 + 0x1p-40, DType::kFloat16), 1 + 0x1p-10);
+  EXPECT_EQ(written(1 + 0x1p-11, DType::kFloat16), 1);
+  EXPECT_EQ(written(-1 - 0x1p-8 - 0x1p-40, DType::kBFloat16), -1 - 0x1p-7);
+  EXPECT_EQ(written(1 + 0x1p-8, DType::kBFloat16), 1);
+  EXPECT_EQ(written(0x1p-25 + 0x1p-60, DType::kFloat16), 0x1p-24);
+  EXPECT_EQ(written(1e-300, DType::kFloat16), 0);
+  EXPECT_EQ(written(65519, DType::kFloat16), 65504);
+  EXPECT_TRUE(std::isinf(written(65520, DType::kFloat16)));
+  EXPECT_TRUE(std::isinf(written(1e300, DType::kBFloat16)));
 }
 
 }  // namespace
