@@ -6,6 +6,8 @@
 #include <cmath>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "parsimony/api/calibration_samples.h"
 #include "parsimony/api/engines.h"
@@ -241,6 +243,24 @@ TEST_P(OnEngine, ADataSetIsThatOfLibtorch) {
   EXPECT_NEAR(after.error, expected.report.steps.front().after.error, 1e-4);
   EXPECT_EQ(after.accuracy, expected.report.steps.front().after.accuracy);
   EXPECT_FALSE(after.test_error);
+}
+
+TEST(CalibrationBatches, AreWholeWhereTheirSizeIsFixed) {
+  std::string fixed = test::kResidualNet;
+  fixed.replace(fixed.find("float[N,3"), 7, "float[4");
+  for (const std::string& text : {fixed, test::kResidualNet}) {
+    const TextModel model(text, test::residual_weights());
+    for (const char* spec : {"random:10", "shapes:10,10"}) {
+      SCOPED_TRACE(spec);
+      const auto data = std::make_shared<const SampleSource>(spec, model.graph());
+      const BatchSource feed = calibration_of(data, 10).batches(4);
+      std::vector<int64_t> counts;
+      while (const std::optional<SampleBatch> batch = feed()) counts.push_back(batch->count);
+      const std::vector<int64_t> whole = {4, 4};
+      const std::vector<int64_t> all = {4, 4, 2};
+      EXPECT_EQ(counts, text == fixed ? whole : all);
+    }
+  }
 }
 
 TEST_P(OnEngine, TransposedConvolutionsAreFitted) {

@@ -54,7 +54,7 @@ double mean_loss(const SmallNetwork& network, const Batches& batches, int64_t ba
 }
 
 /// Returns the accuracy of the first output [n, classes] on the test set, 0..1; empty for other
-/// shapes.
+/// shapes. An incomplete last batch is left out if the network's batch size is fixed.
 std::optional<double> accuracy(const Graph& graph, const Dataset& data, int64_t batch,
                                c10::Device device) {
   if (data.test.count() == 0) return {};
@@ -62,16 +62,18 @@ std::optional<double> accuracy(const Graph& graph, const Dataset& data, int64_t 
   GraphModule module = runnable(graph, device);
   Loader loader(data.test, for_evaluation(with_scale_of(data, {.batch = batch, .device = device})));
   int64_t correct = 0;
+  int64_t labelled = 0;
+  const bool fixed = fixed_batch(graph) > 0;
   loader.start(0);
   while (const std::optional<Batch> some = loader.next()) {
+    if (fixed && some->labels.size(0) < batch) break;
     const at::Tensor predictions = module->forward(some->inputs);
     const auto classes = static_cast<int64_t>(data.classes.size());
     const at::Tensor rows = class_rows(predictions, some->labels);
     if (!rows.defined() || rows.size(1) < classes) return {};
     correct += rows.argmax(1).eq(some->labels.flatten()).sum().item<int64_t>();
+    labelled += some->labels.ne(kNoLabel).sum().item<int64_t>();
   }
-  const int64_t labelled =
-      std::ssize(data.test.labels) - std::ranges::count(data.test.labels, kNoLabel);
   if (labelled == 0) return {};
   return static_cast<double>(correct) / static_cast<double>(labelled);
 }

@@ -55,7 +55,7 @@ Batches batches_of(std::shared_ptr<const SampleSource> data, int64_t samples, in
   return [data = std::move(data), samples, begin](int64_t size) -> BatchSource {
     const int64_t end = std::min(begin + samples, data->samples() + data->test_samples());
     const int64_t step = data->batch(size);
-    const bool whole = step != std::min(size, data->samples());  // the size is fixed
+    const bool whole = data->batch(1) > 1;  // the size is fixed
     return [data, end, step, whole, first = begin]() mutable -> std::optional<SampleBatch> {
       const int64_t count = std::min(step, end - first);
       if (count <= 0 || (whole && count < step)) return {};
@@ -190,10 +190,28 @@ Calibration calibration_of(std::shared_ptr<const Dataset> data, int64_t samples)
   return result;
 }
 
+namespace {
+
+/// Returns the batches without an incomplete last one.
+Batches whole_batches(Batches batches) {
+  return [batches = std::move(batches)](int64_t size) -> BatchSource {
+    return [feed = batches(size), size]() -> std::optional<SampleBatch> {
+      std::optional<SampleBatch> batch = feed();
+      if (batch && batch->count < size) return {};
+      return batch;
+    };
+  };
+}
+
+}  // namespace
+
 Calibration calibration_of(std::shared_ptr<const SampleSource> data, int64_t samples) {
   // The loader runs ahead.
   if (data->dataset() && data->inputs(0, 1).size() == 1) {
-    return calibration_of(data->dataset(), samples);
+    Calibration result = calibration_of(data->dataset(), samples);
+    const bool fixed = data->batch(1) > 1;
+    if (fixed) result.batches = whole_batches(std::move(result.batches));
+    return result;
   }
   Calibration result;
   result.samples = std::min(samples, data->samples());
