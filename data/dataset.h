@@ -40,6 +40,7 @@ struct Dataset {
   std::vector<double> deviation;  ///< per channel, as many as `mean`
   bool tokens = false;            ///< values are indices: inputs are int64, and not scaled
   std::string fingerprint;        ///< SHA-256 of both parts' dims, types, values and labels
+  std::string note = {};          ///< on what the spec leaves open, for users; may be empty
 };
 
 struct DatasetOptions {

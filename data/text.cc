@@ -144,6 +144,10 @@ Dataset read_text(const std::string& place, const DatasetOptions& options) {
   const int64_t test = test_part_of(count, options, "text:" + place);
   data.train = windows.samples(0, count - test);
   data.test = windows.samples(count - test, test);
+  if (!text.length) {
+    data.note = "text:" + place + " is cut into windows of " + std::to_string(length) +
+                " bytes; length=N sets another length";
+  }
   return data;
 }
 

@@ -62,6 +62,7 @@ class Preparation {
     options.deviation = recipe.train.deviation;
     options.ignore = ignored_label();
     data = read_dataset(recipe.data, options);
+    if (leads() && request.say && !data.note.empty()) request.say("note: " + data.note);
     make = maker();
     if (ranks) ranks->agree("the data", data.fingerprint);
   }

@@ -33,6 +33,15 @@ TEST_F(TextFile, EachByteIsLabelledWithTheNext) {
   EXPECT_EQ(data.test.labels.back(), 'y');
 }
 
+TEST_F(TextFile, ALengthThatIsNotGivenIsNoted) {
+  const std::string text(1000, 'a');
+  const Dataset data = read_dataset(spec(text, ""));
+  EXPECT_EQ(data.train.dims, Shape{128});
+  EXPECT_EQ(data.note,
+            "text:" + path_ + " is cut into windows of 128 bytes; length=N sets another length");
+  EXPECT_EQ(read_dataset(spec(text, ",length=128")).note, "");
+}
+
 TEST_F(TextFile, LimitsCountWindows) {
   const Dataset data =
       read_dataset(spec("abcdefghijklmnopqrstuvwxyz"), {.train_samples = 2, .test_samples = 1});
