@@ -1,9 +1,11 @@
 #include "parsimony/programs/exported/model.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/hash.h"
+#include "parsimony/graph/interface.h"
 #include "parsimony/graph/weights.h"
 #include "parsimony/onnx_io/export/export.h"
 #include "parsimony/onnx_io/model.h"
@@ -33,10 +35,21 @@ class ProgramSource final : public ParameterSource {
 
 ExportedModel::ExportedModel(const std::string& path, std::vector<InputSpec> inputs)
     : inputs_(std::move(inputs)), archive_(path) {
+  const auto named = [](const InputSpec& spec) { return !spec.name.empty(); };
+  if (std::ranges::any_of(inputs_, named)) place_inputs();
   read();
 }
 
 ExportedModel::~ExportedModel() = default;
+
+/// Puts the specs in the order of the program's inputs; those that none names stay as exported.
+void ExportedModel::place_inputs() {
+  const Program as_exported = read_program(archive_, {});
+  inputs_ = by_position(inputs_, as_exported.graph);
+  InputSpec nothing;
+  nothing.open = true;
+  inputs_.resize(as_exported.inputs.size(), nothing);
+}
 
 void ExportedModel::read() {
   program_.emplace(read_program(archive_, inputs_));

@@ -18,7 +18,8 @@ namespace parsimony::programs {
 /// Reads `.pt2` files without libtorch. Engines that read files run what the program is as ONNX.
 class ExportedModel final : public EditableFile {
  public:
-  /// @param inputs  shapes by position; empty: those with which the program was exported
+  /// @param inputs  shapes, by position or by name; without them: those with which the program was
+  ///     exported
   /// @throws IoError, ModelError, UnsupportedError
   ExportedModel(const std::string& path, std::vector<InputSpec> inputs);
   ~ExportedModel() override;
@@ -37,6 +38,7 @@ class ExportedModel final : public EditableFile {
   int64_t write(const std::string& path) override;
 
  private:
+  void place_inputs();
   void read();
   const Graph& original();
   std::string scratch_onnx(const Graph& graph);

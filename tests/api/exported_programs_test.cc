@@ -128,6 +128,21 @@ TEST(Exported, DynamicDimensionsStay) {
   EXPECT_EQ(facts.shapes[small.graph().outputs[0]], (Shape{5, 5}));
 }
 
+TEST(Exported, InputsMayBeGivenByName) {
+  const std::string path = kFolder + "tiny_waves.2.6.pt2";
+  const std::vector<InputSpec> as_exported = ExportedModel(path, {}).inputs();
+  const InputSpec t = parse_input_spec("t=2:float32");
+  const InputSpec x = parse_input_spec("x=2x8x3:float32");
+  for (const std::vector<InputSpec>& specs : {std::vector<InputSpec>{t, x}, {x}, {t}}) {
+    ExportedModel model(path, specs);
+    EXPECT_EQ(model.inputs(), as_exported);
+    const Facts facts = infer(model.graph(), choose_probe(model.graph(), specs));
+    EXPECT_EQ(facts.shapes[model.graph().inputs[0]], (Shape{2, 8, 3}));
+    EXPECT_EQ(facts.shapes[model.graph().inputs[1]], (Shape{2}));
+  }
+  EXPECT_THROW(ExportedModel(path, {parse_input_spec("y=2:float32")}), ConfigError);
+}
+
 TEST(Exported, AFreeInputDeclaresItsSize) {
   const TemporaryFolder folder;
   prune_file_to(kFolder + "tiny_image.2.14.pt2", folder / "small.pt2", {{}, {"x:1"}});
