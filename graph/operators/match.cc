@@ -174,7 +174,7 @@ class Matcher {
   int id_of(const std::string& label) {
     if (const int known = find(label); known != kNone) return known;
     const bool number = is_numeral(label);
-    match_.labels.push_back({label, number ? std::stol(label) : 0, false, number});
+    match_.labels.push_back({label, number ? std::stol(label) : kNotDetermined, false, number});
     return static_cast<int>(match_.labels.size()) - 1;
   }
 
@@ -231,7 +231,7 @@ class Matcher {
     int64_t product = 1;
     for (const int label : dim.labels) {
       const int64_t known = match_.labels[label].size;
-      if (known != 0) {
+      if (known != kNotDetermined) {
         product = times(product, known);
       } else if (unknown != kNone) {
         return false;
@@ -239,9 +239,9 @@ class Matcher {
         unknown = label;
       }
     }
-    if (unknown == kNone || size % product != 0) return false;
+    if (unknown == kNone || product == 0 || size % product != 0) return false;
     match_.labels[unknown].size = size / product;
-    return size != 0;
+    return true;
   }
 
   void check(const MatchedOperand& operand, size_t d, int64_t size) const {
@@ -251,10 +251,10 @@ class Matcher {
     bool open = false;
     for (const int label : dim.labels) {
       const int64_t known = match_.labels[label].size;
-      open = open || known == 0;
-      if (known != 0) product = times(product, known);
+      open = open || known == kNotDetermined;
+      if (known != kNotDetermined) product = times(product, known);
     }
-    if (product == size || (open && size % product == 0)) return;
+    if (product == size || (open && product != 0 && size % product == 0)) return;
     throw errors::shape_mismatch(view_.label(),
                                  operand.pattern->name + "[" + std::to_string(d) + "] of \"" +
                                      view_.graph().value(operand.value).name + "\"",
@@ -338,8 +338,9 @@ Shapes infer_line(const notation::Line& line, const NodeView& view) {
       for (const int label : dim.labels) {
         const MatchedLabel& l = found->labels[label];
         // A label that only met broadcast ones has size 1.
-        known = known && (l.size != 0 || l.ellipsis);
-        size = times(size, l.size == 0 ? 1 : l.size);
+        const bool is_known = l.size != kNotDetermined;
+        known = known && (is_known || l.ellipsis);
+        size = times(size, is_known ? l.size : 1);
       }
       shape.push_back(size);
     }

@@ -27,9 +27,12 @@ struct MatchedOperand {
   absl::InlinedVector<MatchedDim, 5> dims;
 };
 
+/// The size of a label that no operand with a known shape determines.
+inline constexpr int64_t kNotDetermined = -1;
+
 struct MatchedLabel {
   std::string name;
-  int64_t size = 0;  ///< 0 if no operand with a known shape determines it
+  int64_t size = kNotDetermined;
   bool ellipsis = false;
   bool fixed = false;  ///< a number in the notation
 };
