@@ -8,6 +8,8 @@
 
 #include "parsimony/api/latency/profiler.h"
 #include "parsimony/masks/memory.h"
+#include "parsimony/pruners/layers.h"
+#include "parsimony/pruners/units.h"
 #include "parsimony/report/inspect.h"
 #include "parsimony/report/parts_impl.h"
 #include "parsimony/report/speedup.h"
@@ -167,16 +169,13 @@ std::string latency_text(const LatencyRow& row) {
 
 std::vector<GroupOutcome> outcomes(const Graph& graph, const Coupling& coupling,
                                    const AxisMasks& masks) {
+  const Layers layers(graph);
   std::vector<GroupOutcome> result;
   for (const GroupId g : coupling.groups.ids()) {
     const Group& group = coupling.groups[g];
     GroupOutcome outcome{group.id, group.size, masks.kept(g), group.mixes, group.granularity, {}};
-    for (const Member& member : group.members) {
-      const Shape& dims = graph.weight(graph.value(member.value).weight).dims;
-      if (member.role != Role::kOut || dims.size() < 2) continue;
-      const std::string& layer = label_of(graph, graph.node(member.node));
-      auto& layers = outcome.layers;
-      if (std::find(layers.begin(), layers.end(), layer) == layers.end()) layers.push_back(layer);
+    for (const NodeId layer : layers_of(graph, layers, group, Role::kOut)) {
+      outcome.layers.push_back(label_of(graph, graph.node(layer)));
     }
     result.push_back(std::move(outcome));
   }
