@@ -149,6 +149,11 @@ Archive::Archive(const std::string& path) : path_(path), file_(path), zip_(file_
   }
 }
 
+bool Archive::is_live_module() const {
+  const std::string folder = folder_.empty() ? "extra_files/" : folder_ + "extra/";
+  return zip_.find(folder + "live_module") != nullptr;
+}
+
 std::vector<std::string> Archive::names() const {
   std::vector<std::string> names = weights_.names;
   names.insert(names.end(), constants_.names.begin(), constants_.names.end());

@@ -56,6 +56,8 @@ class Archive {
   /// The program, with "Infinity" and "NaN" in quotes where Python left them bare.
   const std::string& program() const { return program_; }
   const std::map<std::string, ArchivedTensor>& tensors() const { return tensors_; }
+  /// Whether it was written from a module that will be cut in place: its extra files name it so.
+  bool is_live_module() const;
 
   /// Names of all tensors, in the order in which they are stored.
   std::vector<std::string> names() const;

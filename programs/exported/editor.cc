@@ -585,7 +585,8 @@ EditedProgram ProgramEditor::Impl::finish() const {
     }
     ++position;
   }
-  const Program small = read_program(draft.text(), by_name, archive.path(), small_inputs);
+  const Literals literals = literals_of(archive);
+  const Program small = read_program(draft.text(), by_name, archive.path(), small_inputs, literals);
   std::map<std::pair<std::string, std::string>, const ProgramValue*> before;
   for (const ProgramValue& value : program.values) before[{value.graph, value.name}] = &value;
   for (const ProgramValue& value : small.values) {
@@ -601,7 +602,7 @@ EditedProgram ProgramEditor::Impl::finish() const {
     }
   }
   result.json = draft.text();
-  result.read_back = read_program(result.json, by_name, archive.path(), small_inputs);
+  result.read_back = read_program(result.json, by_name, archive.path(), small_inputs, literals);
   return result;
 }
 

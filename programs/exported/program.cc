@@ -172,11 +172,13 @@ Weight weight_of(const ArchivedTensor& tensor) {
 class ProgramReader {
  public:
   ProgramReader(const std::map<std::string, ArchivedTensor>& tensors, const std::string& path,
-                const JsonReader& root, const std::vector<InputSpec>& inputs, Program& program)
+                const JsonReader& root, const std::vector<InputSpec>& inputs, Literals literals,
+                Program& program)
       : tensors_(tensors),
         path_(path),
         root_(root),
         given_(inputs),
+        literals_(literals),
         program_(program),
         graph_(program.graph),
         builder_(program.graph, program.sources),
@@ -375,7 +377,7 @@ class ProgramReader {
     const bool in_place = target.op.ends_with('_') && !target.op.ends_with("__");
     const std::string op = in_place ? target.op.substr(0, target.op.size() - 1) : target.op;
     const bool is_literal = is_literal_call(op, arguments);
-    if (!is_literal) hold_computed(arguments);
+    if (!is_literal && literals_ == Literals::kAreWeights) hold_computed(arguments);
     builder_.begin(op);
     std::vector<Binding> results = lowered(op, arguments, count, {place, target.schema});
     for (const Binding& result : results) {
@@ -471,14 +473,13 @@ class ProgramReader {
       if (type->name == "complex64") return Binding::of_int(kComplexFloat);
       return Binding::of_int(torch_type_of(type->dtype));
     }
-    if (kind == "as_layout") return Binding::of_int(0);
+    if (kind == "as_layout" || kind == "as_device") return {};
     if (kind == "as_memory_format") {
       constexpr auto kFormats = std::to_array<int64_t>({0, 2, 3, 1});  // contiguous, …, preserve
       const int64_t code = value.count();
       if (code < 1 || code > std::ssize(kFormats)) throw NotKnown();
       return Binding::of_int(kFormats[static_cast<size_t>(code - 1)]);
     }
-    if (kind == "as_device") return {};
     const bool nested = kind == "as_optional_tensor" || kind.starts_with("as_sym_");
     if (nested && value.is_object()) return value_of(value, parameter, names);
     throw NotKnown();
@@ -531,8 +532,8 @@ class ProgramReader {
            std::ranges::all_of(read, [&](ValueId value) { return computed_.contains(value); });
   }
 
-  /// Makes weights of tensors that the program computes from literals alone, such as the
-  /// frequencies of a time embedding, `exp(arange(16) * -0.5)`, if their elements differ.
+  /// Makes weights of tensors that the program computes from literals alone, if their elements
+  /// differ.
   void hold_computed(std::vector<Binding>& arguments) {
     for (Binding& argument : arguments) {
       if (argument.is(BindingKind::kTensor) && computed_.contains(argument.value)) {
@@ -803,6 +804,7 @@ class ProgramReader {
   const std::string& path_;
   JsonReader root_;
   const std::vector<InputSpec>& given_;
+  const Literals literals_;
   Program& program_;
   Graph& graph_;
   Builder builder_;
@@ -819,15 +821,17 @@ class ProgramReader {
 std::string graph_of(const std::string& place) { return place.substr(0, place.rfind("/nodes/")); }
 
 Program read_program(const std::string& json, const std::map<std::string, ArchivedTensor>& tensors,
-                     const std::string& path, const std::vector<InputSpec>& inputs) {
+                     const std::string& path, const std::vector<InputSpec>& inputs,
+                     Literals literals) {
   const JsonDocument document(json, path, throw_as<ModelError>);
   Program program;
-  ProgramReader(tensors, path, document.root(), inputs, program).run();
+  ProgramReader(tensors, path, document.root(), inputs, literals, program).run();
   return program;
 }
 
 Program read_program(const Archive& archive, const std::vector<InputSpec>& inputs) {
-  return read_program(archive.program(), archive.tensors(), archive.path(), inputs);
+  return read_program(archive.program(), archive.tensors(), archive.path(), inputs,
+                      literals_of(archive));
 }
 
 }  // namespace parsimony::programs

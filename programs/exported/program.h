@@ -1,6 +1,7 @@
 // A program of torch.export as a Graph.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -46,13 +47,24 @@ inline constexpr const char* kTopGraph = "/graph_module/graph";
 /// The graph that holds the node of that place.
 std::string graph_of(const std::string& place);
 
+/// What becomes of tensors that a program computes from literals alone, such as the frequencies of
+/// a time embedding, `exp(arange(16) * -0.5)`.
+enum class Literals : uint8_t {
+  kAreWeights,  ///< held as weights, which can be cut
+  kStay,        ///< not cut: a live module has no tensor that could be replaced
+};
+
+inline Literals literals_of(const Archive& archive) {
+  return archive.is_live_module() ? Literals::kStay : Literals::kAreWeights;
+}
+
 /// Reads the program in an archive, which must outlive the result: weights are views of it, under
 /// their names. Calls of unknown operators become nodes that pin what they read.
-/// @param json  the program, by default that of the archive; `tensors` are the archive's where null
 /// @param inputs  shapes by position; empty: those with which it was exported
 /// @throws ModelError, naming the place, for what is not such a program; UnsupportedError
 Program read_program(const Archive& archive, const std::vector<InputSpec>& inputs);
 Program read_program(const std::string& json, const std::map<std::string, ArchivedTensor>& tensors,
-                     const std::string& path, const std::vector<InputSpec>& inputs);
+                     const std::string& path, const std::vector<InputSpec>& inputs,
+                     Literals literals);
 
 }  // namespace parsimony::programs

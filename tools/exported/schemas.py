@@ -19,7 +19,8 @@ def main(path):
     for schema in re.findall(r"^- func: (.*)$", Path(path).read_text(), re.M):
         name, arguments = schema.split("(", 1)
         op, _, overload = name.partition(".")
-        if op.removesuffix("_") in names and "(a!) out" not in arguments and not overload.endswith("out"):
+        known = op in names or op.removesuffix("_") in names
+        if known and "(a!) out" not in arguments and overload != "out" and not overload.endswith("_out"):
             lines.append(schema)
     if not lines:
         sys.exit(f"schemas.py: {path}: no schemas found")
