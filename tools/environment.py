@@ -1,6 +1,7 @@
 """The project's own Python: a virtual environment with what requirements.txt names, in the cache.
 
-    python3 tools/environment.py     makes it where it is not there
+    python3 tools/environment.py         makes it where it is not there
+    python3 tools/environment.py torch   makes that of requirements_torch.txt, for tests of the package
 
 A script that imports this module goes on in that environment, whichever Python it was started with.
 """
@@ -15,31 +16,32 @@ import tempfile
 from tables.runs import CACHE
 
 FOLDER = CACHE / "python"
-REQUIREMENTS = pathlib.Path(__file__).with_name("requirements.txt")
+REQUIREMENTS = {FOLDER: "requirements.txt", CACHE / "torch": "requirements_torch.txt"}
 FILE_FAULT = 4
 
 
-def make():
-    made = f"{sys.version}\n{REQUIREMENTS.read_text()}"  # compared with what FOLDER was made by and of
-    stamp = FOLDER / "made.txt"
+def make(folder):
+    requirements = pathlib.Path(__file__).with_name(REQUIREMENTS[folder])
+    made = f"{sys.version}\n{requirements.read_text()}"  # compared with what the folder was made by and of
+    stamp = folder / "made.txt"
     if stamp.exists() and stamp.read_text() == made:
         return 0
     CACHE.mkdir(parents=True, exist_ok=True)
-    fresh = pathlib.Path(tempfile.mkdtemp(prefix="python.", dir=CACHE))
+    fresh = pathlib.Path(tempfile.mkdtemp(prefix=folder.name + ".", dir=CACHE))
     try:
         subprocess.run([sys.executable, "-m", "venv", fresh], check=True)
         install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-        subprocess.run([fresh / "bin/python", *install, "--only-binary=:all:", "-r", REQUIREMENTS], check=True)
+        subprocess.run([fresh / "bin/python", *install, "--only-binary=:all:", "-r", requirements], check=True)
         (fresh / stamp.name).write_text(made)
-        shutil.rmtree(FOLDER, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
         fresh.chmod(0o755)
-        fresh.rename(FOLDER)
+        fresh.rename(folder)
     except subprocess.CalledProcessError:
-        print(f"environment.py: cannot install what {REQUIREMENTS} names", file=sys.stderr)
+        print(f"environment.py: cannot install what {requirements} names", file=sys.stderr)
         return FILE_FAULT
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
-    print(f"environment.py: installed in {FOLDER}", file=sys.stderr)
+    print(f"environment.py: installed in {folder}", file=sys.stderr)
     return 0
 
 
@@ -53,5 +55,5 @@ def enter():
 
 
 if __name__ == "__main__":
-    sys.exit(make())
+    sys.exit(make(CACHE / "torch" if sys.argv[1:] == ["torch"] else FOLDER))
 enter()

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what building, testing and checking Parsimony needs on Debian bookworm, makes the OpenMP
 # build of OpenBLAS the system's BLAS and LAPACK, and puts what tools/requirements.txt names into a
-# virtual environment in the cache (tools/environment.py).
+# virtual environment in the cache, and today's PyTorch into another (tools/environment.py).
 # Asks first, so that it costs nothing where everything is there.
 #
 #   tools/setup.sh [--build | --core]
@@ -75,6 +75,7 @@ python_environment() {
     echo "setup.sh: the tests by ONNX Runtime need it; building does not" >&2
     [ -n "$build_only" ] || exit 4
   }
+  [ -n "$build_only" ] || "$python" "$(dirname "$0")/environment.py" torch || exit 4
 }
 
 [ -n "$missing$(unswitched)" ] || { python_environment; exit; }

@@ -13,7 +13,8 @@ from . import scores as scoring
 from .command import run_command
 from .pruning import bare
 from .request import Config, config_of
-from .trace import Inputs, Trace
+from .inputs import Inputs
+from .program import Program
 
 
 def explain(
@@ -42,9 +43,9 @@ def explain(
     """
     with tempfile.TemporaryDirectory(prefix="parsimony_") as name:
         folder = Path(name)
-        trace = Trace(bare(model), Inputs.of(example_inputs))
-        trace.save(folder / "model.pt", scoring.of_weights(trace, "l1"))
-        arguments: List[Any] = ["explain", folder / "model.pt", "--input", *trace.inputs.specs]
+        program = Program(bare(model), Inputs.of(example_inputs))
+        program.save(folder / "model.pt2", scoring.of_weights(program, "l1"))
+        arguments: List[Any] = ["explain", folder / "model.pt2"]
         if config_list is not None:
             file = folder / "config.json"
             file.write_text(json.dumps(config_of(config_list, {})))
@@ -94,10 +95,10 @@ def sensitivity(
     """
     with tempfile.TemporaryDirectory(prefix="parsimony_") as name:
         folder = Path(name)
-        trace = Trace(bare(model), Inputs.of(example_inputs))
-        trace.save(folder / "model.pt", {})
+        program = Program(bare(model), Inputs.of(example_inputs))
+        program.save(folder / "model.pt2", {})
         curves, config = folder / "curves.json", folder / "config.json"
-        arguments: List[Any] = ["sensitivity", folder / "model.pt", "--input", *trace.inputs.specs]
+        arguments: List[Any] = ["sensitivity", folder / "model.pt2"]
         arguments += ["--criterion", criterion, "--json", curves, "--threads", 1]
         arguments += ["--samples", samples, "--seed", seed]
         arguments += ["--ratio", ratio, "--config-out", config] if ratio is not None else []
@@ -129,8 +130,8 @@ def export_onnx(
         Error: the command's.
     """
     with tempfile.TemporaryDirectory(prefix="parsimony_") as name:
-        file = Path(name) / "model.pt"
-        trace = Trace(bare(model), Inputs.of(example_inputs))
-        trace.save(file, {})
-        arguments = ["export", file, "-o", path, "--input", *trace.inputs.specs, *options]
+        file = Path(name) / "model.pt2"
+        program = Program(bare(model), Inputs.of(example_inputs))
+        program.save(file, {})
+        arguments = ["export", file, "-o", path, *options]
         run_command(arguments + (["--dynamic-batch"] if dynamic_batch else []))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
@@ -88,6 +89,11 @@ def _linear(layer: Layer) -> None:
 def _bilinear(layer: Layer) -> None:
     out_features, in1, in2 = layer.tensor("weight").shape
     layer.set(in1_features=in1, in2_features=in2, out_features=out_features)
+
+
+def _conv1d(layer: Layer) -> None:
+    in_features, out_features = layer.tensor("weight").shape
+    layer.set(nx=in_features, nf=out_features)
 
 
 def _prelu(layer: Layer) -> None:
@@ -193,12 +199,19 @@ def _attention(layer: Layer) -> None:
     layer.set(embed_dim=inputs, num_heads=heads.number, head_dim=heads.size, kdim=kdim, vdim=vdim)
 
 
+def _loaded(module: str, name: str) -> Tuple[type, ...]:
+    """Returns a class of another package, if it was imported."""
+    found = getattr(sys.modules.get(module), name, None)
+    return (found,) if isinstance(found, type) else ()
+
+
 def _kinds() -> List[Tuple[Tuple[type, ...], Callable[[Layer], None]]]:
     layer_norms = [nn.LayerNorm] + ([nn.RMSNorm] if hasattr(nn, "RMSNorm") else [])
     return [
         ((nn.modules.conv._ConvNd,), _conv),
         ((nn.Bilinear,), _bilinear),
         ((nn.Linear,), _linear),
+        (_loaded("transformers.pytorch_utils", "Conv1D"), _conv1d),
         ((nn.PReLU,), _prelu),
         ((nn.Embedding, nn.EmbeddingBag), _embedding),
         ((nn.modules.batchnorm._NormBase,), _feature_norm),
@@ -209,12 +222,9 @@ def _kinds() -> List[Tuple[Tuple[type, ...], Callable[[Layer], None]]]:
     ]
 
 
-_KINDS = _kinds()
-
-
 def follows_its_tensors(module: nn.Module) -> bool:
     """Returns whether it is a layer whose sizes are those of its tensors."""
-    return any(isinstance(module, types) for types, _ in _KINDS) and any(
+    return any(isinstance(module, types) for types, _ in _kinds()) and any(
         True for _ in own_tensors(module)
     )
 
@@ -225,10 +235,11 @@ def follow_tensors(root: nn.Module, journal: Journal, rescaled: bool) -> None:
     Raises:
         Refusal: a layer does not support such tensors.
     """
+    kinds = _kinds()
     for path, module in root.named_modules():
         if not journal.touched(own_tensors(module)):
             continue
-        for types, follow in _KINDS:
+        for types, follow in kinds:
             if isinstance(module, types):
                 follow(Layer(path, module, journal, rescaled))
                 break

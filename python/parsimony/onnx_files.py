@@ -53,4 +53,5 @@ def prune_onnx(
     words = [*(["--in-place"] if in_place else []), *options_of(asked), *options]
     request = Request(config, words, verify=verify, excluded=excluded)
     with tempfile.TemporaryDirectory(prefix="parsimony_") as folder:
-        return request.run(Path(source), inputs, Path(folder), Path(target)).plan
+        request.options += ["--input", *inputs] if inputs else []
+        return request.run(Path(source), Path(folder), Path(target)).plan

@@ -1,4 +1,4 @@
-"""Prunes a live module: trace, plan, cut, prove; all or nothing."""
+"""Prunes a live module: export, plan, cut, prove; all or nothing."""
 
 from __future__ import annotations
 
@@ -39,14 +39,13 @@ from .replay import Masked, assign_values, beside_cuts, replay, set_attributes
 from .request import Answer, Config, Request, config_of, take_config
 from .sizes import SizeChange, attribute_choices, changed_sizes
 from .tensor_file import write_tensors
-from .trace import Inputs, Trace, evaluating
+from .inputs import Inputs, evaluating
+from .program import Numbers, Program, load_with
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from .settings import Settings
-
-jit: Any = torch.jit  # older releases do not declare its names
 
 _MOST_ATTEMPTS = 16
 _PER_SAMPLE = {"fisher", "obd"}  # the command runs samples one by one
@@ -65,6 +64,7 @@ _OWN = (
     "std",
     "loss",
 )
+_SCALES_FOLLOW = "scales that forward computes from sizes (1/sqrt(d)) follow the new sizes"
 _REFERENCES = {
     "masked": "the masked original",
     "masks": "the original with the masked weights set to zero",
@@ -87,7 +87,7 @@ def prune(
 ) -> Plan:
     """Makes a module smaller in place by removing channels, and verifies the result.
 
-    The module is traced in evaluation mode, the command `parsimony` plans the cut, and the parameters,
+    The module is exported by torch.export in evaluation mode, the command `parsimony` plans the cut, and the parameters,
     buffers and sizes of the module are changed. Then the small module is compared with the original
     whose removed channels are zero. Parameters remain the same objects: hooks, ties and optimizers stay
     valid; `carry_over` cuts an optimizer's states.
@@ -143,42 +143,42 @@ def prune(
     request.options += ["--seed", str(seed)] if masks is None else []
     request.options += options_of(asked)
 
-    with Steps(progress, "trace", "plan", "cut", "prove") as step, ExitStack() as place:
+    with Steps(progress, "export", "plan", "cut", "prove") as step, ExitStack() as place:
         module = bare(model)
         folder = Path(place.enter_context(_folder(module)))
-        step("trace")
+        step("export")
         used = _criteria(config)
         inputs = Inputs.of(example_inputs)
         if data is not None and loss is None and used & _PER_SAMPLE:
             inputs = inputs.first()
         if data is None and masks is None:
-            request.start(folder / "model.pt", inputs.specs, folder)
+            request.start(folder / "model.pt2", folder)
             place.callback(request.stop)
-        trace = Trace(module, inputs)
+        program = Program(module, inputs)
         stand_ins: Dict[str, Tensor] = {}
         if loss is not None:
             chosen = used.pop() if len(used) == 1 else "none"
             if chosen not in scoring.GRADIENT_CRITERIA or data is None:
                 known = ", ".join(scoring.GRADIENT_CRITERIA)
                 raise ConfigError(f"loss= needs data= and one of the criteria {known}")
-            scores = scoring.from_gradients(trace, chosen, data, loss, samples)
+            scores = scoring.from_gradients(program, chosen, data, loss, samples)
             _set_criterion(config, "l1")
         elif data is not None:
             spec = scoring.calibration(data, samples, folder)
             request.options += ["--calibration", str(spec), "--samples", str(samples)]
         if scores is not None:
-            stand_ins = scoring.of_scores(trace, scores)
+            stand_ins = scoring.of_scores(program, scores)
         elif masks is not None:
             request.masks = folder / "masks.safetensors"
             write_tensors(request.masks, {name: (mask != 0).byte() for name, mask in masks.items()})
         elif len(request.options) == 2 and used <= {"l1"} | {"l2"} | {"linf"} and len(used) <= 1:
-            stand_ins = scoring.of_weights(trace, next(iter(used), "l1"))
-        return _Pruning(trace, request, stand_ins, folder, seed, step).run()
+            stand_ins = scoring.of_weights(program, next(iter(used), "l1"))
+        return _Pruning(program, request, stand_ins, folder, seed, step).run()
 
 
 def bare(model: nn.Module) -> nn.Module:
     """Returns the module inside DataParallel, DistributedDataParallel or torch.compile's wrapper."""
-    if isinstance(model, jit.ScriptModule):
+    if isinstance(model, torch.jit.ScriptModule):
         raise UnsupportedError(
             "a ScriptModule cannot be pruned in place: save it, and prune the file"
         )
@@ -233,36 +233,37 @@ class _Pruning:
 
     def __init__(
         self,
-        trace: Trace,
+        program: Program,
         request: Request,
         stand_ins: Dict[str, Tensor],
         folder: Path,
         seed: int,
         step: Any,
     ) -> None:
-        self.trace = trace
-        self.module = trace.module
+        self.program = program
+        self.module = program.module
         self.request = request
         self.folder = folder
         self.step = step
         self.stand_ins = stand_ins
-        self.file = folder / "model.pt"
-        self.full = self.file if not stand_ins else folder / "full.pt"
-        self.inputs = [trace.inputs]
-        if not trace.inputs.vary:
-            self.inputs.append(trace.inputs.random(seed))
+        self.file = folder / "model.pt2"
+        self.full = self.file if not stand_ins else folder / "full.pt2"
+        self.inputs = [program.inputs]
+        if not program.inputs.vary:
+            self.inputs.append(program.inputs.random(seed))
         self.against = "masks" if request.masks else "masked"
-        self.queries = queries_of(trace)
+        self.queries = queries_of(program)
         self.notes: List[str] = []
         self.changes: List[SizeChange] = []
+        self.numbers: Numbers = {}
 
     def run(self) -> Plan:
-        self.trace.save(self.file, self.stand_ins)
+        self.program.save(self.file, self.stand_ins)
         self._check_random_inputs()
         fault = _Fault("no plan fits the module")
         for _ in range(_MOST_ATTEMPTS):
             self.step("plan")
-            answer = self.request.run(self.file, self.trace.inputs.specs, self.folder)
+            answer = self.request.run(self.file, self.folder)
             if answer.plan.data.get("blocks"):
                 raise UnsupportedError("blocks cannot be removed from a live module")
             if answer.plan.data.get("constants") == "exact":
@@ -284,7 +285,7 @@ class _Pruning:
     def _check_random_inputs(self) -> None:
         """Drops random inputs if they are integers that the module does not accept."""
         try:
-            with evaluating(self.module, self.trace.training):
+            with evaluating(self.module, self.program.training):
                 if len(self.inputs) > 1 and any(
                     not tensor.is_floating_point() for tensor in self.inputs[1].tensors()
                 ):
@@ -311,7 +312,7 @@ class _Pruning:
         """Yields no attributes first, since computed sizes need no change."""
         yield []
         if answer.plan.data["integers"]:
-            self.changes = changed_sizes(self.trace, answer.small)
+            self.changes = changed_sizes(self.file, answer.small)
             for choice in attribute_choices(self.module, self.changes):
                 if choice:
                     yield choice
@@ -342,6 +343,8 @@ class _Pruning:
             fault = self._compared(plan, expected)
             if fault is None:
                 return None, [*attributes, *kept.attributes]
+            if fault.ran and self.against == "masked" and groups is None:
+                self.numbers = self.program.numbers_of_sizes()
             for name in kept.factors:
                 journal.undo_product(tensors[name])
             journal.undo_attributes(mark)
@@ -352,7 +355,7 @@ class _Pruning:
         if not self.queries or plan.data.get("scales"):
             return Kept({}, [])
         try:
-            kept = kept_scales(self.trace, self.queries, journal)
+            kept = kept_scales(self.program, self.queries, journal)
         except Exception:  # the comparison will report the error
             return Kept({}, [])
         tensors = named_tensors(self.module)
@@ -364,9 +367,9 @@ class _Pruning:
     def _compared(self, plan: Plan, expected: Sequence[Sequence[Tensor]]) -> Optional[_Fault]:
         """Compares the outputs of the current module with those of the reference."""
         try:
-            with evaluating(self.module, self.trace.training):
+            with evaluating(self.module, self.program.training):
                 found = outputs_of(self.module, self.inputs)
-            if self.trace.training:
+            if self.program.training:
                 with evaluating(self.module):
                     outputs_of(self.module, self.inputs[:1])
         except Exception as error:
@@ -384,7 +387,7 @@ class _Pruning:
         if self.against == "small":
             return self._outputs_of_small(answer)
         with Masked(self.module, answer.plan, groups) as cuts:
-            with evaluating(self.module, self.trace.training):
+            with evaluating(self.module, self.program.training):
                 if not any(group["mixes"] for group in groups or answer.plan.groups):
                     return outputs_of(self.module, self.inputs)
                 with NormsOverKept(cuts):
@@ -393,15 +396,14 @@ class _Pruning:
     def _outputs_of_small(self, answer: Answer) -> List[List[Tensor]]:
         """Returns the outputs of the small network that the command wrote and verified."""
         if not self.full.exists():
-            self.trace.save(self.full, {})
-        plan, small = self.folder / "again.json", self.folder / "again.pt"
+            self.program.save(self.full, {})
+        plan, small = self.folder / "again.json", self.folder / "again.pt2"
         data = dict(answer.plan.data, source=dict(answer.plan.data["source"]))
         data["source"].pop("sha256", None)
         plan.write_text(json.dumps(data))
-        specs = ["--input", *self.trace.inputs.specs]
-        run_command(["apply", self.full, "-o", small, "--plan", plan, *specs, "-q"])
-        run_command(["verify", self.full, small, "--plan", plan, *specs, "--threads", 1])
-        network = jit.load(str(small), map_location="cpu").eval()
+        run_command(["apply", self.full, "-o", small, "--plan", plan, "-q"])
+        run_command(["verify", self.full, small, "--plan", plan, "--threads", 1])
+        network = load_with(small, self.numbers)
         device = self.inputs[0].tensors()[0].device
         with torch.no_grad():
             return [
@@ -419,12 +421,14 @@ class _Pruning:
             named = set(fault.tensors)
             guilty = [g for g in plan.groups if named & {part["tensor"] for part in g["slices"]}]
             return self._spare(answer, guilty, fault.text)
-        computed = _frozen_numbers(plan) or any(not one.sources for one in self.queries)
+        if fault.ran and self.numbers and self.against == "masked":
+            self.against = "small"
+            self.notes.append(_SCALES_FOLLOW)
+            return True
+        computed = any(not one.sources for one in self.queries)
         if not request.masks and not request.rescale and computed:
             request.rescale = True
-            self.notes.append(
-                "scales that forward computes from sizes (1/sqrt(d)) follow the new sizes"
-            )
+            self.notes.append(_SCALES_FOLLOW)
             return True
         if fault.ran and plan.mixes and self.against == "masked":
             self.against = "small"
@@ -458,7 +462,9 @@ class _Pruning:
                 return False
             journal = Journal()
             try:
-                return self._trial(answer.plan, groups, choices, expected, journal)[0] is None
+                fault = self._trial(answer.plan, groups, choices, expected, journal)[0]
+                # What mixes channels differs from the masked original, and is compared later.
+                return fault is None or (fault.ran and any(group["mixes"] for group in groups))
             finally:
                 journal.undo()
 
@@ -493,30 +499,24 @@ class _Pruning:
         if self.against != "masks":
             assign_values(plan, tensors, journal)
         plan.notes += self.notes
-        if plan.proof is not None and plan.proof.scale == 0:
+        if plan.proof is None:
+            plan.notes.append("no proof: the module is on the device meta and has no values")
+        elif plan.proof.scale == 0:
             plan.notes.append("no proof: all outputs are zero, or none is floating-point")
-        if self.trace.training:
-            paths = ", ".join(path or "the module" for path in sorted(self.trace.training))
+        if self.program.training:
+            paths = ", ".join(path or "the module" for path in sorted(self.program.training))
             plan.notes.append(
                 f"layers that {paths} skips in evaluation mode were pruned with the others"
             )
-        left = sorted({name.rpartition(".")[0] for name in self.trace.unused})
+        left = sorted({name.rpartition(".")[0] for name in self.program.unused})
         if left:
             plan.notes.append(f"not used by these inputs and not pruned: {', '.join(left)}")
-        whole = beside_cuts(self.trace.unread, tensors, plan.cuts())
+        whole = beside_cuts(self.program.unread, tensors, plan.cuts())
         if whole:
             plan.notes.append(
                 f"not pruned with tensors of the same size, since forward does not read them: {whole}"
             )
         return plan.bind(self.module)
-
-
-def _frozen_numbers(plan: Plan) -> bool:
-    """Returns whether the plan keeps numbers that a trace computes from pruned sizes."""
-    return any(
-        isinstance(entry["from"], dict) and entry["from"] == entry["to"]
-        for entry in plan.data["integers"]
-    )
 
 
 def apply(model: nn.Module, plan: Union[Plan, str, Path]) -> nn.Module:

@@ -15,10 +15,11 @@ from torch.overrides import TorchFunctionMode
 
 from .editing import Factor, Journal, named_tensors
 from .plan import AttributeChange
-from .trace import Operation, Trace, evaluating
+from .inputs import evaluating
+from .program import Operation, Program
 
 _NAME = "scaled_dot_product_attention"
-_SCALE = 6  # its operand; missing in the first releases
+_SCALE = 6  # its operand
 _MOST_SOURCES = 8
 
 
@@ -48,28 +49,25 @@ class _Calls(TorchFunctionMode):
 
 
 def _divides(operation: Operation) -> bool:
-    if operation.kind != f"aten::{_NAME}":
-        return False
-    scale = list(operation.node.inputs())[_SCALE:]
-    return not scale or (scale[0].node().kind() == "prim::Constant" and scale[0].toIValue() is None)
+    return operation.kind == f"aten::{_NAME}" and operation.operand(_SCALE) is None
 
 
-def queries_of(trace: Trace) -> List[Queries]:
+def queries_of(program: Program) -> List[Queries]:
     """Returns the queries of all calls that divide by the root of a head's size, in order."""
     callers = [
         operation.module
-        for operation in trace.operations
+        for operation in program.operations
         if _divides(operation)
-        and not isinstance(trace.module.get_submodule(operation.module), nn.MultiheadAttention)
+        and not isinstance(program.module.get_submodule(operation.module), nn.MultiheadAttention)
     ]
     if not callers:
         return []
-    axes = trace.producers()
-    names = {id(tensor): name for name, tensor in named_tensors(trace.module).items()}
+    axes = program.producers()
+    names = {id(tensor): name for name, tensor in named_tensors(program.module).items()}
     try:
-        with trace.differentiable() as inputs:
+        with program.differentiable() as inputs:
             with _Calls() as calls:
-                inputs.call(trace.module)
+                inputs.call(program.module)
             return [
                 Queries(caller, query.shape[-1], sources_of(query, names, axes))
                 for caller, query in zip(callers, calls.queries)
@@ -143,12 +141,12 @@ class Kept(NamedTuple):
     attributes: List[AttributeChange]
 
 
-def kept_scales(trace: Trace, queries: Sequence[Queries], journal: Journal) -> Kept:
+def kept_scales(program: Program, queries: Sequence[Queries], journal: Journal) -> Kept:
     """Returns the changes that keep the divisor of a module whose heads were cut."""
-    module = trace.module
+    module = program.module
     tensors = named_tensors(module)
-    with evaluating(module, trace.training), _Calls() as calls:
-        trace.inputs.call(module)
+    with evaluating(module, program.training), _Calls() as calls:
+        program.inputs.call(module)
     kept = Kept({}, [])
     for one, now in zip(queries, calls.queries):
         size = now.shape[-1]

@@ -112,7 +112,7 @@ def excluding(name: str) -> Dict[str, Any]:
 
 @dataclass
 class Request:
-    """One run of `parsimony prune` or `speedup` on a TorchScript file."""
+    """One run of `parsimony prune` or `speedup` on a file of torch.export."""
 
     config: Dict[str, Any]
     options: List[str] = field(default_factory=list)
@@ -122,9 +122,9 @@ class Request:
     excluded: List[str] = field(default_factory=list)
     _started: Optional[StartedCommand] = None
 
-    def start(self, model: Path, specs: Sequence[str], folder: Path) -> None:
+    def start(self, model: Path, folder: Path) -> None:
         """Starts the command before `model` is written, which makes `run` faster."""
-        self._started = StartedCommand(self._arguments(model, specs, folder, folder / "small.pt"))
+        self._started = StartedCommand(self._arguments(model, folder, folder / "small.pt2"))
 
     def stop(self) -> None:
         """Terminates a started command that was not used."""
@@ -133,15 +133,15 @@ class Request:
             self._started = None
 
     def run(
-        self, model: Path, specs: Sequence[str], folder: Path, target: Optional[Path] = None
+        self, model: Path, folder: Path, target: Optional[Path] = None
     ) -> "Answer":
         """Runs the command; the small network is written to `target`, or to `folder`.
 
         Raises:
             Error: the command failed.
         """
-        small = target or folder / "small.pt"
-        arguments = self._arguments(model, specs, folder, small)
+        small = target or folder / "small.pt2"
+        arguments = self._arguments(model, folder, small)
         config = folder / "config.json"
         config.write_text(json.dumps(self._full_config()))
         try:
@@ -156,12 +156,10 @@ class Request:
         details = json.loads((folder / "report.json").read_text())
         return Answer(_plan_of(folder / "plan.json", details), details, small)
 
-    def _arguments(
-        self, model: Path, specs: Sequence[str], folder: Path, small: Path
-    ) -> List[Any]:
+    def _arguments(self, model: Path, folder: Path, small: Path) -> List[Any]:
         plan, report = folder / "plan.json", folder / "report.json"
         arguments: List[Any] = [model, "-o", small, "--plan", plan, "--report", report, "-q"]
-        arguments += ["--threads", 1] + (["--input", *specs] if specs else [])
+        arguments += ["--threads", 1]
         if not self.verify:
             arguments.append("--no-verify")
         if self.masks is not None:
@@ -177,7 +175,7 @@ class Request:
 
 @dataclass
 class Answer:
-    """The command's output: a plan, a report, and the small network as TorchScript."""
+    """The command's output: a plan, a report, and the small network as a file of torch.export."""
 
     plan: Plan
     report: Dict[str, Any]

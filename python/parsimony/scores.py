@@ -15,7 +15,8 @@ from torch import Tensor, nn
 
 from .editing import named_tensors
 from .errors import ConfigError
-from .trace import Inputs, Trace, evaluating
+from .inputs import Inputs, evaluating
+from .program import Program
 
 Loss = Callable[[Any, Any], Tensor]
 
@@ -82,25 +83,27 @@ _REDUCED: Dict[str, Callable[[Tensor, Any], Tensor]] = {
 }
 
 
-def of_weights(trace: Trace, criterion: str) -> Dict[str, Tensor]:
+def of_weights(program: Program, criterion: str) -> Dict[str, Tensor]:
     """Returns stand-ins for layers' weights with the same `l1`, `l2` or `linf` per channel."""
-    tensors = named_tensors(trace.module)
+    tensors = named_tensors(program.module)
     found = {}
-    for name, axis in trace.producers().items():
+    for name, axis in program.producers().items():
         weight = tensors[name].detach()
+        if weight.is_meta:
+            continue
         if weight.dim() > 1 and weight.dtype in _SINGLE and 4 * weight.numel() <= _MOST_EXPANDED:
             values = _REDUCED[criterion](weight.float(), _others(weight, axis))
             found[name] = _expanded(values, weight, axis)
     return found
 
 
-def of_scores(trace: Trace, scores: Mapping[str, Tensor]) -> Dict[str, Tensor]:
+def of_scores(program: Program, scores: Mapping[str, Tensor]) -> Dict[str, Tensor]:
     """Returns stand-ins whose `l1` is the score of each output channel, or of each element.
 
     Raises:
         ConfigError: a name is not a weight, or scores match neither the weight's shape nor channels.
     """
-    tensors, axes, found = named_tensors(trace.module), trace.producers(), {}
+    tensors, axes, found = named_tensors(program.module), program.producers(), {}
     for name, given in scores.items():
         if name not in tensors:
             raise ConfigError(f"scores=: the module has no parameter {name!r}")
@@ -120,7 +123,7 @@ def of_scores(trace: Trace, scores: Mapping[str, Tensor]) -> Dict[str, Tensor]:
 
 
 def from_gradients(
-    trace: Trace, criterion: str, data: Iterable[Any], loss: Loss, samples: int
+    program: Program, criterion: str, data: Iterable[Any], loss: Loss, samples: int
 ) -> Dict[str, Tensor]:
     """Computes scores of all weights from the gradients g of a loss.
 
@@ -137,11 +140,11 @@ def from_gradients(
     Raises:
         ConfigError: the loss does not depend on any weight.
     """
-    module, axes = trace.module, trace.producers()
+    module, axes = program.module, program.producers()
     tensors = named_tensors(module)
     weights = {
         name: tensors[name]
-        for name in trace.uses
+        for name in program.uses
         if isinstance(tensors.get(name), nn.Parameter)
         and tensors[name].dim() > 1
         and tensors[name].is_floating_point()

@@ -1,24 +1,22 @@
 """Sizes that the `forward` of a module reads from its integer attributes.
 
-A plan changes such sizes in the graph. They are found by comparing the graphs of the module and of the
-small network that the command wrote: these have the same operations, some with different integers. An
-integer that differs belongs to the module whose `forward` contains the operation, or to an enclosing
-one; its attributes of that value are candidates for change. The proof decides.
+A plan changes such sizes in the program. They are found by comparing the programs of the module and of
+the small network that the command wrote: these have the same calls, some with different integers. An
+integer that differs belongs to the module whose `forward` contains the call, or to an enclosing one;
+its attributes of that value are candidates for change. The proof decides.
 """
 
 from __future__ import annotations
 
 import itertools
-from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-import torch
 from torch import nn
 
 from .layers import follows_its_tensors
 from .plan import AttributeChange
-from .trace import Trace
+from .program import calls_of
 
 _MOST_CHOICES = 8
 
@@ -37,47 +35,22 @@ class SizeChange(NamedTuple):
         return f"{where}{self.kind} of {self.module or 'the module'} contains {self.before}"
 
 
-def changed_sizes(trace: Trace, small: Path) -> List[SizeChange]:
-    """Returns the integers that the plan changes in the operations of a traced module."""
-    old = [(op.module, op.node) for op in trace.operations if op.kind.startswith("aten::")]
-    jit: Any = torch.jit
-    graph = jit.load(str(small), map_location="cpu").inlined_graph
-    new = [node for node in _nodes(graph) if node.kind().startswith("aten::")]
-    changes = []
-    for i, j in _aligned([node.kind() for _, node in old], [node.kind() for node in new]):
-        (module, before), after = old[i], new[j]
-        for was, now in zip(_integers(before), _integers(after)):
-            if was is not None and now is not None and was != now:
-                source = before.sourceRange().strip().split("\n")[0]
-                changes.append(SizeChange(module, before.kind()[6:], source, was, now))
-    return changes
+def changed_sizes(program: Path, small: Path) -> List[SizeChange]:
+    """Returns the integers that the plan changes in the calls of a program."""
+    cut = calls_of(small)
+    return [
+        SizeChange(call.module, call.kind, call.source, was, now)
+        for name, call in calls_of(program).items()
+        if name in cut
+        for before, after in zip(call.arguments, cut[name].arguments)
+        for was, now in _paired(before, after)
+        if was is not None and now is not None and was != now
+    ]
 
 
-def _aligned(old: Sequence[str], new: Sequence[str]) -> Iterator[Tuple[int, int]]:
-    if old == new:
-        yield from zip(range(len(old)), range(len(new)))
-        return
-    for block in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
-        yield from ((block.a + k, block.b + k) for k in range(block.size))
-
-
-def _nodes(block: Any) -> Iterator[Any]:
-    for node in block.nodes():
-        yield node
-        for inner in node.blocks():
-            yield from _nodes(inner)
-
-
-def _integers(node: Any) -> List[Optional[int]]:
-    """Returns the operands that are integers, with lists flattened; None for all others."""
-    found: List[Optional[int]] = []
-    for value in node.inputs():
-        source = value.node()
-        parts = list(source.inputs()) if source.kind() == "prim::ListConstruct" else [value]
-        for part in parts:
-            constant = part.toIValue() if part.node().kind() == "prim::Constant" else None
-            found.append(constant if type(constant) is int else None)
-    return found
+def _paired(before: Sequence[Optional[int]], after: Sequence[Optional[int]]) -> Iterator[Any]:
+    """Pairs elements; a size that became a list of equal ones, of split, is paired with one."""
+    return zip(before, after if len(before) == len(after) or len({*after}) == 1 else ())
 
 
 def attribute_choices(
@@ -93,7 +66,8 @@ def attribute_choices(
             if path == change.module and follows_its_tensors(module):
                 break
             if names:
-                options[type(module), change.before] = names
+                known = options.setdefault((type(module), change.before), [])
+                known += [name for name in names if name not in known]
                 for name in names:
                     expected.setdefault((path, name), {})[change.before] = change.after
                 break

@@ -109,7 +109,7 @@ def test_arguments(arguments: Dict[str, Any], text: str) -> None:
 
 
 def test_a_module_that_does_not_run() -> None:
-    with pytest.raises(parsimony.ConfigError, match="cannot be traced"):
+    with pytest.raises(parsimony.UnsupportedError, match="cannot export the module.*channels"):
         parsimony.prune(networks.Residual(), torch.randn(2, 4, 6, 6), ratio=0.5)
 
 

@@ -19,7 +19,8 @@ from torch import nn
 import parsimony
 from parsimony import scores, tensor_file
 from parsimony.editing import cut_tensor
-from parsimony.trace import Inputs, Trace
+from parsimony.inputs import Inputs
+from parsimony.program import Program
 
 
 @pytest.fixture(scope="module")
@@ -319,8 +320,8 @@ def test_scores_decide() -> None:
 
 def test_taylor_scores_are_those_of_autograd() -> None:
     model, batches = networks.Residual().eval(), data(2)
-    trace = Trace(model, Inputs.of(torch.randn(1, 3, 6, 6)))
-    found = scores.from_gradients(trace, "taylor", batches, F.cross_entropy, 100)
+    program = Program(model, Inputs.of(torch.randn(1, 3, 6, 6)))
+    found = scores.from_gradients(program, "taylor", batches, F.cross_entropy, 100)
     expected = torch.zeros(16)
     for inputs, labels in batches:
         model.zero_grad()
@@ -328,7 +329,7 @@ def test_taylor_scores_are_those_of_autograd() -> None:
         weight = model.wide.weight
         expected += (weight.grad * weight.detach()).sum((1, 2, 3)).abs() / 2
     torch.testing.assert_close(found["wide.weight"].float(), expected)
-    fisher = scores.from_gradients(trace, "fisher", batches[:1], F.cross_entropy, 8)
+    fisher = scores.from_gradients(program, "fisher", batches[:1], F.cross_entropy, 8)
     squares = torch.zeros(16)
     for i in range(8):
         model.zero_grad()
@@ -382,12 +383,12 @@ def test_stand_ins_have_the_norms_of_their_weights() -> None:
     model = nn.Sequential(
         nn.Conv2d(3, 6, 3), nn.ConvTranspose2d(6, 4, 3), nn.Conv2d(4, 4, 1, groups=2)
     )
-    trace = Trace(model, Inputs.of(torch.randn(1, 3, 8, 8)))
-    assert trace.producers() == {"0.weight": 0, "1.weight": 1, "2.weight": 0}
+    program = Program(model, Inputs.of(torch.randn(1, 3, 8, 8)))
+    assert program.producers() == {"0.weight": 0, "1.weight": 1, "2.weight": 0}
     norms = {"l1": 1, "l2": 2, "linf": float("inf")}
     for criterion, order in norms.items():
-        for name, stand_in in scores.of_weights(trace, criterion).items():
-            weight, axis = model.get_parameter(name).detach(), trace.producers()[name]
+        for name, stand_in in scores.of_weights(program, criterion).items():
+            weight, axis = model.get_parameter(name).detach(), program.producers()[name]
             for one, other in zip(weight.unbind(axis), stand_in.unbind(axis)):
                 assert torch.isclose(one.norm(order), other.norm(order), rtol=1e-5)
 

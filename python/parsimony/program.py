@@ -1,0 +1,369 @@
+"""Exports a live module by torch.export, and finds which operations read which weights."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import logging
+import re
+import warnings
+import zipfile
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple
+
+import torch
+from torch import Tensor, nn
+
+from .editing import alike, named_tensors
+from .errors import UnsupportedError
+from .inputs import Inputs, evaluating
+from .tree import tensors_in
+
+
+class Operation(NamedTuple):
+    """An operation of a program: the module whose `forward` contains it, and the tensors of modules
+    that it reads, each with its operand."""
+
+    module: str
+    node: Any
+    reads: List[Tuple[int, str]]
+
+    @property
+    def kind(self) -> str:
+        """The operator, such as "aten::linear"."""
+        schema = getattr(self.node.target, "_schema", None)
+        return str(self.node.target if schema is None else schema.name)
+
+    def operand(self, index: int) -> Any:
+        """Returns an operand by its place in the operator's schema; its default where not given."""
+        argument = self.node.target._schema.arguments[index]
+        if index < len(self.node.args):
+            return self.node.args[index]
+        return self.node.kwargs.get(argument.name, argument.default_value)
+
+
+@contextlib.contextmanager
+def _separate_operations() -> Iterator[None]:
+    """Disables the fused operators of attention, and what the exporter logs and prints."""
+    level, fast = logging.root.manager.disable, torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    logging.disable(logging.CRITICAL)
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):
+            yield
+    finally:
+        logging.disable(level)
+        torch.backends.mha.set_fastpath_enabled(fast)
+
+
+@contextlib.contextmanager
+def _flat(module: nn.Module, inputs: Inputs) -> Iterator[None]:
+    """Makes the module take the tensors of `inputs` and return a tuple of tensors: what is not
+    registered as a pytree need not be."""
+    original, kind = module.forward, type(module)
+    own = module.__dict__.pop("forward", None)
+
+    def forward(self: nn.Module, *tensors: Tensor) -> Any:
+        given = iter(tensors)
+        call = inputs.map(lambda _: next(given))
+        return tuple(tensors_in(original(*call.args, **call.kwargs)))
+
+    module.__class__ = type(
+        kind.__name__, (kind,), {"forward": forward, "__module__": kind.__module__}
+    )
+    try:
+        yield
+    finally:
+        module.__class__ = kind
+        if own is not None:
+            module.__dict__["forward"] = own
+
+
+Numbers = Dict[Tuple[str, int], float]
+"""By node and operand."""
+
+
+class Program:
+    """A module, exported once in evaluation mode.
+
+    Attributes:
+        operations: all operations in the order in which they run.
+        uses: for each tensor that is read, the reading operations and operands.
+        training: the modules exported in training mode, because they skip layers in evaluation mode
+            (auxiliary classifiers).
+        unused: parameters that no operation reads.
+    """
+
+    def __init__(self, module: nn.Module, inputs: Inputs) -> None:
+        self.module = module
+        self.inputs = inputs
+        self.training: Set[str] = set()
+        self.exported: Any = None
+        self.operations: List[Operation] = []
+        self.uses: Dict[str, List[Tuple[Operation, int]]] = {}
+        self._export()
+        parents = {name.rpartition(".")[0] for name in self.unused}
+        skipping = {path for path in map(_parent_of_uncalled(self), parents) if path is not None}
+        if skipping:
+            first = (self.exported, self.operations, self.uses)
+            self.training = skipping
+            try:
+                self._export()
+            except UnsupportedError:
+                self.training = set()
+                self.exported, self.operations, self.uses = first
+
+    def _exported_now(self) -> Any:
+        tensors = tuple(self.inputs.map(lambda tensor: tensor.detach().clone()).tensors())
+        with evaluating(self.module, self.training), _flat(self.module, self.inputs):
+            with _separate_operations():
+                return torch.export.export(self.module, tensors, strict=False)
+
+    def _export(self) -> None:
+        try:
+            self.exported = self._exported_now()
+        except Exception as error:
+            raise UnsupportedError(f"torch.export cannot export the module: {error}") from error
+        signature = self.exported.graph_signature
+        names = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
+        self.operations = list(_operations(self.exported.graph, names))
+        self.uses = {}
+        for operation in self.operations:
+            for operand, name in operation.reads:
+                self.uses.setdefault(name, []).append((operation, operand))
+
+    def numbers_of_sizes(self) -> "Numbers":
+        """Returns the numbers that `forward` computes from sizes and that differ in the module as it
+        is now, such as the root of a head's size; none if it has other operations."""
+        before = _calls_in(self.exported.graph)
+        try:
+            now = _calls_in(self._exported_now().graph)
+        except Exception:
+            return {}
+        if [node.target for node in before] != [node.target for node in now]:
+            return {}
+        return {
+            (old.name, index): number
+            for old, new in zip(before, now)
+            for index, (was, number) in enumerate(zip(_operands(old), _operands(new)))
+            if float in (type(was), type(number)) and number != was
+        }
+
+    @contextlib.contextmanager
+    def differentiable(self) -> Iterator[Inputs]:
+        """Makes the module run as it was exported, with gradients of every floating-point parameter;
+        yields the inputs for it."""
+        frozen = [
+            tensor
+            for tensor in self.module.parameters()
+            if tensor.is_floating_point() and not tensor.requires_grad
+        ]
+        with evaluating(self.module, self.training), torch.enable_grad():
+            for tensor in frozen:
+                tensor.requires_grad_(True)
+            try:
+                yield self.inputs.map(lambda tensor: tensor.detach().clone())
+            finally:
+                for tensor in frozen:
+                    tensor.requires_grad_(False)
+
+    @property
+    def unread(self) -> List[str]:
+        """Parameters and buffers with elements that no operation reads."""
+        tensors = named_tensors(self.module)
+        same = alike(tensors)
+        used = {
+            id(other) for name in self.uses if name in tensors for other in same[id(tensors[name])]
+        }
+        return [n for n, tensor in tensors.items() if tensor.numel() and id(tensor) not in used]
+
+    @property
+    def unused(self) -> List[str]:
+        """Parameters that no operation reads."""
+        tensors = named_tensors(self.module)
+        return [name for name in self.unread if isinstance(tensors[name], nn.Parameter)]
+
+    def producers(self) -> Dict[str, int]:
+        """Returns matrices used only as weights of layers, with the axis of their output channels."""
+        found = {}
+        for name, uses in self.uses.items():
+            axes = {_output_axis(operation, operand) for operation, operand in uses}
+            if len(axes) == 1 and None not in axes:
+                found[name] = axes.pop()
+        return found
+
+    def save(self, path: Path, stand_ins: Mapping[str, Tensor]) -> None:
+        """Writes the program, with `stand_ins` in place of the tensors of their names."""
+        state = self.exported.state_dict
+        originals = dict(state)
+        for name, tensor in originals.items():
+            if tensor.is_meta:
+                state[name] = torch.zeros((), dtype=tensor.dtype).expand(tensor.shape)
+        state.update({name: values for name, values in stand_ins.items() if name in state})
+        for name, tensor in originals.items():  # the archive lists parameters by their type
+            if isinstance(tensor, nn.Parameter):
+                state[name] = nn.Parameter(state[name], tensor.requires_grad)
+        try:
+            with _separate_operations(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # about stand-ins that are not contiguous
+                # Tensors computed from literals in forward cannot be cut in the module.
+                torch.export.save(self.exported, path, extra_files={"live_module": ""})
+        finally:
+            state.update(originals)
+
+
+_TORCH = str(Path(torch.__file__).parent)
+_OUTPUT_AXES = {
+    ("aten::linear", 1): 0,
+    ("aten::addmm", 2): 1,
+    ("aten::conv1d", 1): 0,
+    ("aten::conv2d", 1): 0,
+    ("aten::conv3d", 1): 0,
+    ("aten::embedding", 0): 1,
+}
+_GROUPS_OF_TRANSPOSED = 6
+
+
+def _output_axis(operation: Operation, operand: int) -> Optional[int]:
+    """Returns the axis of the output channels of an operation's `operand`, if known."""
+    if operation.kind.startswith("aten::conv_transpose") and operand == 1:
+        return 1 if operation.operand(_GROUPS_OF_TRANSPOSED) == 1 else None
+    return _OUTPUT_AXES.get((operation.kind, operand))
+
+
+def _parent_of_uncalled(program: Program) -> Any:
+    """Returns a function from the path of an unused layer to the module that skips it."""
+    used = {name.rpartition(".")[0] for name in program.uses}
+
+    def parent(path: str) -> Any:
+        while path:
+            path, _, _ = path.rpartition(".")
+            if path == "" or any(name == path or name.startswith(path + ".") for name in used):
+                return path
+        return None
+
+    return parent
+
+
+def _operations(graph: Any, names: Mapping[str, str]) -> Iterator[Operation]:
+    """Yields the operations of a graph and of those inside it.
+
+    Args:
+        names: of the modules' tensors, by placeholder.
+    """
+    for node in graph.nodes:
+        if node.op != "call_function":
+            continue
+        operands = _operands(node)
+        inner = [one for one in operands if getattr(one, "op", "") == "get_attr"]
+        graphs = [getattr(graph.owning_module, one.target, None) for one in inner]
+        graphs = [one.graph for one in graphs if isinstance(one, torch.fx.GraphModule)]
+        for body in graphs:  # its arguments are the last ones
+            placeholders = [one for one in body.nodes if one.op == "placeholder"]
+            given = operands[len(operands) - len(placeholders) :]
+            read = {
+                own.name: names[one.name]
+                for own, one in zip(placeholders, given)
+                if isinstance(one, torch.fx.Node) and one.name in names
+            }
+            yield from _operations(body, read)
+        if not graphs:
+            reads = [
+                (index, names[part.name])
+                for index, operand in enumerate(operands)
+                for part in (operand if isinstance(operand, (list, tuple)) else [operand])
+                if isinstance(part, torch.fx.Node) and part.name in names
+            ]
+            yield Operation(_module_of(node), node, reads)
+
+
+def _calls_in(graph: Any) -> List[Any]:
+    return [node for node in graph.nodes if node.op == "call_function"]
+
+
+def load_with(path: Path, numbers: Numbers) -> nn.Module:
+    """Returns the module of a file of torch.export, with `numbers` in place of its own."""
+    exported = torch.export.load(path)
+    nodes = {node.name: node for node in exported.graph.nodes}
+    for (name, index), number in numbers.items():
+        node = nodes[name]
+        if index < len(node.args):
+            node.update_arg(index, number)
+        else:
+            node.update_kwarg(node.target._schema.arguments[index].name, number)
+    exported.graph_module.recompile()
+    return exported.module()
+
+
+def _operands(node: Any) -> List[Any]:
+    """Returns the operands in the order of the operator's schema; of a call of graphs, flattened."""
+    schema = getattr(node.target, "_schema", None)
+    if schema is not None:
+        rest = schema.arguments[len(node.args) :]
+        return [*node.args, *(node.kwargs.get(argument.name) for argument in rest)]
+    flat: List[Any] = []
+    for one in node.args:
+        flat.extend(one if isinstance(one, (list, tuple)) else [one])
+    return flat
+
+
+def _module_of(node: Any) -> str:
+    """Returns the path of the module whose `forward` contains a node."""
+    stack = node.meta.get("nn_module_stack") or {"": ("", None)}
+    return _path(list(stack.values())[-1][0])
+
+
+def _path(text: str) -> str:
+    """"layers.0" for the second call of a module, "layers.0@1"."""
+    return re.sub(r"@\d+", "", text)
+
+
+class Call(NamedTuple):
+    """A call in a file of torch.export: its name there, the module, the operator, where it stands in the
+    code, and the integers of each argument, None for other elements."""
+
+    name: str
+    module: str
+    kind: str
+    source: str
+    arguments: List[List[Optional[int]]]
+
+
+def calls_of(path: Path) -> Dict[str, Call]:
+    """Returns all calls, by name, of a program that `Program.save` or the command wrote."""
+    endings = ("models/model.json", "serialized_exported_program.json")
+    with zipfile.ZipFile(path) as archive:
+        name = next(name for name in archive.namelist() if name.endswith(endings))
+        program = json.loads(archive.read(name))
+    return {call.name: call for call in _calls(program["graph_module"]["graph"])}
+
+
+def _calls(graph: Mapping[str, Any]) -> Iterator[Call]:
+    for node in graph["nodes"]:
+        metadata = node.get("metadata", {})
+        # "name,path,class" of each module around it, ";" between them
+        module = metadata.get("nn_module_stack", "").split(";")[-1].split(",")
+        frames = re.findall(r'File "(.+)", line (\d+)', metadata.get("stack_trace", ""))
+        own = [frame for frame in frames if not frame[0].startswith(_TORCH)]
+        source = ":".join(own[-1]) if own else ""
+        arguments: List[List[Optional[int]]] = []
+        for argument in node["inputs"]:
+            arguments.append([])
+            yield from _numbers(argument["arg"], arguments[-1])
+        kind = node["target"].replace("torch.ops.aten.", "").split(".")[0]
+        name = json.dumps(node["outputs"])
+        yield Call(name, _path(module[1]) if len(module) > 1 else "", kind, source, arguments)
+
+
+def _numbers(argument: Mapping[str, Any], found: List[Optional[int]]) -> Iterator[Call]:
+    """Adds the integers of an argument to `found`, None for what is none; yields calls inside it."""
+    for kind, value in argument.items():
+        if kind == "as_int":
+            found.append(value)
+        elif kind in ("as_ints", "as_sym_ints"):
+            found.extend(one if type(one) is int else one.get("as_int") for one in value)
+        elif kind == "as_graph":
+            yield from _calls(value["graph"])
+        else:
+            found.append(None)

@@ -1,0 +1,162 @@
+"""Modules of today's PyTorch: control flow, half precision, `meta`, classes of other packages."""
+
+from __future__ import annotations
+
+import sys
+import types
+from dataclasses import dataclass
+from typing import Any, Dict, Optional
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import parsimony
+
+
+def convolutional() -> nn.Module:
+    return nn.Sequential(
+        nn.Conv2d(3, 16, 3), nn.BatchNorm2d(16), nn.ReLU(), nn.Conv2d(16, 8, 3), nn.Flatten(),
+        nn.Linear(32, 5),
+    )  # fmt: skip
+
+
+class Branches(nn.Module):
+    """Both branches read a layer of their own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.yes, self.no, self.last = (
+            nn.Linear(a, b) for a, b in ((8, 16), (16, 16), (16, 16), (16, 3))
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.first(x).relu()
+        h = torch.cond(
+            h.sum() > 0, lambda t: self.yes(t).relu(), lambda t: self.no(t).sigmoid(), (h,)
+        )
+        return self.last(h)
+
+
+def test_branches_on_values() -> None:
+    model = Branches()
+    plan = parsimony.prune(model, torch.rand(2, 8), ratio=0.5)
+    assert plan.proof is not None
+    assert model.first.out_features == 8 and model.yes.in_features == model.no.in_features == 8
+
+
+class Guarded(Branches):
+    """Its branch is an `if` of Python."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.first(x).relu()
+        return self.last(self.yes(h) if float(h.sum()) > 0 else self.no(h))
+
+
+def test_the_exporter_says_what_it_cannot_export(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(parsimony.UnsupportedError, match="cannot export.*data-dependent") as error:
+        parsimony.prune(Guarded(), torch.rand(2, 8), ratio=0.5)
+    assert "test_exported.py" in str(error.value)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_with_gradients(dtype: torch.dtype) -> None:
+    model, x = convolutional().to(dtype), torch.rand(2, 3, 6, 6, dtype=dtype)
+    model(x).sum().backward()
+    plan = parsimony.prune(model, x, ratio=0.5)
+    assert plan.proof is not None
+    assert all(p.dtype == dtype and p.grad.shape == p.shape for p in model.parameters())
+
+
+def test_a_module_without_values() -> None:
+    model = convolutional().to("meta")
+    plan = parsimony.prune(model, torch.rand(2, 3, 6, 6, device="meta"), ratio=0.5)
+    assert plan.proof is None and any("meta" in note for note in plan.notes)
+    assert model[0].weight.shape == (8, 3, 3, 3) and model[0].weight.is_meta
+    small = parsimony.apply(convolutional(), plan)
+    assert [t.shape for t in small.parameters()] == [t.shape for t in model.parameters()]
+
+
+class Cache:
+    """Neither a tensor nor a container of them."""
+
+    def __init__(self, keys: Tensor) -> None:
+        self.keys = keys
+
+
+@dataclass
+class Output:
+    """What `Decoder` returns."""
+
+    logits: Tensor
+    cache: Optional[Cache] = None
+    hidden: Optional[Dict[str, Tensor]] = None
+
+
+class Decoder(nn.Module):
+    """Takes a named argument, and returns a dataclass with a cache."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding, self.keys = nn.Embedding(20, 8), nn.Linear(8, 16)
+        self.last = nn.Linear(16, 20)
+
+    def forward(self, *, tokens: Tensor, use_cache: bool = True) -> Output:
+        keys = self.keys(self.embedding(tokens)).relu()
+        return Output(self.last(keys), Cache(keys) if use_cache else None, {"tokens": tokens})
+
+
+def test_outputs_that_are_no_pytrees() -> None:
+    model = Decoder()
+    plan = parsimony.prune(model, {"tokens": torch.randint(0, 20, (2, 5))}, ratio=0.5)
+    assert plan.proof is not None and model.keys.out_features == 8
+
+
+def test_what_fixes_a_width_does_not_throw_out_the_rest() -> None:
+    layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True)
+    model = nn.TransformerEncoder(layer, 2).eval()
+    plan = parsimony.prune(model, torch.rand(2, 10, 32), ratio=0.5)
+    assert plan.proof is not None
+    assert [part.linear1.out_features for part in model.layers] == [32, 32]
+    assert any("self_attn" in note for note in plan.notes)
+
+
+class Conv1D(nn.Module):
+    """A linear layer whose weight is transposed, with its sizes in attributes."""
+
+    def __init__(self, nf: int, nx: int) -> None:
+        super().__init__()
+        self.nf, self.nx = nf, nx
+        self.weight, self.bias = nn.Parameter(torch.randn(nx, nf)), nn.Parameter(torch.zeros(nf))
+
+    def forward(self, x: Tensor) -> Tensor:
+        flat = torch.addmm(self.bias, x.view(-1, x.size(-1)), self.weight)
+        return flat.view(x.size()[:-1] + (self.nf,))
+
+
+class Split(nn.Module):
+    """Attention of GPT-2: one layer for queries, keys and values, and a size to split it by."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention, self.out = Conv1D(48, 16), Conv1D(16, 16)
+        self.split_size, self.head_dim = 16, 4
+
+    def forward(self, x: Tensor) -> Tensor:
+        parts = self.attention(x).split(self.split_size, dim=2)
+        q, k, v = (
+            part.view(*part.shape[:-1], -1, self.head_dim).transpose(1, 2) for part in parts
+        )
+        weights = (q @ k.transpose(-1, -2) * 0.5).softmax(-1)
+        return self.out((weights @ v).transpose(1, 2).reshape(*x.shape[:-1], -1))
+
+
+def test_sizes_of_other_packages_follow(monkeypatch: pytest.MonkeyPatch) -> None:
+    package: Any = types.ModuleType("transformers.pytorch_utils")
+    package.Conv1D = Conv1D
+    monkeypatch.setitem(sys.modules, package.__name__, package)
+    model = Split()
+    plan = parsimony.prune(model, torch.randn(2, 5, 16), ratio=0.5, granularity="head")
+    assert plan.proof is not None
+    assert (model.attention.nf, model.split_size, model.out.nx) == (24, 8, 8)
