@@ -67,7 +67,7 @@ def of_timm(name: str) -> Tuple[nn.Module, Any]:
 
     model = timm.create_model(name)
     size = model.default_cfg.get("input_size", (3, 224, 224))
-    return model, torch.rand(1, *size) - 0.5
+    return model, torch.rand(2, *size) - 0.5
 
 
 def of_transformers(name: str) -> Tuple[nn.Module, Any]:

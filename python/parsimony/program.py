@@ -10,7 +10,7 @@ import re
 import warnings
 import zipfile
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 import torch
 from torch import Tensor, nn
@@ -58,16 +58,23 @@ def _separate_operations() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _flat(module: nn.Module, inputs: Inputs) -> Iterator[None]:
+def _flat(module: nn.Module, inputs: Inputs, ends: Sequence[str]) -> Iterator[None]:
     """Makes the module take the tensors of `inputs` and return a tuple of tensors: what is not
-    registered as a pytree need not be."""
+    registered as a pytree need not be. The results of the modules `ends` are returned, too."""
     original, kind = module.forward, type(module)
     own = module.__dict__.pop("forward", None)
+    unread: List[Tensor] = []
+
+    def note(_: nn.Module, __: Any, outputs: Any) -> None:
+        unread.extend(tensors_in(outputs))
+
+    hooks = [module.get_submodule(path).register_forward_hook(note) for path in ends]
 
     def forward(self: nn.Module, *tensors: Tensor) -> Any:
+        unread.clear()
         given = iter(tensors)
         call = inputs.map(lambda _: next(given))
-        return tuple(tensors_in(original(*call.args, **call.kwargs)))
+        return (*tensors_in(original(*call.args, **call.kwargs)), *unread)
 
     module.__class__ = type(
         kind.__name__, (kind,), {"forward": forward, "__module__": kind.__module__}
@@ -75,6 +82,8 @@ def _flat(module: nn.Module, inputs: Inputs) -> Iterator[None]:
     try:
         yield
     finally:
+        for hook in hooks:
+            hook.remove()
         module.__class__ = kind
         if own is not None:
             module.__dict__["forward"] = own
@@ -99,10 +108,15 @@ class Program:
         self.module = module
         self.inputs = inputs
         self.training: Set[str] = set()
+        self._ends: List[str] = []
         self.exported: Any = None
         self.operations: List[Operation] = []
         self.uses: Dict[str, List[Tuple[Operation, int]]] = {}
         self._export()
+        unused, used = ({name.rpartition(".")[0] for name in names} for names in (self.unused, self.uses))
+        if unused - used - {""}:  # modules may run although nobody reads their results
+            self._ends = sorted(unused - used - {""})
+            self._export()
         parents = {name.rpartition(".")[0] for name in self.unused}
         skipping = {path for path in map(_parent_of_uncalled(self), parents) if path is not None}
         if skipping:
@@ -116,9 +130,11 @@ class Program:
 
     def _exported_now(self) -> Any:
         tensors = tuple(self.inputs.map(lambda tensor: tensor.detach().clone()).tensors())
-        with evaluating(self.module, self.training), _flat(self.module, self.inputs):
+        with evaluating(self.module, self.training), _flat(self.module, self.inputs, self._ends):
             with _separate_operations():
-                return torch.export.export(self.module, tensors, strict=False)
+                exported = torch.export.export(self.module, tensors, strict=False)
+        exported.graph_module.graph.eliminate_dead_code()
+        return exported
 
     def _export(self) -> None:
         try:

@@ -32,6 +32,7 @@ from .errors import ConfigError, Error, UnsupportedError, VerificationError
 from .keywords import given, listed, options_of, takes_settings
 from .layers import Refusal
 from .plan import AttributeChange, Plan
+from .pretrained import built_like, changed_config, has_config
 from .progress import Steps
 from .proof import NormsOverKept, compare, outputs_of
 from .queries import Kept, kept_scales, queries_of
@@ -313,7 +314,7 @@ class _Pruning:
         yield []
         if answer.plan.data["integers"]:
             self.changes = changed_sizes(self.file, answer.small)
-            for choice in attribute_choices(self.module, self.changes):
+            for choice in attribute_choices(self.module, self.changes, answer.plan.cuts()):
                 if choice:
                     yield choice
 
@@ -335,13 +336,15 @@ class _Pruning:
             return _Fault(str(refusal), refusal.tensors), ()
         fault: Optional[_Fault] = None
         tensors = named_tensors(self.module)
+        # What mixes channels differs from the masked original, and is compared later as a whole.
+        mixes = groups is not None and any(group["mixes"] for group in groups)
         for attributes in choices:
             self.step("prove")
             mark = journal.mark()
             set_attributes(self.module, attributes, journal)
             kept = self._keep_scales(plan, journal)
             fault = self._compared(plan, expected)
-            if fault is None:
+            if fault is None or (mixes and fault.ran):
                 return None, [*attributes, *kept.attributes]
             if fault.ran and self.against == "masked" and groups is None:
                 self.numbers = self.program.numbers_of_sizes()
@@ -355,7 +358,7 @@ class _Pruning:
         if not self.queries or plan.data.get("scales"):
             return Kept({}, [])
         try:
-            kept = kept_scales(self.program, self.queries, journal)
+            kept = kept_scales(self.program, self.queries, journal, has_config(self.module))
         except Exception:  # the comparison will report the error
             return Kept({}, [])
         tensors = named_tensors(self.module)
@@ -425,7 +428,7 @@ class _Pruning:
             self.against = "small"
             self.notes.append(_SCALES_FOLLOW)
             return True
-        computed = any(not one.sources for one in self.queries)
+        computed = any(not (one.sources or one.scaled) for one in self.queries)
         if not request.masks and not request.rescale and computed:
             request.rescale = True
             self.notes.append(_SCALES_FOLLOW)
@@ -453,7 +456,7 @@ class _Pruning:
 
     def _guilty(self, answer: Answer) -> List[Dict[str, Any]]:
         """Returns the groups that cannot be pruned, found by bisection."""
-        choices: List[List[AttributeChange]] = [[], *attribute_choices(self.module, self.changes)]
+        choices: List[List[AttributeChange]] = [[], *attribute_choices(self.module, self.changes, answer.plan.cuts())]
 
         def suits(groups: Sequence[Dict[str, Any]]) -> bool:
             try:
@@ -462,9 +465,7 @@ class _Pruning:
                 return False
             journal = Journal()
             try:
-                fault = self._trial(answer.plan, groups, choices, expected, journal)[0]
-                # What mixes channels differs from the masked original, and is compared later.
-                return fault is None or (fault.ran and any(group["mixes"] for group in groups))
+                return self._trial(answer.plan, groups, choices, expected, journal)[0] is None
             finally:
                 journal.undo()
 
@@ -478,6 +479,28 @@ class _Pruning:
             return found or groups
 
         return search(list(answer.plan.groups))
+
+    def _outputs(self, module: nn.Module) -> List[List[Tensor]]:
+        with evaluating(module):
+            return outputs_of(module, self.inputs)
+
+    def _update_config(self, plan: Plan, journal: Journal) -> bool:
+        """Makes the model's configuration that of the pruned model; False if none is."""
+        changes = changed_config(self.module, plan.cuts(), plan.attributes)
+        if changes is None:
+            return False
+        expected, mark = self._outputs(self.module), journal.mark()
+        set_attributes(self.module, changes, journal)
+        try:  # forward may read the configuration, and the class compute numbers from it
+            models = (self.module, built_like(self.module))
+            same = not any(compare("", expected, self._outputs(one)).fault for one in models)
+        except Exception:
+            same = False
+        if not same:
+            journal.undo_attributes(mark)
+            return False
+        plan.attributes += changes
+        return True
 
     def _error(self, fault: _Fault) -> Error:
         text = fault.text + "".join(
@@ -499,6 +522,11 @@ class _Pruning:
         if self.against != "masks":
             assign_values(plan, tensors, journal)
         plan.notes += self.notes
+        if has_config(self.module) and plan.shapes and not self._update_config(plan, journal):
+            plan.notes.append(
+                "the model's config cannot express the new sizes: what save_pretrained writes cannot "
+                "be loaded without the plan"
+            )
         if plan.proof is None:
             plan.notes.append("no proof: the module is on the device meta and has no values")
         elif plan.proof.scale == 0:

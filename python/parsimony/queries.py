@@ -1,7 +1,9 @@
-"""Attention that divides by the root of the current size of its heads.
+"""Attention that divides by the root of the size of its heads.
 
-`F.scaled_dot_product_attention` does so unless a scale is passed. The network was trained with the
-old size, so the weights that produce the queries are multiplied by √(new/old).
+`F.scaled_dot_product_attention` divides by that of the current size unless a scale is passed. The
+network was trained with the old size, so the weights that produce the queries are multiplied by
+√(new/old). A model that is built from a configuration computes a scale that it passes from the new
+size: there the attribute with the scale is changed as well.
 """
 
 from __future__ import annotations
@@ -24,16 +26,18 @@ _MOST_SOURCES = 8
 
 
 class Queries(NamedTuple):
-    """The queries of one call: the calling module, the size of a head, and the tensors that produce
-    them, with axis and indices; empty if no tensors are proportional to them."""
+    """The queries of one call: the calling module, the size of a head, whether `forward` passes the
+    scale, and the tensors that produce them, with axis and indices; empty if no tensors are
+    proportional to them."""
 
     module: str
     size: int
+    scaled: bool
     sources: Dict[str, Tuple[int, List[int]]]
 
 
 class _Calls(TorchFunctionMode):
-    """Records the queries of all calls without a scale, other than by `nn.MultiheadAttention`."""
+    """Records the queries of all calls, other than by `nn.MultiheadAttention`."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -43,21 +47,17 @@ class _Calls(TorchFunctionMode):
         self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
-        if getattr(func, "__name__", "") == _NAME and kwargs.get("scale") is None:
+        if getattr(func, "__name__", "") == _NAME:
             self.queries.append(args[0] if args else kwargs["query"])
         return func(*args, **kwargs)
 
 
-def _divides(operation: Operation) -> bool:
-    return operation.kind == f"aten::{_NAME}" and operation.operand(_SCALE) is None
-
-
 def queries_of(program: Program) -> List[Queries]:
-    """Returns the queries of all calls that divide by the root of a head's size, in order."""
+    """Returns the queries of all calls, in order."""
     callers = [
-        operation.module
+        (operation.module, operation.operand(_SCALE))
         for operation in program.operations
-        if _divides(operation)
+        if operation.kind == f"aten::{_NAME}"
         and not isinstance(program.module.get_submodule(operation.module), nn.MultiheadAttention)
     ]
     if not callers:
@@ -69,11 +69,13 @@ def queries_of(program: Program) -> List[Queries]:
             with _Calls() as calls:
                 inputs.call(program.module)
             return [
-                Queries(caller, query.shape[-1], sources_of(query, names, axes))
-                for caller, query in zip(callers, calls.queries)
+                Queries(
+                    caller, query.shape[-1], scale is not None, sources_of(query, names, axes)
+                )
+                for (caller, scale), query in zip(callers, calls.queries)
             ]
     except RuntimeError:  # it has no derivatives
-        return [Queries("", 0, {})]
+        return [Queries("", 0, False, {})]
 
 
 def sources_of(
@@ -141,8 +143,14 @@ class Kept(NamedTuple):
     attributes: List[AttributeChange]
 
 
-def kept_scales(program: Program, queries: Sequence[Queries], journal: Journal) -> Kept:
-    """Returns the changes that keep the divisor of a module whose heads were cut."""
+def kept_scales(
+    program: Program, queries: Sequence[Queries], journal: Journal, with_scales: bool
+) -> Kept:
+    """Returns the changes that keep the divisor of a module whose heads were cut.
+
+    Args:
+        with_scales: also of calls to which a scale is passed, where it is an attribute.
+    """
     module = program.module
     tensors = named_tensors(module)
     with evaluating(module, program.training), _Calls() as calls:
@@ -152,12 +160,15 @@ def kept_scales(program: Program, queries: Sequence[Queries], journal: Journal) 
         size = now.shape[-1]
         if size == one.size or one.sources.keys() & kept.factors.keys():
             continue
+        attributes = list(_attributes(module, one, size))
+        if one.scaled and not (with_scales and attributes):
+            continue
         for name, (axis, indices) in one.sources.items():
             of_queries = set(indices)
             left = journal.kept(tensors[name], axis).keep
             places = [place for place, index in enumerate(left) if index in of_queries]
             kept.factors[name] = Factor(axis, places, math.sqrt(size / one.size))
-        kept.attributes.extend(_attributes(module, one, size))
+        kept.attributes.extend(attributes)
     return kept
 
 

@@ -11,6 +11,7 @@ from .editing import Journal, alike, named_tensors, set_zero, shown_elsewhere
 from .errors import ConfigError
 from .layers import Refusal, follow_tensors
 from .plan import AttributeChange, Cuts, Plan
+from .pretrained import owner_of
 
 
 def tensor_of(name: str, tensors: Mapping[str, Tensor]) -> Tensor:
@@ -112,7 +113,8 @@ def beside_cuts(
 def set_attributes(module: nn.Module, changes: Sequence[AttributeChange], journal: Journal) -> None:
     """Sets the sizes of modules that are not standard layers."""
     for change in changes:
-        journal.set_attribute(module.get_submodule(change.module), change.attribute, change.after)
+        owner, name = owner_of(module.get_submodule(change.module), change.attribute)
+        journal.set_attribute(owner, name, change.after)
 
 
 def assign_values(plan: Plan, tensors: Mapping[str, Tensor], journal: Journal) -> None:

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from torch import nn
 
 from .layers import follows_its_tensors
-from .plan import AttributeChange
+from .plan import AttributeChange, Cuts
 from .program import calls_of
 
 _MOST_CHOICES = 8
+_MOST_TIMES = 4
 
 
 class SizeChange(NamedTuple):
@@ -54,9 +55,12 @@ def _paired(before: Sequence[Optional[int]], after: Sequence[Optional[int]]) -> 
 
 
 def attribute_choices(
-    root: nn.Module, changes: Sequence[SizeChange]
+    root: nn.Module, changes: Sequence[SizeChange], cuts: Mapping[str, Cuts]
 ) -> List[List[AttributeChange]]:
-    """Returns choices of attributes to change, the likeliest first, at least one."""
+    """Returns choices of attributes to change, the likeliest first, at least one.
+
+    The last one has attributes, too, from which `forward` may compute the sizes.
+    """
     expected: Dict[Tuple[str, str], Dict[int, int]] = {}
     options: Dict[Tuple[type, int], List[str]] = {}
     for change in changes:
@@ -77,7 +81,51 @@ def attribute_choices(
     for chosen in itertools.islice(itertools.product(*many), _MOST_CHOICES):
         follow = dict(zip(options, chosen))
         found.append(_changes(root, expected, follow))
-    return found
+    chosen = {(change.module, change.attribute): change for change in found[0]}
+    last = {**_factors(root, changes), **_of_layers(root, cuts), **chosen}
+    return [*found, list(last.values())] if len(last) > len(chosen) else found
+
+
+def _factors(
+    root: nn.Module, changes: Sequence[SizeChange]
+) -> Dict[Tuple[str, str], AttributeChange]:
+    """Returns the attributes of which a changed size is a small multiple, as in 3 * self.dim."""
+    return {
+        (change.module, name): AttributeChange(
+            change.module, name, value, value * change.after // change.before
+        )
+        for change in changes
+        for name, value in _own_integers(root.get_submodule(change.module))
+        if value > _MOST_TIMES
+        if change.before in [value * times for times in range(2, _MOST_TIMES + 1)]
+        if value * change.after % change.before == 0
+    }
+
+
+def _of_layers(
+    root: nn.Module, cuts: Mapping[str, Cuts]
+) -> Dict[Tuple[str, str], AttributeChange]:
+    """Returns the attributes of modules that equal a size of a layer inside, if it is cut alike
+    wherever it occurs."""
+    sizes: Dict[str, Dict[int, Set[int]]] = {}
+    for name, axes in cuts.items():
+        parent = name.rpartition(".")[0].rpartition(".")[0]
+        for cut in axes.values():
+            sizes.setdefault(parent, {}).setdefault(cut.size, set()).add(len(cut.keep))
+    return {
+        (path, name): AttributeChange(path, name, value, next(iter(after[value])))
+        for path, after in sizes.items()
+        for name, value in _own_integers(root.get_submodule(path))
+        if len(after.get(value, ())) == 1
+    }
+
+
+def _own_integers(module: nn.Module) -> Iterator[Tuple[str, int]]:
+    """Yields the integers among the attributes of a module that does not follow its tensors."""
+    if not follows_its_tensors(module):
+        for name, value in vars(module).items():
+            if type(value) is int:
+                yield name, value
 
 
 def _changes(

@@ -160,3 +160,102 @@ def test_sizes_of_other_packages_follow(monkeypatch: pytest.MonkeyPatch) -> None
     plan = parsimony.prune(model, torch.randn(2, 5, 16), ratio=0.5, granularity="head")
     assert plan.proof is not None
     assert (model.attention.nf, model.split_size, model.out.nx) == (24, 8, 8)
+
+
+class Pooled(nn.Module):
+    """Runs a layer whose result nobody reads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.pooler, self.last = nn.Linear(8, 16), nn.Linear(16, 16), nn.Linear(16, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.first(x).relu()
+        self.pooler(h)
+        return self.last(h)
+
+
+def test_results_that_nobody_reads() -> None:
+    model = Pooled()
+    plan = parsimony.prune(model, torch.rand(2, 8), ratio=0.5)
+    assert plan.proof is not None
+    assert model.first.out_features == model.pooler.in_features == 8
+
+
+class Root(nn.Module):
+    """Computes a scale from the size of what it is given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(8, 16), nn.Linear(16, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.first(x).relu()
+        return self.last(h / h.shape[-1] ** 0.5)
+
+
+def test_numbers_that_forward_computes_from_sizes() -> None:
+    model = Root()
+    plan = parsimony.prune(model, torch.rand(2, 8), ratio=0.5)
+    assert model.first.out_features == 8 and any("follow" in note for note in plan.notes)
+    assert plan.proof is not None and "small network" in plan.proof.reference
+
+
+class Config:
+    """As configurations of transformers are."""
+
+    def __init__(self, hidden_size: int = 16, intermediate_size: int = 32) -> None:
+        self.hidden_size, self.intermediate_size = hidden_size, intermediate_size
+
+    def to_dict(self) -> Dict[str, int]:
+        return vars(self)
+
+
+class Pretrained(nn.Module):
+    """A model that is built from its configuration."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.config = config
+        self.first = nn.Linear(4, config.hidden_size)
+        self.up = nn.Linear(config.hidden_size, config.intermediate_size)
+        self.down = nn.Linear(config.intermediate_size, config.hidden_size)
+        self.last = nn.Linear(config.hidden_size, 3)
+
+    @classmethod
+    def from_pretrained(cls, config: Config) -> "Pretrained":
+        return cls(config)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.first(x)
+        return self.last(h + self.down(self.up(h).relu()))
+
+
+def test_configurations_follow() -> None:
+    model = Pretrained(Config())
+    plan = parsimony.prune(model, torch.rand(2, 4), ratio=0.5)
+    assert vars(model.config) == {"hidden_size": 8, "intermediate_size": 16}
+    Pretrained(model.config).load_state_dict(model.state_dict())
+    fresh = parsimony.apply(Pretrained(Config()), plan)
+    assert vars(fresh.config) == vars(model.config)
+
+
+def test_widths_that_no_configuration_has() -> None:
+    class Two(Pretrained):
+        """Its two layers have one width in the configuration."""
+
+        def __init__(self, config: Config) -> None:
+            super().__init__(config)
+            self.more = nn.Linear(config.hidden_size, config.intermediate_size)
+            self.back = nn.Linear(config.intermediate_size, config.hidden_size)
+
+        def forward(self, x: Tensor) -> Tensor:
+            h = self.first(x)
+            h = h + self.down(self.up(h).relu())
+            return self.last(h + self.back(self.more(h).relu()))
+
+    model = Two(Config())
+    config = [{"op_names": ["up"], "sparse_ratio": 0.5}]
+    plan = parsimony.prune(model, torch.rand(2, 4), config_list=config)
+    assert vars(model.config) == vars(Config())
+    assert any("save_pretrained" in note for note in plan.notes)
