@@ -83,6 +83,7 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/parsimonyConfigVersion.c
   COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/parsimonyConfig.cmake"
   "${PROJECT_BINARY_DIR}/parsimonyConfigVersion.cmake"
+  "${PROJECT_SOURCE_DIR}/cmake/ParsimonyTorch.cmake"
   COMPONENT dev DESTINATION "${package_folder}")
 install(EXPORT parsimonyTargets NAMESPACE parsimony::
   COMPONENT dev DESTINATION "${package_folder}")

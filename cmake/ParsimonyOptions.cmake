@@ -9,7 +9,7 @@ option(PARSIMONY_MIMALLOC "Link the command with mimalloc, where it is installed
 option(PARSIMONY_NATIVE "Optimise for the processor of this machine" OFF)
 option(PARSIMONY_UNITY "Compile eight files at a time" OFF)
 set(PARSIMONY_PYTORCH "" CACHE PATH
-  "The folder `torch` of an installed PyTorch, to take libtorch from; empty: CMake's own search")
+  "The folder `torch` of an installed PyTorch, to take libtorch from; empty: Torch_DIR, python3 in the path, a package of the distribution")
 set(PARSIMONY_SANITIZE "" CACHE STRING
   "Build with sanitizers: \"address\", which looks for undefined behaviour too, or \"thread\"")
 

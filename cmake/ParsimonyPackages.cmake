@@ -25,12 +25,10 @@ if(PARSIMONY_MIMALLOC AND NOT PARSIMONY_SANITIZE)
   endif()
 endif()
 
-if(PARSIMONY_PYTORCH)
-  include(ParsimonyPyTorch)
-elseif(PARSIMONY_TORCH OR PARSIMONY_FUZZ)
-  find_package(Torch)
+if(PARSIMONY_TORCH OR PARSIMONY_FUZZ)
+  include(ParsimonyTorch)
   if(NOT Torch_FOUND)
-    message(FATAL_ERROR "There is no libtorch: install libtorch-dev, or configure with "
+    message(FATAL_ERROR "There is no libtorch: install PyTorch for the python3 in the path, or libtorch-dev, or configure with "
       "-DPARSIMONY_TORCH=OFF for the tool without it")
   endif()
 endif()

@@ -73,7 +73,7 @@ def build_wheel(prefix: Path, out: Path, platform: str) -> Path:
         done = subprocess.run([*setup, *wheel], cwd=tree, capture_output=True, text=True)
         if done.returncode != 0:
             raise SystemExit(done.stdout + done.stderr)
-    return max(out.glob("parsimony-*.whl"), key=lambda path: path.stat().st_mtime)
+    return max(out.glob("parsimony_pruning-*.whl"), key=lambda path: path.stat().st_mtime)
 
 
 def main() -> None:

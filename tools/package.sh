@@ -117,7 +117,7 @@ cmake -G Ninja -B "$build" -DCMAKE_BUILD_TYPE=Release -DPARSIMONY_TESTS=OFF -DPA
   -DPARSIMONY_ONNXRUNTIME_LIBRARY="$ort" \
   -DCPACK_PACKAGE_CONTACT="$(git log -1 --format='%an <%ae>')" >/dev/null
 cmake --build "$build" -- --quiet
-rm -f "$out"/*.deb "$out"/parsimony-*.tar.gz "$out"/parsimony-*.whl
+rm -f "$out"/*.deb "$out"/parsimony-*.tar.gz "$out"/parsimony_pruning-*.whl
 
 # Debian packages ---------------------------------------------------------------------------------
 

@@ -61,7 +61,7 @@ steps='
   }
   wheel() {
     distribution() { lists && get python3-venv; }
-    ours() { python3 -m venv /opt/p && /opt/p/bin/pip install -q --no-index /mnt/packages/parsimony-*.whl; }
+    ours() { python3 -m venv /opt/p && /opt/p/bin/pip install -q --no-index /mnt/packages/parsimony_pruning-*.whl; }
     command=/opt/p/bin/parsimony
   }
   deb() {

@@ -58,6 +58,6 @@ def needs_torch(what: str, error: ModuleNotFoundError) -> ImportError:
     if error.name not in ("torch", "numpy"):
         return error
     return ImportError(
-        f"{what} needs {error.name}, which is not installed: pip install 'parsimony[torch]'",
+        f"{what} needs {error.name}, which is not installed: pip install 'parsimony-pruning[torch]'",
         name=error.name,
     )

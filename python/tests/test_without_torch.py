@@ -67,7 +67,7 @@ def test_modules_name_the_extra(root: Path) -> None:
         "    except ImportError as error: print(error)\n",
         root,
     )
-    install = "needs torch, which is not installed: pip install 'parsimony[torch]'"
+    install = "needs torch, which is not installed: pip install 'parsimony-pruning[torch]'"
     names = ["Sensitivity", "apply", "carry_over", "explain", "export_onnx", "prune", "sensitivity"]
     assert printed.splitlines() == [f"parsimony.{name} {install}" for name in names]
 

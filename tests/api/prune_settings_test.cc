@@ -8,6 +8,8 @@
 #include <set>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/configs/config.h"
+#include "parsimony/speedup/recovery.h"
 #include "tests/support/fields.h"
 #include "tests/support/made.h"
 #include "tests/support/message_of.h"
@@ -23,6 +25,13 @@ PruneRequest again(const PruneRequest& request) {
 
 std::string request_error(const std::string& json) {
   return test::message_of<ConfigError>([&] { parse_request(json, "r.json"); });
+}
+
+TEST(PruneRequest, EveryRecoveryMayStandInAConfiguration) {
+  for (const std::string& name : recovery_names()) {
+    const std::string config = R"({"config_list": [], "recover": [")" + name + R"("]})";
+    EXPECT_NO_THROW(parse_config(config, "c.json")) << name;
+  }
 }
 
 /// All rows, as a schema describes them, by their keys.

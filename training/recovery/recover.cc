@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <span>
+#include <stdexcept>
 #include <utility>
 
 #include "parsimony/api/recovery/recover.h"
@@ -146,10 +147,20 @@ class TorchRecovery final : public RecoverySource {
 
   int train(RecoveryMethod method, SmallNetwork& small, const std::vector<std::string>& fixed,
             std::vector<std::string>& notes) override {
-    if (method == RecoveryMethod::kBlocks) return match_in_blocks(small, fixed, notes);
-    if (method == RecoveryMethod::kOutputs) return match(small, fixed, options_.outputs, notes);
-    return data_.loss ? fit_targets(small, fixed, match_data(), data_.loss, options_.outputs)
-                      : finetune(small, fixed);
+    switch (method) {
+      case RecoveryMethod::kBlocks:
+        return match_in_blocks(small, fixed, notes);
+      case RecoveryMethod::kOutputs:
+        return match(small, fixed, options_.outputs, notes);
+      case RecoveryMethod::kFinetune:
+        return data_.loss ? fit_targets(small, fixed, match_data(), data_.loss, options_.outputs)
+                          : finetune(small, fixed);
+      case RecoveryMethod::kBias:
+      case RecoveryMethod::kBatchNorm:
+      case RecoveryMethod::kLeastSquares:
+        break;
+    }
+    throw std::logic_error("a recovery method of closed form does not train");
   }
 
  private:
