@@ -15,7 +15,9 @@ namespace {
 
 /// Returns the feature of the data or the network that only libtorch supports; empty if none.
 std::string only_libtorch(const Graph& graph, const CalibrationData& data) {
-  if (graph.format != "onnx") return "running data through a network that is not an ONNX model";
+  if (graph.format != "onnx" && graph.format != "torch.export") {
+    return "running data through TorchScript or a live module";
+  }
   if (!data.states.empty()) return "--states with calibration data";
   if (data.ranks) return "--processes";
   const bool elsewhere = data.uses_device() && (data.device != "auto" || has_torch_component());

@@ -9,6 +9,7 @@
 #include "parsimony/api/errors.h"
 #include "parsimony/api/reference.h"
 #include "parsimony/api/torch_component.h"
+#include "parsimony/onnx_io/export/export.h"
 #include "parsimony/onnx_io/graph_file.h"
 
 namespace parsimony {
@@ -34,6 +35,20 @@ class OpenedLater final : public Network {
   std::unique_ptr<Network> network_;
 };
 
+/// The graph as an ONNX model: as it is if it was read from one, else exported for the sizes that its
+/// inputs declare.
+std::string model_of(const Graph& graph) {
+  if (graph.format == "onnx") return onnx_io::to_onnx(graph);
+  Graph own = graph;
+  finish(own);  // it may be a part of another
+  std::vector<InputSpec> inputs;
+  for (const ValueId input : own.inputs) {
+    const Value& value = own.value(input);
+    inputs.push_back({.dims = value.declared.value_or(Shape()), .value = {}, .dtype = value.dtype});
+  }
+  return onnx_io::export_onnx(own, inputs);
+}
+
 class OnnxRuntimeEngine final : public Engine {
  public:
   OnnxRuntimeEngine(runtime::OnnxRuntime library, runtime::OnnxRuntime::Options options,
@@ -51,7 +66,7 @@ class OnnxRuntimeEngine final : public Engine {
 
   std::unique_ptr<Network> open(const Graph& graph, const OpenOptions& options) override {
     return options.file ? library_.open(options.file(), options_)
-                        : library_.open_bytes(onnx_io::to_onnx(graph), options_);
+                        : library_.open_bytes(model_of(graph), options_);
   }
 
   std::unique_ptr<Network> open_masked(const Graph& /*graph*/, const Plan& /*plan*/,

@@ -13,15 +13,20 @@ Part::Part(Engine& engine, const Graph& graph) : engine_(engine), graph_(graph) 
   }
 }
 
-/// Opens the network for inputs of these types and any shape, with the outputs that it computes.
+/// Opens the network for inputs of these types, with the outputs that it computes. Nodes of ONNX take
+/// any shape; other programs are for the batch size with which they were written.
 Network& Part::opened_for(const EngineValues& inputs) {
   std::call_once(opening_, [&] {
     Graph typed = graph_;
     typed.outputs = computed_;
     for (size_t i = 0; i < inputs.size(); ++i) {
       Value& value = typed.value(graph_.inputs[i]);
-      if (inputs[i] != nullptr) value.dtype = inputs[i]->dtype();
       value.declared.reset();
+      if (inputs[i] == nullptr) continue;
+      value.dtype = inputs[i]->dtype();
+      if (graph_.format == "onnx") continue;
+      value.declared = inputs[i]->dims();
+      value.symbols.resize(value.declared->size());
     }
     network_ = engine_.open(typed);
   });

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -137,6 +138,24 @@ TEST_F(OnOnnxRuntime, CutsAreCompared) {
   }
   const Outcome spread = run("prune net.onnx -o s.onnx --budget macs=60% --scope outputs");
   EXPECT_EQ(spread.code, 0) << spread.err;
+}
+
+TEST_F(OnOnnxRuntime, DataRunThroughProgramsOfTorchExport) {
+  const std::string program = "tests/exported/tiny_image.2.14.pt2";
+  for (const char* options : {"--criterion wanda", "--criterion hrank --recover bn",
+                              "--recover bias,least-squares", "--scope outputs"}) {
+    const Outcome outcome = run("prune " + std::filesystem::absolute(program).string() +
+                                " -o s.pt2 --ratio 0.5 --calibration random:48 --samples 32 " +
+                                options);
+    EXPECT_EQ(outcome.code, 0) << options << outcome.err;
+    EXPECT_NE(outcome.out.find("Proven: "), std::string::npos) << options << outcome.out;
+  }
+  const Outcome curves =
+      run("sensitivity " + std::filesystem::absolute(program).string() + " --json s.json");
+  ASSERT_EQ(curves.code, 0) << curves.err;
+  for (const Json& group : Json::parse(place_.bytes("s.json")).at("groups")) {
+    EXPECT_GT(group.at("errors").back(), group.at("errors").front());
+  }
 }
 
 TEST_F(OnOnnxRuntime, WhatOnlyLibtorchCanDoSaysSo) {
