@@ -104,7 +104,7 @@ def sensitivity(
         arguments += ["--ratio", ratio, "--config-out", config] if ratio is not None else []
         arguments += ["--ratios", ",".join(map(str, ratios))] if ratios is not None else []
         if data is not None:
-            arguments += ["--calibration", scoring.calibration(data, samples, folder)]
+            arguments += ["--calibration", scoring.calibration(data, samples, folder, program.names)]
         text = run_command(arguments)
         proposal = json.loads(config.read_text()) if ratio is not None else None
         return Sensitivity(json.loads(curves.read_text()), proposal, text)

@@ -200,6 +200,11 @@ class Program:
         tensors = named_tensors(self.module)
         return [name for name in self.unread if isinstance(tensors[name], nn.Parameter)]
 
+    @property
+    def names(self) -> List[str]:
+        """The names of the program's inputs, in the order of `Inputs.tensors`."""
+        return list(self.exported.graph_signature.user_inputs)
+
     def producers(self) -> Dict[str, int]:
         """Returns matrices used only as weights of layers, with the axis of their output channels."""
         found = {}

@@ -165,7 +165,7 @@ def prune(
             scores = scoring.from_gradients(program, chosen, data, loss, samples)
             _set_criterion(config, "l1")
         elif data is not None:
-            spec = scoring.calibration(data, samples, folder)
+            spec = scoring.calibration(data, samples, folder, program.names)
             request.options += ["--calibration", str(spec), "--samples", str(samples)]
         if scores is not None:
             stand_ins = scoring.of_scores(program, scores)

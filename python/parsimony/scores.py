@@ -8,7 +8,7 @@ can be passed as a weight with that L1 norm.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterable, Iterator, Mapping, NamedTuple, Optional
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +17,7 @@ from .editing import named_tensors
 from .errors import ConfigError
 from .inputs import Inputs, evaluating
 from .program import Program
+from .tensor_file import write_tensors
 
 Loss = Callable[[Any, Any], Tensor]
 
@@ -206,21 +207,26 @@ def _samples(batch: Batch) -> Iterator[Batch]:
         )
 
 
-def calibration(data: Iterable[Any], samples: int, folder: Any) -> Optional[str]:
+def calibration(
+    data: Iterable[Any], samples: int, folder: Any, names: Sequence[str]
+) -> Optional[str]:
     """Writes the inputs and labels of `data` to `folder`; returns the command's data spec.
 
+    Args:
+        names: of the program's inputs, in the order of the tensors of a batch.
+
     Raises:
-        ConfigError: there are several inputs per sample, or inputs and labels differ in number.
+        ConfigError: a batch has another number of tensors, or inputs and labels differ in number.
     """
+    if len(names) > 1:
+        return _by_name(data, samples, folder, names)
     import numpy
 
     inputs, labels = [], []
     for batch in batches(data, samples):
         tensors = batch.inputs.tensors()
         if len(tensors) != 1:
-            raise ConfigError(
-                "data=: the command takes one input per sample; pass loss= or scores="
-            )
+            raise ConfigError(f"data=: a batch has {len(tensors)} inputs, the module takes 1")
         kind = torch.uint8 if tensors[0].dtype == torch.uint8 else torch.float32
         inputs.append(tensors[0].detach().to("cpu", kind))
         label = batch.labels if isinstance(batch.labels, Tensor) else torch.zeros(len(inputs[-1]))
@@ -232,6 +238,24 @@ def calibration(data: Iterable[Any], samples: int, folder: Any) -> Optional[str]
     for name, array in (("x", x), ("y", y), ("x_test", x[-1:]), ("y_test", y[-1:])):
         numpy.save(folder / f"{name}.npy", array.contiguous().numpy())
     return "npy:" + ",".join(str(folder / f"{name}.npy") for name in ("x", "y", "x_test", "y_test"))
+
+
+def _by_name(data: Iterable[Any], samples: int, folder: Any, names: Sequence[str]) -> str:
+    parts: Dict[str, List[Tensor]] = {}
+    for batch in batches(data, samples):
+        tensors = batch.inputs.tensors()
+        if len(tensors) != len(names):
+            raise ConfigError(
+                f"data=: a batch has {len(tensors)} inputs, the module takes {len(names)}"
+            )
+        arrays = dict(zip(names, tensors))
+        if isinstance(batch.labels, Tensor) and batch.labels.dim() == 1:
+            arrays["labels"] = batch.labels.long()
+        for name, tensor in arrays.items():
+            parts.setdefault(name, []).append(tensor.detach().cpu())
+    file = folder / "calibration.safetensors"
+    write_tensors(file, {name: torch.cat(tensors)[:samples] for name, tensors in parts.items()})
+    return f"safetensors:{file}"
 
 
 __all__ = ["Loss", "batch_of", "calibration", "from_gradients", "of_scores", "of_weights"]

@@ -259,3 +259,32 @@ def test_widths_that_no_configuration_has() -> None:
     plan = parsimony.prune(model, torch.rand(2, 4), config_list=config)
     assert vars(model.config) == vars(Config())
     assert any("save_pretrained" in note for note in plan.notes)
+
+
+class Two(nn.Module):
+    """Takes tokens and a mask."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding, self.up = nn.Embedding(20, 8), nn.Linear(8, 32)
+        self.down, self.last = nn.Linear(32, 8), nn.Linear(8, 4)
+
+    def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        h = self.embedding(tokens)
+        h = (h + self.down(self.up(h).relu())) * mask[..., None]
+        return self.last(h.sum(1))
+
+
+def test_data_of_several_inputs() -> None:
+    model = Two()
+    batches = [
+        {"tokens": torch.randint(0, 20, (8, 6)), "mask": torch.ones(8, 6), "labels": torch.arange(8) % 4}
+        for _ in range(4)
+    ]
+    example = {"tokens": torch.randint(0, 20, (8, 6)), "mask": torch.rand(8, 6)}
+    options = {"criterion": "wanda", "recover": "least-squares", "data": batches}
+    plan = parsimony.prune(model, example, ratio=0.5, **options)
+    assert plan.proof is not None and model.up.out_features == 16
+    assert "down.weight" in plan.values
+    with pytest.raises(parsimony.ConfigError, match="has 1 inputs, the module takes 2"):
+        parsimony.prune(Two(), example, ratio=0.5, criterion="apoz", data=[torch.rand(8, 6)])

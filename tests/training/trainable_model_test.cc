@@ -483,8 +483,10 @@ TEST(ScriptNet, SaysWhatTheProgramSays) {
   };
   EXPECT_EQ(message({5, 4, 1}),
             (folder / "choosy.pt") + ": AssertionError: two dimensions are expected");
-  EXPECT_EQ(message({5, 7}),
-            (folder / "choosy.pt") + ": mat1 and mat2 shapes cannot be multiplied (5x7 and 4x3)");
+  // The latest releases of libtorch name the operator first.
+  const std::string shapes = message({5, 7});
+  EXPECT_TRUE(shapes.starts_with(folder / "choosy.pt"));
+  EXPECT_TRUE(shapes.ends_with(": mat1 and mat2 shapes cannot be multiplied (5x7 and 4x3)"));
 }
 
 TEST(FileNet, OtherFilesAreRefused) {
