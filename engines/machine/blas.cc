@@ -55,6 +55,7 @@ void ask_openblas(void* library, Blas& blas) {
 /// Functions that identify libraries without a name.
 constexpr auto kMarks = std::to_array<std::pair<const char*, const char*>>({
     {"mkl_get_version_string", "MKL"},
+    {"MKL_Get_Version_String", "MKL"},  // inside libtorch
     {"bli_info_get_version_str", "BLIS"},
     {"ATL_buildinfo", "ATLAS"},
 });

@@ -29,7 +29,8 @@ std::string request_error(const std::string& json) {
 
 TEST(PruneRequest, EveryRecoveryMayStandInAConfiguration) {
   for (const std::string& name : recovery_names()) {
-    const std::string config = R"({"config_list": [], "recover": [")" + name + R"("]})";
+    const std::string config =
+        R"({"config_list": [{"sparse_ratio": 0.5}], "recover": [")" + name + R"("]})";
     EXPECT_NO_THROW(parse_config(config, "c.json")) << name;
   }
 }
