@@ -35,8 +35,8 @@ class OpenedLater final : public Network {
   std::unique_ptr<Network> network_;
 };
 
-/// The graph as an ONNX model: as it is if it was read from one, else exported for the sizes that its
-/// inputs declare.
+/// The graph as an ONNX model: as it is if it was read from one, else exported for the sizes that
+/// its inputs declare.
 std::string model_of(const Graph& graph) {
   if (graph.format == "onnx") return onnx_io::to_onnx(graph);
   Graph own = graph;

@@ -13,8 +13,8 @@ Part::Part(Engine& engine, const Graph& graph) : engine_(engine), graph_(graph) 
   }
 }
 
-/// Opens the network for inputs of these types, with the outputs that it computes. Nodes of ONNX take
-/// any shape; other programs are for the batch size with which they were written.
+/// Opens the network for inputs of these types, with the outputs that it computes. Nodes of ONNX
+/// take any shape; other programs are for the batch size with which they were written.
 Network& Part::opened_for(const EngineValues& inputs) {
   std::call_once(opening_, [&] {
     Graph typed = graph_;

@@ -144,9 +144,9 @@ TEST_F(OnOnnxRuntime, DataRunThroughProgramsOfTorchExport) {
   const std::string program = "tests/exported/tiny_image.2.14.pt2";
   for (const char* options : {"--criterion wanda", "--criterion hrank --recover bn",
                               "--recover bias,least-squares", "--scope outputs"}) {
-    const Outcome outcome = run("prune " + std::filesystem::absolute(program).string() +
-                                " -o s.pt2 --ratio 0.5 --calibration random:48 --samples 32 " +
-                                options);
+    const Outcome outcome =
+        run("prune " + std::filesystem::absolute(program).string() +
+            " -o s.pt2 --ratio 0.5 --calibration random:48 --samples 32 " + options);
     EXPECT_EQ(outcome.code, 0) << options << outcome.err;
     EXPECT_NE(outcome.out.find("Proven: "), std::string::npos) << options << outcome.out;
   }
