@@ -407,6 +407,23 @@ void lower_roll(Call& call) {
   call.set_result(x);
 }
 
+/// diff(x, n, dim, prepend, append): the differences of neighbours
+void lower_diff(Call& call) {
+  const Operand x = call.tensor(0);
+  call.require(call.integer(1, 1) == 1);
+  call.require(call.out.graph().value(x.value).dtype != DType::kBool);
+  const int64_t axis = call.axis(call.integer(2, -1), call.rank(x.value));
+  std::vector<Operand> parts;
+  if (!call.none(3)) parts.push_back(call.tensor(3));
+  parts.push_back(x);
+  if (!call.none(4)) parts.push_back(call.tensor(4));
+  const Operand all{parts.size() == 1 ? x.value : call.out.emit("Concat", parts, {{"axis", axis}})};
+  const auto part = [&](int64_t begin, int64_t end) {
+    return Operand{call.out.slice(all, axis, call.out.integers({begin}), call.out.integers({end}))};
+  };
+  call.set_node("Sub", {part(1, kEnd), part(0, -1)});
+}
+
 /// flip(x, dims): reverses the order
 void lower_flip(Call& call) {
   constexpr int64_t kBeginning = std::numeric_limits<int64_t>::min();

@@ -202,6 +202,7 @@ std::unordered_map<std::string_view, Rule> rules() {
       {lower_flip, {"flip"}},
       {lower_narrow, {"narrow"}},
       {lower_roll, {"roll"}},
+      {lower_diff, {"diff"}},
       {lower_select, {"select"}},
       {lower_pad,
        {"constant_pad_nd", "pad", "reflection_pad1d", "reflection_pad2d", "reflection_pad3d",

@@ -139,6 +139,11 @@ class Journal:
             self._attributes.append((owner, name, before))
             setattr(owner, name, value)
 
+    def replace_attribute(self, owner: Any, name: str, value: Any) -> None:
+        """Sets an attribute to an object that may equal the one before."""
+        self._attributes.append((owner, name, getattr(owner, name)))
+        setattr(owner, name, value)
+
     def mark(self) -> int:
         """Returns a mark for `undo_attributes`, which restores the current attributes."""
         return len(self._attributes)
@@ -166,7 +171,7 @@ def alike(tensors: Dict[str, Tensor]) -> Dict[int, List[Tensor]]:
     by_memory: Dict[Any, Dict[int, Tensor]] = {}
     for tensor in tensors.values():
         key: Any = (tensor.data_ptr(), tuple(tensor.shape), tensor.stride())
-        if tensor.numel() == 0:
+        if tensor.numel() == 0 or tensor.is_meta:
             key = id(tensor)
         by_memory.setdefault(key, {})[id(tensor)] = tensor
     return {one: list(same.values()) for same in by_memory.values() for one in same}
@@ -179,7 +184,7 @@ def shown_elsewhere(tensors: Dict[str, Tensor]) -> Set[int]:
     found: Set[int] = set()
     for same in alike(tensors).values():
         one = same[0]
-        if one.numel():
+        if one.numel() and not one.is_meta:
             last = sum((size - 1) * stride for size, stride in zip(one.shape, one.stride()))
             end = one.data_ptr() + (last + 1) * one.element_size()
             extents[id(one)] = (one.data_ptr(), end, same)

@@ -64,7 +64,7 @@ class Inputs(NamedTuple):
 @contextlib.contextmanager
 def evaluating(module: nn.Module, training: Iterable[str] = ()) -> Iterator[None]:
     """Sets evaluation mode, without gradients, except training mode for the modules at the paths
-    `training`. Attention uses separate operations."""
+    `training`."""
     modes = [(part, part.training) for part in module.modules()]
     module.eval()
     for path in training:

@@ -42,6 +42,10 @@ class AttributeChange:
     before: Any
     after: Any
 
+    def reversed(self) -> "AttributeChange":
+        """Returns the change back."""
+        return AttributeChange(self.module, self.attribute, self.after, self.before)
+
 
 @dataclass(frozen=True)
 class Proof:

@@ -12,6 +12,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Set, Tuple
 import torch
 from torch import nn
 
+from .editing import Journal
 from .plan import AttributeChange, Cuts
 
 Shapes = Dict[str, Tuple[int, ...]]
@@ -62,6 +63,15 @@ def changed_config(
     return found if wrong == 0 else None
 
 
+def own_config(module: nn.Module, journal: Journal) -> None:
+    """Gives the model and its parts a copy of their configuration, which other models may share."""
+    shared = module.config
+    own = copy.deepcopy(shared)
+    for part in module.modules():
+        if getattr(part, "config", None) is shared:
+            journal.replace_attribute(part, "config", own)
+
+
 def owner_of(root: Any, path: str) -> Tuple[Any, str]:
     """Returns the object and the name of its attribute at a path such as "text_config.hidden_size"."""
     *parents, name = path.split(".")
@@ -78,7 +88,7 @@ def built_like(module: nn.Module) -> nn.Module:
         RuntimeError: the state does not fit.
     """
     device = next(module.parameters()).device
-    with torch.device(device):
+    with torch.random.fork_rng(), torch.device(device):
         fresh = type(module)(copy.deepcopy(module.config))
     fresh.to(next(module.parameters()).dtype).load_state_dict(module.state_dict())
     return fresh

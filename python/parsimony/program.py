@@ -9,6 +9,7 @@ import logging
 import re
 import warnings
 import zipfile
+from collections import OrderedDict
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
@@ -19,6 +20,10 @@ from .editing import alike, named_tensors
 from .errors import UnsupportedError
 from .inputs import Inputs, evaluating
 from .tree import tensors_in
+
+
+Numbers = Dict[Tuple[str, int], float]
+"""New numbers of a program, by node and operand."""
 
 
 class Operation(NamedTuple):
@@ -57,40 +62,48 @@ def _separate_operations() -> Iterator[None]:
         torch.backends.mha.set_fastpath_enabled(fast)
 
 
+_OF_CALLS = ("forward", "_forward_hooks", "_forward_pre_hooks")
+
+
+@contextlib.contextmanager
+def _with_own(module: nn.Module, values: Mapping[str, Any]) -> Iterator[None]:
+    """Sets the attributes `_OF_CALLS` of the module itself, or removes those without a value."""
+    before = {name: module.__dict__[name] for name in _OF_CALLS if name in module.__dict__}
+    try:
+        for name in _OF_CALLS:
+            module.__dict__.pop(name, None)
+        module.__dict__.update(values)
+        yield
+    finally:
+        for name in _OF_CALLS:
+            module.__dict__.pop(name, None)
+        module.__dict__.update(before)
+
+
 @contextlib.contextmanager
 def _flat(module: nn.Module, inputs: Inputs, ends: Sequence[str]) -> Iterator[None]:
     """Makes the module take the tensors of `inputs` and return a tuple of tensors: what is not
-    registered as a pytree need not be. The results of the modules `ends` are returned, too."""
-    original, kind = module.forward, type(module)
-    own = module.__dict__.pop("forward", None)
+    registered as a pytree need not be. The results of the modules `ends` are returned, too. The
+    module's own hooks see its own arguments and results."""
+    own = {name: module.__dict__[name] for name in _OF_CALLS if name in module.__dict__}
     unread: List[Tensor] = []
 
     def note(_: nn.Module, __: Any, outputs: Any) -> None:
         unread.extend(tensors_in(outputs))
 
-    hooks = [module.get_submodule(path).register_forward_hook(note) for path in ends]
-
-    def forward(self: nn.Module, *tensors: Tensor) -> Any:
+    def forward(*tensors: Tensor) -> Any:
         unread.clear()
         given = iter(tensors)
         call = inputs.map(lambda _: next(given))
-        return (*tensors_in(original(*call.args, **call.kwargs)), *unread)
+        with _with_own(module, own):
+            return (*tensors_in(module(*call.args, **call.kwargs)), *unread)
 
-    module.__class__ = type(
-        kind.__name__, (kind,), {"forward": forward, "__module__": kind.__module__}
-    )
-    try:
-        yield
-    finally:
-        for hook in hooks:
-            hook.remove()
-        module.__class__ = kind
-        if own is not None:
-            module.__dict__["forward"] = own
-
-
-Numbers = Dict[Tuple[str, int], float]
-"""By node and operand."""
+    flat = {"forward": forward, "_forward_hooks": OrderedDict(), "_forward_pre_hooks": OrderedDict()}
+    with contextlib.ExitStack() as hooks:
+        for path in ends:
+            hooks.callback(module.get_submodule(path).register_forward_hook(note).remove)
+        with _with_own(module, flat):
+            yield
 
 
 class Program:
@@ -113,20 +126,31 @@ class Program:
         self.operations: List[Operation] = []
         self.uses: Dict[str, List[Tuple[Operation, int]]] = {}
         self._export()
-        unused, used = ({name.rpartition(".")[0] for name in names} for names in (self.unused, self.uses))
-        if unused - used - {""}:  # modules may run although nobody reads their results
-            self._ends = sorted(unused - used - {""})
+        # Layers may run although nobody reads their results.
+        self._export_with(ends=[path for path in self._uncalled() if _is_leaf(module, path)])
+        used = {name.rpartition(".")[0] for name in self.uses}
+        skipping = {_parent_of(path, used) for path in self._uncalled()}
+        self._export_with(training={path for path in skipping if path is not None})
+
+    def _uncalled(self) -> List[str]:
+        """Returns the paths of the modules with parameters of which none is read."""
+        used = [name.rpartition(".")[0] + "." for name in self.uses]
+        unused = {name.rpartition(".")[0] for name in self.unused} - {""}
+        return sorted(path for path in unused if not any(one.startswith(path + ".") for one in used))
+
+    def _export_with(self, training: Set[str] = set(), ends: Sequence[str] = ()) -> None:
+        """Exports again, and stays with the earlier program if that reads no more parameters."""
+        if not training and not ends:
+            return
+        before, unused = vars(self).copy(), len(self.unused)
+        self.training, self._ends = training or self.training, list(ends) or self._ends
+        try:
             self._export()
-        parents = {name.rpartition(".")[0] for name in self.unused}
-        skipping = {path for path in map(_parent_of_uncalled(self), parents) if path is not None}
-        if skipping:
-            first = (self.exported, self.operations, self.uses)
-            self.training = skipping
-            try:
-                self._export()
-            except UnsupportedError:
-                self.training = set()
-                self.exported, self.operations, self.uses = first
+            better = len(self.unused) < unused
+        except UnsupportedError:
+            better = False
+        if not better:
+            vars(self).update(before)
 
     def _exported_now(self) -> Any:
         tensors = tuple(self.inputs.map(lambda tensor: tensor.detach().clone()).tensors())
@@ -143,7 +167,7 @@ class Program:
             raise UnsupportedError(f"torch.export cannot export the module: {error}") from error
         signature = self.exported.graph_signature
         names = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
-        self.operations = list(_operations(self.exported.graph, names))
+        self.operations = list(_operations(self.exported.graph, names, self.module))
         self.uses = {}
         for operation in self.operations:
             for operand, name in operation.reads:
@@ -163,7 +187,7 @@ class Program:
             (old.name, index): number
             for old, new in zip(before, now)
             for index, (was, number) in enumerate(zip(_operands(old), _operands(new)))
-            if float in (type(was), type(number)) and number != was
+            if type(was) is type(number) is float and number != was
         }
 
     @contextlib.contextmanager
@@ -225,13 +249,20 @@ class Program:
         for name, tensor in originals.items():  # the archive lists parameters by their type
             if isinstance(tensor, nn.Parameter):
                 state[name] = nn.Parameter(state[name], tensor.requires_grad)
+        constants = dict(self.exported.constants)
+        for name, tensor in constants.items():
+            if isinstance(tensor, Tensor) and tensor.is_meta:
+                self.exported.constants[name] = torch.zeros(tensor.shape, dtype=tensor.dtype)
         try:
             with _separate_operations(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # about stand-ins that are not contiguous
                 # Tensors computed from literals in forward cannot be cut in the module.
                 torch.export.save(self.exported, path, extra_files={"live_module": ""})
+        except Exception as error:
+            raise UnsupportedError(f"torch.export cannot save the program: {error}") from error
         finally:
             state.update(originals)
+            self.exported.constants.update(constants)
 
 
 _TORCH = str(Path(torch.__file__).parent)
@@ -253,21 +284,22 @@ def _output_axis(operation: Operation, operand: int) -> Optional[int]:
     return _OUTPUT_AXES.get((operation.kind, operand))
 
 
-def _parent_of_uncalled(program: Program) -> Any:
-    """Returns a function from the path of an unused layer to the module that skips it."""
-    used = {name.rpartition(".")[0] for name in program.uses}
-
-    def parent(path: str) -> Any:
-        while path:
-            path, _, _ = path.rpartition(".")
-            if path == "" or any(name == path or name.startswith(path + ".") for name in used):
-                return path
-        return None
-
-    return parent
+def _is_leaf(module: nn.Module, path: str) -> bool:
+    return next(module.get_submodule(path).children(), None) is None
 
 
-def _operations(graph: Any, names: Mapping[str, str]) -> Iterator[Operation]:
+def _parent_of(path: str, used: Set[str]) -> Optional[str]:
+    """Returns the path of the module that skips an unused layer."""
+    while path:
+        path, _, _ = path.rpartition(".")
+        if path == "" or any(name == path or name.startswith(path + ".") for name in used):
+            return path
+    return None
+
+
+def _operations(
+    graph: Any, names: Mapping[str, str], root: nn.Module
+) -> Iterator[Operation]:
     """Yields the operations of a graph and of those inside it.
 
     Args:
@@ -288,7 +320,7 @@ def _operations(graph: Any, names: Mapping[str, str]) -> Iterator[Operation]:
                 for own, one in zip(placeholders, given)
                 if isinstance(one, torch.fx.Node) and one.name in names
             }
-            yield from _operations(body, read)
+            yield from _operations(body, read, root)
         if not graphs:
             reads = [
                 (index, names[part.name])
@@ -296,7 +328,7 @@ def _operations(graph: Any, names: Mapping[str, str]) -> Iterator[Operation]:
                 for part in (operand if isinstance(operand, (list, tuple)) else [operand])
                 if isinstance(part, torch.fx.Node) and part.name in names
             ]
-            yield Operation(_module_of(node), node, reads)
+            yield Operation(_module_of(node, root), node, reads)
 
 
 def _calls_in(graph: Any) -> List[Any]:
@@ -308,7 +340,9 @@ def load_with(path: Path, numbers: Numbers) -> nn.Module:
     exported = torch.export.load(path)
     nodes = {node.name: node for node in exported.graph.nodes}
     for (name, index), number in numbers.items():
-        node = nodes[name]
+        node = nodes.get(name)
+        if node is None:
+            continue
         if index < len(node.args):
             node.update_arg(index, number)
         else:
@@ -329,19 +363,24 @@ def _operands(node: Any) -> List[Any]:
     return flat
 
 
-def _module_of(node: Any) -> str:
+def _module_of(node: Any, root: nn.Module) -> str:
     """Returns the path of the module whose `forward` contains a node."""
     stack = node.meta.get("nn_module_stack") or {"": ("", None)}
-    return _path(list(stack.values())[-1][0])
+    return existing_path(root, list(stack.values())[-1][0])
 
 
-def _path(text: str) -> str:
-    """"layers.0" for the second call of a module, "layers.0@1"."""
-    return re.sub(r"@\d+", "", text)
+def existing_path(root: nn.Module, path: str) -> str:
+    """Returns the path of a module as PyTorch wrote it, such as "layers.0" for a second call,
+    "layers.0@1"; where there is none, that of the module around it."""
+    known = dict(root.named_modules(remove_duplicate=False))
+    for text in (path, re.sub(r"@\d+(?=\.|$)", "", path)):
+        if text in known:
+            return text
+    return existing_path(root, path.rpartition(".")[0])
 
 
 class Call(NamedTuple):
-    """A call in a file of torch.export: its name there, the module, the operator, where it stands in the
+    """A call in a file of torch.export: its name there, the module as PyTorch wrote it, the operator, where it stands in the
     code, and the integers of each argument, None for other elements."""
 
     name: str
@@ -374,7 +413,7 @@ def _calls(graph: Mapping[str, Any]) -> Iterator[Call]:
             yield from _numbers(argument["arg"], arguments[-1])
         kind = node["target"].replace("torch.ops.aten.", "").split(".")[0]
         name = json.dumps(node["outputs"])
-        yield Call(name, _path(module[1]) if len(module) > 1 else "", kind, source, arguments)
+        yield Call(name, module[1] if len(module) > 1 else "", kind, source, arguments)
 
 
 def _numbers(argument: Mapping[str, Any], found: List[Optional[int]]) -> Iterator[Call]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import tempfile
 from contextlib import ExitStack
@@ -65,6 +66,7 @@ _OWN = (
     "std",
     "loss",
 )
+_OF_SIZES = re.compile(r"size|dim|width|channels|features|head|hidden|embed|planes|units|^d_|n_")
 _SCALES_FOLLOW = "scales that forward computes from sizes (1/sqrt(d)) follow the new sizes"
 _REFERENCES = {
     "masked": "the masked original",
@@ -172,7 +174,7 @@ def prune(
         elif masks is not None:
             request.masks = folder / "masks.safetensors"
             write_tensors(request.masks, {name: (mask != 0).byte() for name, mask in masks.items()})
-        elif len(request.options) == 2 and used <= {"l1"} | {"l2"} | {"linf"} and len(used) <= 1:
+        elif len(request.options) == 2 and used <= {"l1", "l2", "linf"} and len(used) <= 1:
             stand_ins = scoring.of_weights(program, next(iter(used), "l1"))
         return _Pruning(program, request, stand_ins, folder, seed, step).run()
 
@@ -256,7 +258,7 @@ class _Pruning:
         self.queries = queries_of(program)
         self.notes: List[str] = []
         self.changes: List[SizeChange] = []
-        self.numbers: Numbers = {}
+        self.numbers: Optional[Numbers] = None
 
     def run(self) -> Plan:
         self.program.save(self.file, self.stand_ins)
@@ -313,7 +315,7 @@ class _Pruning:
         """Yields no attributes first, since computed sizes need no change."""
         yield []
         if answer.plan.data["integers"]:
-            self.changes = changed_sizes(self.file, answer.small)
+            self.changes = changed_sizes(self.module, self.file, answer.small)
             for choice in attribute_choices(self.module, self.changes, answer.plan.cuts()):
                 if choice:
                     yield choice
@@ -345,13 +347,42 @@ class _Pruning:
             kept = self._keep_scales(plan, journal)
             fault = self._compared(plan, expected)
             if fault is None or (mixes and fault.ran):
+                if groups is None:
+                    attributes = self._needed(plan, attributes, expected, journal)
                 return None, [*attributes, *kept.attributes]
             if fault.ran and self.against == "masked" and groups is None:
-                self.numbers = self.program.numbers_of_sizes()
+                now = self.program.numbers_of_sizes()
+                # Those that a wrong choice of attributes changes are in this choice only.
+                self.numbers = {
+                    place: number
+                    for place, number in now.items()
+                    if self.numbers is None or self.numbers.get(place) == number
+                }
             for name in kept.factors:
                 journal.undo_product(tensors[name])
             journal.undo_attributes(mark)
         return fault, ()
+
+    def _needed(
+        self,
+        plan: Plan,
+        changes: Sequence[AttributeChange],
+        expected: Sequence[Sequence[Tensor]],
+        journal: Journal,
+    ) -> List[AttributeChange]:
+        """Returns the changes without those of attributes that `forward` does not read and that are
+        no sizes by their names; these are taken back."""
+        found: List[AttributeChange] = []
+        for name in dict.fromkeys(change.attribute for change in changes):
+            same = [change for change in changes if change.attribute == name]
+            if not _OF_SIZES.search(name):
+                set_attributes(self.module, [one.reversed() for one in same], journal)
+                if self._compared(plan, expected) is None:
+                    continue
+                set_attributes(self.module, same, journal)
+            found += same
+        self._compared(plan, expected)
+        return found
 
     def _keep_scales(self, plan: Plan, journal: Journal) -> Kept:
         """Compensates that attention divides by the root of the new size: see `Queries`."""
@@ -406,13 +437,15 @@ class _Pruning:
         plan.write_text(json.dumps(data))
         run_command(["apply", self.full, "-o", small, "--plan", plan, "-q"])
         run_command(["verify", self.full, small, "--plan", plan, "--threads", 1])
-        network = load_with(small, self.numbers)
-        device = self.inputs[0].tensors()[0].device
+        network = load_with(small, self.numbers or {})
+        with evaluating(self.module, self.program.training):  # further outputs are not the module's
+            outputs = outputs_of(self.module, self.inputs[:1])[0]
+        own, device = len(outputs), outputs[0].device
         with torch.no_grad():
             return [
                 [
                     tensor.to(device)
-                    for tensor in outputs_of(network, [Inputs(tuple(one.tensors()), {})])[0]
+                    for tensor in outputs_of(network, [Inputs(tuple(one.tensors()), {})])[0][:own]
                 ]
                 for one in self.inputs
             ]

@@ -68,6 +68,8 @@ def queries_of(program: Program) -> List[Queries]:
         with program.differentiable() as inputs:
             with _Calls() as calls:
                 inputs.call(program.module)
+            if len(calls.queries) != len(callers):  # some results are not read
+                return [Queries("", 0, False, {})]
             return [
                 Queries(
                     caller, query.shape[-1], scale is not None, sources_of(query, names, axes)

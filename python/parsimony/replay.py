@@ -11,7 +11,7 @@ from .editing import Journal, alike, named_tensors, set_zero, shown_elsewhere
 from .errors import ConfigError
 from .layers import Refusal, follow_tensors
 from .plan import AttributeChange, Cuts, Plan
-from .pretrained import owner_of
+from .pretrained import own_config, owner_of
 
 
 def tensor_of(name: str, tensors: Mapping[str, Tensor]) -> Tensor:
@@ -112,6 +112,8 @@ def beside_cuts(
 
 def set_attributes(module: nn.Module, changes: Sequence[AttributeChange], journal: Journal) -> None:
     """Sets the sizes of modules that are not standard layers."""
+    if any(change.attribute.startswith("config.") for change in changes):
+        own_config(module, journal)
     for change in changes:
         owner, name = owner_of(module.get_submodule(change.module), change.attribute)
         journal.set_attribute(owner, name, change.after)

@@ -16,7 +16,7 @@ from torch import nn
 
 from .layers import follows_its_tensors
 from .plan import AttributeChange, Cuts
-from .program import calls_of
+from .program import calls_of, existing_path
 
 _MOST_CHOICES = 8
 _MOST_TIMES = 4
@@ -36,11 +36,11 @@ class SizeChange(NamedTuple):
         return f"{where}{self.kind} of {self.module or 'the module'} contains {self.before}"
 
 
-def changed_sizes(program: Path, small: Path) -> List[SizeChange]:
-    """Returns the integers that the plan changes in the calls of a program."""
+def changed_sizes(root: nn.Module, program: Path, small: Path) -> List[SizeChange]:
+    """Returns the integers that the plan changes in the calls of a module's program."""
     cut = calls_of(small)
     return [
-        SizeChange(call.module, call.kind, call.source, was, now)
+        SizeChange(existing_path(root, call.module), call.kind, call.source, was, now)
         for name, call in calls_of(program).items()
         if name in cut
         for before, after in zip(call.arguments, cut[name].arguments)
@@ -59,7 +59,7 @@ def attribute_choices(
 ) -> List[List[AttributeChange]]:
     """Returns choices of attributes to change, the likeliest first, at least one.
 
-    The last one has attributes, too, from which `forward` may compute the sizes.
+    The last ones have attributes, too, from which `forward` may compute the sizes.
     """
     expected: Dict[Tuple[str, str], Dict[int, int]] = {}
     options: Dict[Tuple[type, int], List[str]] = {}
@@ -82,8 +82,11 @@ def attribute_choices(
         follow = dict(zip(options, chosen))
         found.append(_changes(root, expected, follow))
     chosen = {(change.module, change.attribute): change for change in found[0]}
-    last = {**_factors(root, changes), **_of_layers(root, cuts), **chosen}
-    return [*found, list(last.values())] if len(last) > len(chosen) else found
+    others = {**_factors(root, changes), **_of_layers(root, cuts)}
+    rest = [change for place, change in others.items() if place not in chosen]
+    alone = [[one for one in rest if one.attribute == name] for name in {o.attribute: 0 for o in rest}]
+    further = [*alone, rest] if len(alone) > 1 else alone
+    return found + [found[0] + one for one in further[: _MOST_CHOICES + 1]]
 
 
 def _factors(

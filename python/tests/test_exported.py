@@ -288,3 +288,125 @@ def test_data_of_several_inputs() -> None:
     assert "down.weight" in plan.values
     with pytest.raises(parsimony.ConfigError, match="has 1 inputs, the module takes 2"):
         parsimony.prune(Two(), example, ratio=0.5, criterion="apoz", data=[torch.rand(8, 6)])
+
+
+class Stepped(nn.Module):
+    """Has integers beside its width that happen to be equal to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(8, 16), nn.Linear(32, 3)
+        self.dim = self.steps = self.seed = 16
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.first(x)
+        return self.last(torch.cat([h, h], 1).view(-1, 2 * self.dim)) * (1.0 / self.steps)
+
+
+def test_integers_that_are_no_sizes_stay() -> None:
+    model = Stepped()
+    plan = parsimony.prune(model, torch.rand(2, 8), ratio=0.5)
+    assert plan.proof is not None and "masked original" in plan.proof.reference
+    assert (model.dim, model.steps, model.seed) == (8, 16, 16)
+    assert [change.attribute for change in plan.attributes] == ["dim"]
+
+
+class Registered(nn.Module):
+    """Its subclasses are registered."""
+
+    known: Dict[str, type] = {}
+
+    def __init_subclass__(cls) -> None:
+        Registered.known[cls.__name__] = cls
+
+
+class Registering(Registered):
+    """Replaces its own `forward`, and has a hook that changes the result."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(8, 16), nn.Linear(16, 3)
+        self.forward = lambda x, scale: {"y": self.last(self.first(x).relu()) * scale}
+        self.register_forward_pre_hook(lambda _, args, kwargs: (args, {**kwargs, "scale": 2.0}), with_kwargs=True)
+        self.register_forward_hook(lambda _, args, outputs: outputs["y"].softmax(-1))
+
+
+def test_what_a_module_has_of_its_own_stays() -> None:
+    model = Registering()
+    own, hooks = dict(vars(model)), list(model._forward_hooks.values())
+    plan = parsimony.prune(model, {"x": torch.rand(2, 8)}, ratio=0.5)
+    assert plan.proof is not None and model.first.out_features == 8
+    assert vars(model).keys() == own.keys() and model.forward is own["forward"]
+    assert list(model._forward_hooks.values()) == hooks
+    assert Registered.known["Registering"] is Registering and type(model) is Registering
+
+
+class Masking(nn.Module):
+    """Has a parameter that nobody reads beside layers that run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(8, 16), nn.Linear(16, 16)
+        self.mask_token = nn.Parameter(torch.zeros(1, 16))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.last(self.first(x).relu())
+
+
+def test_parameters_that_nobody_reads_fix_nothing() -> None:
+    model = nn.Sequential(Masking(), nn.Linear(16, 3))
+    plan = parsimony.prune(model, torch.rand(2, 8), ratio=0.5)
+    assert model[0].first.out_features == model[0].last.out_features == 8
+    assert not any("evaluation" in note for note in plan.notes)
+
+
+class Both(Pooled):
+    """Has a result that nobody reads, and a scale from a size."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.first(x).relu()
+        self.pooler(h)
+        return self.last(h / h.shape[-1] ** 0.5)
+
+
+def test_results_that_nobody_reads_beside_numbers_from_sizes() -> None:
+    model = Both()
+    plan = parsimony.prune(model, torch.rand(2, 8), ratio=0.5)
+    assert plan.proof is not None and model.pooler.in_features == 8
+
+
+def test_a_shared_configuration_stays_that_of_the_others() -> None:
+    config = Config()
+    teacher, student = Pretrained(config), Pretrained(config)
+    state = torch.random.get_rng_state()
+    parsimony.prune(student, torch.rand(2, 4, generator=torch.Generator()), ratio=0.5)
+    assert teacher.config is config and vars(config) == vars(Config())
+    assert student.config.hidden_size == 8
+    assert torch.equal(torch.random.get_rng_state(), state)
+
+
+class Offset(nn.Module):
+    """Has a buffer that is not saved."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.middle = nn.Linear(8, 16), nn.Linear(16, 16)
+        self.last = nn.Linear(16, 3)
+        self.register_buffer("shift", torch.ones(16), persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.last(self.middle(self.first(x) + self.shift).relu())
+
+
+def test_buffers_that_are_not_saved_on_meta() -> None:
+    model = Offset().to("meta")
+    config = [{"op_names": ["middle"], "sparse_ratio": 0.5}]
+    parsimony.prune(model, torch.rand(2, 8, device="meta"), config_list=config)
+    assert (model.first.out_features, model.middle.out_features) == (16, 8)
+
+
+def test_names_that_look_like_second_calls() -> None:
+    model = nn.Sequential()
+    model.add_module("a@1", Stepped())
+    plan = parsimony.prune(model, torch.rand(2, 8), ratio=0.5)
+    assert plan.proof is not None and model[0].dim == 8

@@ -38,6 +38,7 @@ const Between kBetween[] = {
      "[1, 1], [1, 1], [1, 1])\n"},
     {"Rotated", "    y = y + torch.rot90(y, 1, [2, 3])\n"},
     {"Differences", "    y = torch.diff(y, 1, 3)\n"},
+    {"DifferencesFrom", "    y = torch.diff(y, 1, 3, y[:, :, :, 2:3], y[:, :, :, :1])\n"},
     {"Distance", "    y = y * torch.pairwise_distance(y, y * 2.0, 2.0, 1e-6, True)\n"},
     {"FirstChannelsShape", "    y = y + torch.ones_like(y[:, :1])\n"},
     {"CatOfNothing", "    y = torch.cat([torch.zeros([0]), y], -3)\n"},
