@@ -351,6 +351,7 @@ class _Pruning:
                     attributes = self._needed(plan, attributes, expected, journal)
                 return None, [*attributes, *kept.attributes]
             if fault.ran and self.against == "masked" and groups is None:
+                set_attributes(self.module, [one.reversed() for one in kept.attributes], journal)
                 now = self.program.numbers_of_sizes()
                 # Those that a wrong choice of attributes changes are in this choice only.
                 self.numbers = {

@@ -410,3 +410,47 @@ def test_names_that_look_like_second_calls() -> None:
     model.add_module("a@1", Stepped())
     plan = parsimony.prune(model, torch.rand(2, 8), ratio=0.5)
     assert plan.proof is not None and model[0].dim == 8
+
+
+class Rms(nn.Module):
+    """A norm over channels that is no layer of torch's."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.rand(width) + 0.5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.weight * x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
+
+
+class Llama(nn.Module):
+    """A block with its own norm and a stored scale, built from a configuration."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.config, self.head_dim, self.scaling = config, 8, 8**-0.5
+        width = config.hidden_size
+        self.embedding, self.norm = nn.Embedding(20, width), Rms(width)
+        self.q, self.k, self.v = (nn.Linear(width, 16) for _ in range(3))
+        self.o, self.last = nn.Linear(16, width), nn.Linear(width, 20)
+
+    @classmethod
+    def from_pretrained(cls, config: Config) -> "Llama":
+        return cls(config)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        h = self.embedding(tokens)
+        x = self.norm(h)
+        q, k, v = (
+            layer(x).view(*x.shape[:2], -1, self.head_dim).transpose(1, 2)
+            for layer in (self.q, self.k, self.v)
+        )
+        y = nn.functional.scaled_dot_product_attention(q, k, v, scale=self.scaling)
+        return self.last(h + self.o(y.transpose(1, 2).reshape(*x.shape[:2], -1)))
+
+
+def test_stored_scales_beside_norms_that_mix() -> None:
+    model = Llama(Config())
+    plan = parsimony.prune(model, torch.randint(0, 20, (2, 5)), ratio=0.5)
+    assert plan.proof is not None and "small network" in plan.proof.reference
+    assert (model.head_dim, model.q.out_features, model.embedding.embedding_dim) == (4, 8, 8)
