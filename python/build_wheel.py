@@ -48,6 +48,7 @@ def build_wheel(prefix: Path, out: Path, platform: str) -> Path:
     Raises:
         SystemExit: the prefix holds no command, or setuptools fails.
     """
+    _check_setuptools()
     command = prefix / "bin" / "parsimony"
     if not command.exists():
         raise SystemExit(f"{prefix}: there is no bin/parsimony in it")
@@ -74,6 +75,16 @@ def build_wheel(prefix: Path, out: Path, platform: str) -> Path:
         if done.returncode != 0:
             raise SystemExit(done.stdout + done.stderr)
     return max(out.glob("parsimony_pruning-*.whl"), key=lambda path: path.stat().st_mtime)
+
+
+def _check_setuptools() -> None:
+    probe = "import setuptools; setuptools.Distribution().get_command_class('bdist_wheel')"
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(
+            f"build_wheel.py: {sys.executable} cannot make wheels: it needs setuptools 70.1 or "
+            "later, or the package wheel beside an older one"
+        )
 
 
 def main() -> None:
