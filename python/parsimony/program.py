@@ -161,6 +161,12 @@ class Program:
         return exported
 
     def _export(self) -> None:
+        quantized = [path for path, part in self.module.named_modules() if _is_quantized(part)]
+        if quantized:
+            raise UnsupportedError(
+                f"quantized layers cannot be pruned: {', '.join(quantized[:3])}"
+                f"{' and others' if len(quantized) > 3 else ''}; prune before quantizing"
+            )
         try:
             self.exported = self._exported_now()
         except Exception as error:
@@ -282,6 +288,11 @@ def _output_axis(operation: Operation, operand: int) -> Optional[int]:
     if operation.kind.startswith("aten::conv_transpose") and operand == 1:
         return 1 if operation.operand(_GROUPS_OF_TRANSPOSED) == 1 else None
     return _OUTPUT_AXES.get((operation.kind, operand))
+
+
+def _is_quantized(module: nn.Module) -> bool:
+    package = type(module).__module__
+    return package.startswith("torch.ao.nn.") and "quantized" in package and hasattr(module, "scale")
 
 
 def _is_leaf(module: nn.Module, path: str) -> bool:

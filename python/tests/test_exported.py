@@ -454,3 +454,10 @@ def test_stored_scales_beside_norms_that_mix() -> None:
     plan = parsimony.prune(model, torch.randint(0, 20, (2, 5)), ratio=0.5)
     assert plan.proof is not None and "small network" in plan.proof.reference
     assert (model.head_dim, model.q.out_features, model.embedding.embedding_dim) == (4, 8, 8)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_quantized_layers_are_named() -> None:
+    model = torch.ao.quantization.quantize_dynamic(convolutional(), {nn.Linear})
+    with pytest.raises(parsimony.UnsupportedError, match="quantized layers cannot be pruned: 5;"):
+        parsimony.prune(model, torch.rand(2, 3, 6, 6), ratio=0.5)
