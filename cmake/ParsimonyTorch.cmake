@@ -11,14 +11,15 @@ if(TARGET torch)
   return()
 endif()
 
-# The folder, if it is one of PyTorch's own packages of version 2.
+# The folder, if it is one of PyTorch's own packages. Those before 2.7 have the ABI of C++ before C++11, with
+# which no other library here can be linked.
 function(parsimony_pytorch_folder result folder)
   set(version 0)
   if(EXISTS "${folder}/version.py" AND EXISTS "${folder}/include/torch/csrc/api/include/torch/torch.h")
     file(STRINGS "${folder}/version.py" version REGEX "^__version__ = ")
     string(REGEX REPLACE ".*'([0-9.]+).*" "\\1" version "${version}")
   endif()
-  if(version VERSION_GREATER_EQUAL 2 AND EXISTS "${folder}/lib/libtorch_cpu.so")
+  if(version VERSION_GREATER_EQUAL 2.7 AND EXISTS "${folder}/lib/libtorch_cpu.so")
     set(${result} "${folder}" PARENT_SCOPE)
   endif()
 endfunction()

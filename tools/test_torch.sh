@@ -2,7 +2,7 @@
 # Builds with the libtorch of a release of PyTorch, taken from PyPI without its CUDA libraries but two,
 # and runs the tests that need libtorch.
 #
-#   tools/test_torch.sh VERSION [CTEST_ARGUMENT...]     for instance 2.6.0, 2.10.0, 2.15.0
+#   tools/test_torch.sh VERSION [CTEST_ARGUMENT...]     2.7.0 or later, for instance 2.15.0
 set -eu
 cd "$(dirname "$0")/.."
 case "${1:-}" in
@@ -18,7 +18,7 @@ if [ ! -e "$place/complete" ]; then
   /usr/bin/python3 -m venv "$place"
   # Releases before 2.10 are for CUDA 12.
   case $version in
-    2.[6-9].*) runtime="nvidia-cuda-runtime-cu12 nvidia-cuda-cupti-cu12" ;;
+    2.[7-9].*) runtime="nvidia-cuda-runtime-cu12 nvidia-cuda-cupti-cu12" ;;
     *) runtime="nvidia-cuda-runtime nvidia-cuda-cupti" ;;
   esac
   # shellcheck disable=SC2086  # two names
