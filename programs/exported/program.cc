@@ -78,12 +78,12 @@ Target target_of(const std::string& text) {
     target.op = text.substr(std::min(name + 1, text.size()), end - std::min(name + 1, end));
     const std::string overload = text.substr(std::min(end + 1, text.size()));
     target.call = space + "::" + target.op;
+    if (target.op == "_unsafe_view") target.op = "view";
     if (space == "aten") target.schema = find_schema(target.op, overload);
     target.passes = space == "aten" && std::ranges::find(kPassing, target.op) != kPassing.end();
     const bool higher = space == "higher_order";
     target.branches = higher && target.op == "cond";
     target.inlines = higher && std::ranges::find(kInlining, target.op) != kInlining.end();
-    if (target.op == "_unsafe_view") target.op = "reshape";
     if (space != "aten") return target;
   } else {
     target.op = text.substr(text.rfind('.') + 1);

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import logging
+import os
 import re
 import warnings
 import zipfile
@@ -158,6 +159,8 @@ class Program:
             with _separate_operations():
                 exported = torch.export.export(self.module, tensors, strict=False)
         exported.graph_module.graph.eliminate_dead_code()
+        if any(_writes_unseen(node) for node in _calls_in(exported.graph)):
+            exported = exported.run_decompositions({})  # functions in place of writes, no more
         return exported
 
     def _export(self) -> None:
@@ -271,7 +274,7 @@ class Program:
             self.exported.constants.update(constants)
 
 
-_TORCH = str(Path(torch.__file__).parent)
+_NOT_THE_USERS = tuple(str(Path(file).parent) + os.sep for file in (torch.__file__, __file__))
 _OUTPUT_AXES = {
     ("aten::linear", 1): 0,
     ("aten::addmm", 2): 1,
@@ -293,6 +296,12 @@ def _output_axis(operation: Operation, operand: int) -> Optional[int]:
 def _is_quantized(module: nn.Module) -> bool:
     package = type(module).__module__
     return package.startswith("torch.ao.nn.") and "quantized" in package and hasattr(module, "scale")
+
+
+def _writes_unseen(node: Any) -> bool:
+    """Returns whether a call writes into a view: nobody reads its result, but what it changes."""
+    schema = getattr(node.target, "_schema", None)
+    return schema is not None and schema.is_mutable and not node.users
 
 
 def _is_leaf(module: nn.Module, path: str) -> bool:
@@ -416,7 +425,7 @@ def _calls(graph: Mapping[str, Any]) -> Iterator[Call]:
         # "name,path,class" of each module around it, ";" between them
         module = metadata.get("nn_module_stack", "").split(";")[-1].split(",")
         frames = re.findall(r'File "(.+)", line (\d+)', metadata.get("stack_trace", ""))
-        own = [frame for frame in frames if not frame[0].startswith(_TORCH)]
+        own = [frame for frame in frames if not frame[0].startswith(_NOT_THE_USERS)]
         source = ":".join(own[-1]) if own else ""
         arguments: List[List[Optional[int]]] = []
         for argument in node["inputs"]:

@@ -470,8 +470,9 @@ class _Pruning:
         if fault.ran and plan.mixes and self.against == "masked":
             self.against = "small"
             return True
-        if self.against != "masked":
+        if self.against == "masks" or (fault.ran and self.against != "masked"):
             return False
+        self.against = "masked"  # in which groups are compared one by one
         return self._spare(answer, self._guilty(answer), fault.text)
 
     def _spare(self, answer: Answer, groups: Sequence[Dict[str, Any]], why: str) -> bool:

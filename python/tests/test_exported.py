@@ -461,3 +461,23 @@ def test_quantized_layers_are_named() -> None:
     model = torch.ao.quantization.quantize_dynamic(convolutional(), {nn.Linear})
     with pytest.raises(parsimony.UnsupportedError, match="quantized layers cannot be pruned: 5;"):
         parsimony.prune(model, torch.rand(2, 3, 6, 6), ratio=0.5)
+
+
+class Windows(nn.Module):
+    """Writes into parts of a tensor, as the masks of shifted windows do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(8, 16), nn.Linear(16, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        mask = x.new_zeros(x.shape[1])
+        for count, part in enumerate((slice(0, 2), slice(2, 4), slice(4, None))):
+            mask[part] = count
+        return self.last(self.first(x).relu() * mask[:, None])
+
+
+def test_writes_into_parts() -> None:
+    model = Windows()
+    plan = parsimony.prune(model, torch.rand(2, 6, 8), ratio=0.5)
+    assert plan.proof is not None and model.first.out_features == 8
