@@ -11,8 +11,7 @@ Those of transformers have two layers, width 64, four heads and a vocabulary of 
 from __future__ import annotations
 
 import argparse
-import gc
-import json
+import sys
 import time
 import warnings
 from pathlib import Path
@@ -23,6 +22,9 @@ from torch import Tensor, nn
 
 import parsimony
 from parsimony.tree import tensors_in
+
+sys.path.insert(0, str(Path(__file__).parent))
+from rows import collect  # noqa: E402
 
 TIMM = """convnext_atto deit_tiny_patch16_224 densenet121 dla34 dm_nfnet_f0 dpn48b edgenext_xx_small
     efficientnet_b0 efficientvit_b0 fastvit_t8 gcresnet33ts gernet_s ghostnet_100 hardcorenas_a
@@ -53,8 +55,13 @@ SMALL = dict(
 _NAMES = {  # of the same sizes in older configurations
     "hidden_size": ("d_model", "n_embd", "dim", "projection_dim"),
     "num_hidden_layers": ("num_layers", "n_layer", "n_layers", "encoder_layers", "decoder_layers"),
-    "num_attention_heads": ("n_head", "n_heads", "num_heads", "encoder_attention_heads",
-                            "decoder_attention_heads"),
+    "num_attention_heads": (
+        "n_head",
+        "n_heads",
+        "num_heads",
+        "encoder_attention_heads",
+        "decoder_attention_heads",
+    ),
     "intermediate_size": ("ffn_dim", "hidden_dim", "d_ff", "encoder_ffn_dim", "decoder_ffn_dim"),
     "head_dim": ("d_kv",),
     "max_position_embeddings": ("n_positions",),
@@ -79,7 +86,9 @@ def of_transformers(name: str) -> Tuple[nn.Module, Any]:
     sizes: Dict[str, Any] = {}
     for key, value in SMALL.items():
         for other in (key, *_NAMES.get(key, ())):
-            if hasattr(default, other) and not isinstance(getattr(kind.config_class, other, None), property):
+            if hasattr(default, other) and not isinstance(
+                getattr(kind.config_class, other, None), property
+            ):
                 sizes[other] = value
     sizes.update(pad_token_id=0, bos_token_id=1, eos_token_id=2)
     if hasattr(default, "decoder_start_token_id"):
@@ -162,18 +171,11 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    rows: List[Dict[str, Any]] = []
-    if options.out is not None and options.out.exists():
-        rows = [json.loads(line) for line in options.out.read_text().splitlines()]
-    for name in options.networks or TIMM + TEXT + OTHER:
-        if any(entry["network"] == name for entry in rows):
-            continue
-        rows.append(row(name, of_timm if name.islower() else of_transformers, options.ratio))
-        print(json.dumps(rows[-1]), flush=True)
-        if options.out is not None:
-            with options.out.open("a") as file:
-                file.write(json.dumps(rows[-1]) + "\n")
-        gc.collect()
+
+    def measured(name: str) -> Dict[str, Any]:
+        return row(name, of_timm if name.islower() else of_transformers, options.ratio)
+
+    rows = collect(options.networks or TIMM + TEXT + OTHER, measured, options.out)
     good = [entry for entry in rows if entry.get("reference") and entry["trains"] is True]
     print(f"\n{len(good)} of {len(rows)} pruned, proven, and trained for a step.")
 

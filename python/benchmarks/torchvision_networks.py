@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import gc
-import json
+import sys
 import time
 import warnings
 from pathlib import Path
@@ -25,6 +24,9 @@ import torchvision
 from torch import nn
 
 import parsimony
+
+sys.path.insert(0, str(Path(__file__).parent))
+from rows import collect  # noqa: E402
 
 
 def names() -> List[str]:
@@ -140,18 +142,7 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    rows: List[Dict[str, Any]] = []
-    if options.out is not None and options.out.exists():
-        rows = [json.loads(line) for line in options.out.read_text().splitlines()]
-    for name in options.networks or names():
-        if any(entry["network"] == name for entry in rows):
-            continue
-        rows.append(row(name, options.ratio))
-        print(json.dumps(rows[-1]), flush=True)
-        if options.out is not None:
-            with options.out.open("a") as file:
-                file.write(json.dumps(rows[-1]) + "\n")
-        gc.collect()
+    rows = collect(options.networks or names(), lambda name: row(name, options.ratio), options.out)
     print(table(sorted(rows, key=lambda entry: entry["network"])))
 
 

@@ -11,10 +11,10 @@ from torch import nn
 
 from . import scores as scoring
 from .command import run_command
-from .pruning import bare
-from .request import Config, config_of
 from .inputs import Inputs
 from .program import Program
+from .pruning import bare
+from .request import Config, config_of
 
 
 def explain(
@@ -104,7 +104,10 @@ def sensitivity(
         arguments += ["--ratio", ratio, "--config-out", config] if ratio is not None else []
         arguments += ["--ratios", ",".join(map(str, ratios))] if ratios is not None else []
         if data is not None:
-            arguments += ["--calibration", scoring.calibration(data, samples, folder, program.names)]
+            arguments += [
+                "--calibration",
+                scoring.calibration(data, samples, folder, program.names),
+            ]
         text = run_command(arguments)
         proposal = json.loads(config.read_text()) if ratio is not None else None
         return Sensitivity(json.loads(curves.read_text()), proposal, text)

@@ -206,7 +206,6 @@ def _loaded(module: str, name: str) -> Tuple[type, ...]:
 
 
 def _kinds() -> List[Tuple[Tuple[type, ...], Callable[[Layer], None]]]:
-    layer_norms = [nn.LayerNorm] + ([nn.RMSNorm] if hasattr(nn, "RMSNorm") else [])
     return [
         ((nn.modules.conv._ConvNd,), _conv),
         ((nn.Bilinear,), _bilinear),
@@ -215,7 +214,7 @@ def _kinds() -> List[Tuple[Tuple[type, ...], Callable[[Layer], None]]]:
         ((nn.PReLU,), _prelu),
         ((nn.Embedding, nn.EmbeddingBag), _embedding),
         ((nn.modules.batchnorm._NormBase,), _feature_norm),
-        (tuple(layer_norms), _layer_norm),
+        ((nn.LayerNorm, nn.RMSNorm), _layer_norm),
         ((nn.GroupNorm,), _group_norm),
         ((nn.RNNBase, nn.RNNCellBase), _recurrent),
         ((nn.MultiheadAttention,), _attention),

@@ -12,7 +12,19 @@ import warnings
 import zipfile
 from collections import OrderedDict
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import (
+    AbstractSet,
+    Any,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
 
 import torch
 from torch import Tensor, nn
@@ -21,7 +33,6 @@ from .editing import alike, named_tensors
 from .errors import UnsupportedError
 from .inputs import Inputs, evaluating
 from .tree import tensors_in
-
 
 Numbers = Dict[Tuple[str, int], float]
 """New numbers of a program, by node and operand."""
@@ -99,7 +110,11 @@ def _flat(module: nn.Module, inputs: Inputs, ends: Sequence[str]) -> Iterator[No
         with _with_own(module, own):
             return (*tensors_in(module(*call.args, **call.kwargs)), *unread)
 
-    flat = {"forward": forward, "_forward_hooks": OrderedDict(), "_forward_pre_hooks": OrderedDict()}
+    flat = {
+        "forward": forward,
+        "_forward_hooks": OrderedDict(),
+        "_forward_pre_hooks": OrderedDict(),
+    }
     with contextlib.ExitStack() as hooks:
         for path in ends:
             hooks.callback(module.get_submodule(path).register_forward_hook(note).remove)
@@ -123,6 +138,7 @@ class Program:
         self.inputs = inputs
         self.training: Set[str] = set()
         self._ends: List[str] = []
+        self._modules = dict(module.named_modules(remove_duplicate=False))
         self.exported: Any = None
         self.operations: List[Operation] = []
         self.uses: Dict[str, List[Tuple[Operation, int]]] = {}
@@ -137,14 +153,19 @@ class Program:
         """Returns the paths of the modules with parameters of which none is read."""
         used = [name.rpartition(".")[0] + "." for name in self.uses]
         unused = {name.rpartition(".")[0] for name in self.unused} - {""}
-        return sorted(path for path in unused if not any(one.startswith(path + ".") for one in used))
+        return sorted(
+            path for path in unused if not any(one.startswith(path + ".") for one in used)
+        )
 
-    def _export_with(self, training: Set[str] = set(), ends: Sequence[str] = ()) -> None:
+    def _export_with(
+        self, training: AbstractSet[str] = frozenset(), ends: Sequence[str] = ()
+    ) -> None:
         """Exports again, and stays with the earlier program if that reads no more parameters."""
         if not training and not ends:
             return
         before, unused = vars(self).copy(), len(self.unused)
-        self.training, self._ends = training or self.training, list(ends) or self._ends
+        self.training = set(training) or self.training
+        self._ends = list(ends) or self._ends
         try:
             self._export()
             better = len(self.unused) < unused
@@ -176,7 +197,7 @@ class Program:
             raise UnsupportedError(f"torch.export cannot export the module: {error}") from error
         signature = self.exported.graph_signature
         names = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
-        self.operations = list(_operations(self.exported.graph, names, self.module))
+        self.operations = list(_operations(self.exported.graph, names, self._modules))
         self.uses = {}
         for operation in self.operations:
             for operand, name in operation.reads:
@@ -295,7 +316,9 @@ def _output_axis(operation: Operation, operand: int) -> Optional[int]:
 
 def _is_quantized(module: nn.Module) -> bool:
     package = type(module).__module__
-    return package.startswith("torch.ao.nn.") and "quantized" in package and hasattr(module, "scale")
+    return (
+        package.startswith("torch.ao.nn.") and "quantized" in package and hasattr(module, "scale")
+    )
 
 
 def _writes_unseen(node: Any) -> bool:
@@ -318,7 +341,7 @@ def _parent_of(path: str, used: Set[str]) -> Optional[str]:
 
 
 def _operations(
-    graph: Any, names: Mapping[str, str], root: nn.Module
+    graph: Any, names: Mapping[str, str], modules: Mapping[str, nn.Module]
 ) -> Iterator[Operation]:
     """Yields the operations of a graph and of those inside it.
 
@@ -340,7 +363,7 @@ def _operations(
                 for own, one in zip(placeholders, given)
                 if isinstance(one, torch.fx.Node) and one.name in names
             }
-            yield from _operations(body, read, root)
+            yield from _operations(body, read, modules)
         if not graphs:
             reads = [
                 (index, names[part.name])
@@ -348,7 +371,7 @@ def _operations(
                 for part in (operand if isinstance(operand, (list, tuple)) else [operand])
                 if isinstance(part, torch.fx.Node) and part.name in names
             ]
-            yield Operation(_module_of(node, root), node, reads)
+            yield Operation(_module_of(node, modules), node, reads)
 
 
 def _calls_in(graph: Any) -> List[Any]:
@@ -383,25 +406,24 @@ def _operands(node: Any) -> List[Any]:
     return flat
 
 
-def _module_of(node: Any, root: nn.Module) -> str:
+def _module_of(node: Any, modules: Mapping[str, nn.Module]) -> str:
     """Returns the path of the module whose `forward` contains a node."""
     stack = node.meta.get("nn_module_stack") or {"": ("", None)}
-    return existing_path(root, list(stack.values())[-1][0])
+    return existing_path(modules, list(stack.values())[-1][0])
 
 
-def existing_path(root: nn.Module, path: str) -> str:
-    """Returns the path of a module as PyTorch wrote it, such as "layers.0" for a second call,
-    "layers.0@1"; where there is none, that of the module around it."""
-    known = dict(root.named_modules(remove_duplicate=False))
+def existing_path(modules: Mapping[str, nn.Module], path: str) -> str:
+    """Returns the path of one of `modules` for what PyTorch wrote, such as "layers.0" for a second
+    call, "layers.0@1"; where there is none, that of the module around it."""
     for text in (path, re.sub(r"@\d+(?=\.|$)", "", path)):
-        if text in known:
+        if text in modules:
             return text
-    return existing_path(root, path.rpartition(".")[0])
+    return existing_path(modules, path.rpartition(".")[0])
 
 
 class Call(NamedTuple):
-    """A call in a file of torch.export: its name there, the module as PyTorch wrote it, the operator, where it stands in the
-    code, and the integers of each argument, None for other elements."""
+    """A call in a file of torch.export: its name there, the module as PyTorch wrote it, the operator,
+    where it stands in the code, and the integers of each argument, None for other elements."""
 
     name: str
     module: str

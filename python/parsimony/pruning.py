@@ -90,8 +90,8 @@ def prune(
 ) -> Plan:
     """Makes a module smaller in place by removing channels, and verifies the result.
 
-    The module is exported by torch.export in evaluation mode, the command `parsimony` plans the cut, and the parameters,
-    buffers and sizes of the module are changed. Then the small module is compared with the original
+    The module is exported by torch.export in evaluation mode, the command `parsimony` plans the cut,
+    and the parameters, buffers and sizes of the module are changed. Then the small module is compared with the original
     whose removed channels are zero. Parameters remain the same objects: hooks, ties and optimizers stay
     valid; `carry_over` cuts an optimizer's states.
 
@@ -302,6 +302,8 @@ class _Pruning:
         self.changes = []
         if plan.data.get("scales"):
             self.against = "small"
+        if self.against == "masked":
+            self.numbers = None  # those of another plan
         try:
             expected = self._expected(answer)
         except Refusal as refusal:
@@ -491,7 +493,11 @@ class _Pruning:
 
     def _guilty(self, answer: Answer) -> List[Dict[str, Any]]:
         """Returns the groups that cannot be pruned, found by bisection."""
-        choices: List[List[AttributeChange]] = [[], *attribute_choices(self.module, self.changes, answer.plan.cuts())]
+        cuts = answer.plan.cuts()
+        choices: List[List[AttributeChange]] = [
+            [],
+            *attribute_choices(self.module, self.changes, cuts),
+        ]
 
         def suits(groups: Sequence[Dict[str, Any]]) -> bool:
             try:

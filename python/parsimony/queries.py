@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from .editing import Factor, Journal, named_tensors
-from .plan import AttributeChange
 from .inputs import evaluating
+from .plan import AttributeChange
 from .program import Operation, Program
 
 _NAME = "scaled_dot_product_attention"
@@ -71,9 +71,7 @@ def queries_of(program: Program) -> List[Queries]:
             if len(calls.queries) != len(callers):  # some results are not read
                 return [Queries("", 0, False, {})]
             return [
-                Queries(
-                    caller, query.shape[-1], scale is not None, sources_of(query, names, axes)
-                )
+                Queries(caller, query.shape[-1], scale is not None, sources_of(query, names, axes))
                 for (caller, scale), query in zip(callers, calls.queries)
             ]
     except RuntimeError:  # it has no derivatives

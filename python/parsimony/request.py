@@ -43,9 +43,7 @@ def config_of(config_list: Optional[Config], settings: Mapping[str, Any]) -> Dic
         file: Dict[str, Any] = {"config_list": [entry]}
     else:
         if {"ratio", "op_types"} & settings.keys():
-            raise ConfigError(
-                "config_list= cannot be combined with ratio= or op_types="
-            )
+            raise ConfigError("config_list= cannot be combined with ratio= or op_types=")
         if isinstance(config_list, (str, Path)):
             config_list = _read(config_list)
         if isinstance(config_list, Mapping):
@@ -78,7 +76,7 @@ def _share(value: Any) -> Any:
 
 
 def _round_to(text: str) -> Any:
-    """"8" is a multiple; "auto" the one of this processor."""
+    """ "8" is a multiple; "auto" the one of this processor."""
     return int(text) if text.isdigit() else "generic" if text == "auto" else text
 
 
@@ -132,9 +130,7 @@ class Request:
             self._started.stop()
             self._started = None
 
-    def run(
-        self, model: Path, folder: Path, target: Optional[Path] = None
-    ) -> "Answer":
+    def run(self, model: Path, folder: Path, target: Optional[Path] = None) -> "Answer":
         """Runs the command; the small network is written to `target`, or to `folder`.
 
         Raises:

@@ -8,7 +8,18 @@ can be passed as a weight with that L1 norm.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+)
 
 import torch
 from torch import Tensor, nn
@@ -231,7 +242,9 @@ def calibration(
         inputs.append(tensors[0].detach().to("cpu", kind))
         label = batch.labels if isinstance(batch.labels, Tensor) else torch.zeros(len(inputs[-1]))
         if label.shape != (len(inputs[-1]),):
-            raise ConfigError(f"data=: expected a label per sample, found shape {tuple(label.shape)}")
+            raise ConfigError(
+                f"data=: expected a label per sample, found shape {tuple(label.shape)}"
+            )
         labels.append(label.detach().to("cpu", torch.int64))
     x, y = torch.cat(inputs)[:samples], torch.cat(labels)[:samples]
     # The last sample stands in for a test part, so that the training part is all of them.

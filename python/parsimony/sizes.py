@@ -38,9 +38,9 @@ class SizeChange(NamedTuple):
 
 def changed_sizes(root: nn.Module, program: Path, small: Path) -> List[SizeChange]:
     """Returns the integers that the plan changes in the calls of a module's program."""
-    cut = calls_of(small)
+    cut, modules = calls_of(small), dict(root.named_modules(remove_duplicate=False))
     return [
-        SizeChange(existing_path(root, call.module), call.kind, call.source, was, now)
+        SizeChange(existing_path(modules, call.module), call.kind, call.source, was, now)
         for name, call in calls_of(program).items()
         if name in cut
         for before, after in zip(call.arguments, cut[name].arguments)
@@ -84,7 +84,8 @@ def attribute_choices(
     chosen = {(change.module, change.attribute): change for change in found[0]}
     others = {**_factors(root, changes), **_of_layers(root, cuts)}
     rest = [change for place, change in others.items() if place not in chosen]
-    alone = [[one for one in rest if one.attribute == name] for name in {o.attribute: 0 for o in rest}]
+    names = dict.fromkeys(change.attribute for change in rest)
+    alone = [[change for change in rest if change.attribute == name] for name in names]
     further = [*alone, rest] if len(alone) > 1 else alone
     return found + [found[0] + one for one in further[: _MOST_CHOICES + 1]]
 
@@ -105,9 +106,7 @@ def _factors(
     }
 
 
-def _of_layers(
-    root: nn.Module, cuts: Mapping[str, Cuts]
-) -> Dict[Tuple[str, str], AttributeChange]:
+def _of_layers(root: nn.Module, cuts: Mapping[str, Cuts]) -> Dict[Tuple[str, str], AttributeChange]:
     """Returns the attributes of modules that equal a size of a layer inside, if it is cut alike
     wherever it occurs."""
     sizes: Dict[str, Dict[int, Set[int]]] = {}

@@ -145,9 +145,7 @@ class Split(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         parts = self.attention(x).split(self.split_size, dim=2)
-        q, k, v = (
-            part.view(*part.shape[:-1], -1, self.head_dim).transpose(1, 2) for part in parts
-        )
+        q, k, v = (part.view(*part.shape[:-1], -1, self.head_dim).transpose(1, 2) for part in parts)
         weights = (q @ k.transpose(-1, -2) * 0.5).softmax(-1)
         return self.out((weights @ v).transpose(1, 2).reshape(*x.shape[:-1], -1))
 
@@ -278,7 +276,11 @@ class Two(nn.Module):
 def test_data_of_several_inputs() -> None:
     model = Two()
     batches = [
-        {"tokens": torch.randint(0, 20, (8, 6)), "mask": torch.ones(8, 6), "labels": torch.arange(8) % 4}
+        {
+            "tokens": torch.randint(0, 20, (8, 6)),
+            "mask": torch.ones(8, 6),
+            "labels": torch.arange(8) % 4,
+        }
         for _ in range(4)
     ]
     example = {"tokens": torch.randint(0, 20, (8, 6)), "mask": torch.rand(8, 6)}
@@ -327,7 +329,9 @@ class Registering(Registered):
         super().__init__()
         self.first, self.last = nn.Linear(8, 16), nn.Linear(16, 3)
         self.forward = lambda x, scale: {"y": self.last(self.first(x).relu()) * scale}
-        self.register_forward_pre_hook(lambda _, args, kwargs: (args, {**kwargs, "scale": 2.0}), with_kwargs=True)
+        self.register_forward_pre_hook(
+            lambda _, args, kwargs: (args, {**kwargs, "scale": 2.0}), with_kwargs=True
+        )
         self.register_forward_hook(lambda _, args, outputs: outputs["y"].softmax(-1))
 
 
