@@ -12,8 +12,6 @@
 #include <thread>
 
 #include "parsimony/base/errors.h"
-#include "parsimony/engines/machine/blas.h"
-#include "parsimony/engines/machine/processor.h"
 
 namespace parsimony {
 namespace {
@@ -37,20 +35,6 @@ fs::path component_path() {
 
 void (*prepare_program)() = nullptr;
 
-/// OpenBLAS reads the variable when it is loaded, and reports its own choice only then: so it is
-/// loaded, queried, and unloaded if another kernel is better.
-void correct_blas_kernel() {
-  if (is_set("OPENBLAS_CORETYPE")) return;
-  void* library = dlopen("libblas.so.3", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return;
-  const auto blas = machine::blas_seen_from(library);
-  if (blas) {
-    const auto better = machine::better_kernel(*blas, machine::this_processor());
-    if (!better.empty()) setenv("OPENBLAS_CORETYPE", std::string(better).c_str(), 1);
-  }
-  dlclose(library);
-}
-
 /// Spinning threads occupy cores that other threads need: when other programs run, a step with two
 /// threads takes twice as long.
 void let_openmp_sleep() {
@@ -65,7 +49,6 @@ void prepare() {
   std::call_once(once, [] {
     if (prepare_program != nullptr) prepare_program();
     let_openmp_sleep();
-    correct_blas_kernel();
   });
 }
 
@@ -83,7 +66,7 @@ const TorchComponentEntry& load() {
   if (!fs::exists(path)) {
     throw UnsupportedError("this requires the libtorch component, which was not found at ", path,
                            "; install parsimony-torch, or build with -DPARSIMONY_TORCH=ON where "
-                           "libtorch-dev is installed. Proofs of ONNX models also run in ONNX "
+                           "PyTorch is installed. Proofs of ONNX models also run in ONNX "
                            "Runtime, whose library --onnxruntime or PARSIMONY_ONNXRUNTIME names");
   }
   prepare();

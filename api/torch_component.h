@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "parsimony/api/export_model.h"
 #include "parsimony/api/network_error.h"
 #include "parsimony/api/own_operators.h"
 #include "parsimony/api/prune.h"
@@ -42,10 +43,15 @@ class TorchComponent : public Engine {
   /// process. @returns the number. @throws ConfigError if `requested` is not positive
   virtual int choose_threads(std::optional<int> requested) = 0;
 
-  /// Opens TorchScript or .pt2; `specs` describe the tensors that `forward` takes.
+  /// Opens TorchScript; `specs` describe the tensors that `forward` takes.
   /// @throws IoError, ModelError, UnsupportedError, ConfigError
   virtual std::unique_ptr<EditableFile> open_script(const std::string& path,
                                                     const std::vector<InputSpec>& specs) = 0;
+
+  /// Writes TorchScript as ONNX and proves it; see torch_io/export.
+  /// @throws IoError, ModelError, ConfigError, UnsupportedError, VerificationError
+  virtual Exported export_script(const std::string& model, const std::vector<InputSpec>& inputs,
+                                 const std::string& path, const ExportSettings& settings) = 0;
 
   /// See Observe. @throws UnsupportedError
   virtual std::vector<std::vector<IndexContent>> observe(
@@ -101,9 +107,8 @@ const char* torch_interface();
 
 constexpr const char* kTorchComponentSymbol = "parsimony_libtorch";
 
-/// Returns the component, which the first call loads. Before that, OpenBLAS is configured to use
-/// the best kernels of the processor, and OpenMP's threads to sleep while they wait; both unless
-/// set in the environment.
+/// Returns the component, which the first call loads. Before that, OpenMP's threads are configured
+/// to sleep while they wait, unless the environment says otherwise.
 /// @throws UnsupportedError if it is missing, or of another version or build
 TorchComponent& torch_component();
 /// Likewise loads the component; returns its entry, which also has the command's functions.

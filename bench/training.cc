@@ -129,8 +129,8 @@ const Speed& measured() {
 
 /// Milliseconds of a step in Python; nothing if it does not run here.
 std::optional<double> python(const std::string& arguments) {
-  const std::string command = "OMP_NUM_THREADS=1 /usr/bin/python3 '" PARSIMONY_SOURCE_DIR
-                              "/tools/python_training.py' " +
+  const std::string command = "OMP_NUM_THREADS=1 '" PARSIMONY_TORCH_PYTHON
+                              "' '" PARSIMONY_SOURCE_DIR "/tools/python_training.py' " +
                               arguments + " --batches " + std::to_string(kSteps);
   std::FILE* pipe = popen(command.c_str(), "r");
   double result = 0;
@@ -148,7 +148,7 @@ void against_python(benchmark::State& state, const std::string& arguments, doubl
     std::vector<double> ratios;
     for (int turn = 0; turn < kTurns; ++turn) {
       const auto theirs = python(arguments);
-      if (!theirs) return state.SkipWithError("python3-torch is not installed");
+      if (!theirs) return state.SkipWithError("there is no PyTorch: run tools/setup.sh");
       const double begin = machine::steady_seconds();
       for (int i = 0; i < kSteps; ++i) ours.step();
       ratios.push_back((machine::steady_seconds() - begin) * 1e3 / kSteps / *theirs);

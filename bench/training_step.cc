@@ -1,7 +1,4 @@
-// A training step of a small CNN, batch 64, by threads and memory layout: what the machine's BLAS,
-// its kernel and the number of threads cost. Which BLAS that is, the environment says:
-//
-//     OPENBLAS_CORETYPE=Haswell build/bench/bench/bench_training_step
+// A training step of a small CNN, batch 64, by threads and memory layout.
 #include <ATen/Parallel.h>
 #include <benchmark/benchmark.h>
 

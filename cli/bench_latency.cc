@@ -379,9 +379,7 @@ void bench_latency(const LatencyOptions& options, const Session& session) {
     report.engines.push_back({"command", "", options.command.line});
     report.rows = measure_by_command(options);
   }
-  if (!engines.found.empty()) {
-    report.facts = machine::facts_without_torch(engines.found[0]->name() == "libtorch");
-  }
+  if (!engines.found.empty()) report.facts = machine::facts_without_torch();
   for (const auto& engine : engines.found) {
     progress.begin("measuring on " + engine->name());
     report.engines.push_back({engine->name(), engine->version(), engine->path()});

@@ -27,7 +27,7 @@ Diagnosis diagnose() {
   try {
     return {torch_commands().doctor(), {}};
   } catch (const UnsupportedError& error) {
-    return {machine::facts_without_torch(true), error.what()};
+    return {machine::facts_without_torch(), error.what()};
   }
 }
 
@@ -87,11 +87,6 @@ Json to_json(const machine::TorchFacts& torch) {
           {"steps", std::move(steps)}};
 }
 
-Json to_json(const machine::Blas& blas) {
-  return {{"library", blas.library},     {"version", blas.version}, {"kernel", blas.kernel},
-          {"threading", blas.threading}, {"threads", blas.threads}, {"path", blas.path}};
-}
-
 std::string to_json(const Diagnosis& diagnosis) {
   const MachineReport& report = diagnosis.report;
   Json json;
@@ -103,7 +98,6 @@ std::string to_json(const Diagnosis& diagnosis) {
                    {"load", report.cores.load}};
   if (std::isfinite(report.cores.quota)) json["cores"]["quota"] = report.cores.quota;
   json["allocator"] = report.allocator;
-  json["blas"] = report.blas ? to_json(*report.blas) : Json();
   json["torch"] = report.torch ? to_json(*report.torch) : Json();
   json["findings"] = Json::array();
   for (const Finding& finding : report.findings) {

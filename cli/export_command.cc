@@ -1,22 +1,17 @@
 #include <cstdio>
 #include <fstream>
 
+#include "parsimony/api/export_model.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/outputs.h"
 #include "parsimony/cli/terminal.h"
-#include "parsimony/cli/torch_commands.h"
 #include "parsimony/report/text.h"
 
 namespace parsimony::cli {
 namespace {
-
-struct ExportOptions {
-  ExportJob job;
-  std::optional<int> threads;
-};
 
 std::string rows(const char* what, const std::vector<std::string>& values) {
   std::string text;
@@ -25,15 +20,16 @@ std::string rows(const char* what, const std::vector<std::string>& values) {
 }
 
 std::string proof_text(const Proof& proof) {
+  if (proof.outputs.empty()) return {};
   const OutputDifference& worst = *proof.worst();
   char numbers[96];
   std::snprintf(numbers, sizeof numbers, "largest difference %.1e (allowed %.1e)", worst.difference,
                 worst.tolerance);
-  return std::string("Proven: ") + numbers + " from TorchScript, on " +
+  return std::string("Proven: ") + numbers + " from the original, on " +
          counted(proof.inputs, "random input") + ".\n";
 }
 
-void print_summary(const ExportJob& job, const ExportOutcome& made) {
+void print_summary(const ExportJob& job, const Exported& made) {
   std::string text =
       coloured(printable(job.model) + " -> " + printable(job.output), Colour::kBold, Stream::kOut) +
       "\n" + rows("input   ", made.inputs) + rows("output  ", made.outputs) + "ONNX opset " +
@@ -47,8 +43,7 @@ void print_summary(const ExportJob& job, const ExportOutcome& made) {
   print(text + proof_text(made.proof));
 }
 
-void run_export(const ExportOptions& options, const Session& session) {
-  const ExportJob& job = options.job;
+void run_export(const ExportJob& job, const Session& session) {
   const std::vector<NamedFile> outputs = {{"--output", job.output}};
   check_outputs(outputs, {{kModel, job.model}});
   check_ending(job.output, "onnx");
@@ -60,34 +55,33 @@ void run_export(const ExportOptions& options, const Session& session) {
   }
   Progress progress({}, !session.quiet);
   progress.begin("exporting");
-  torch_component().use_cores(options.threads);
-  const ExportOutcome made = torch_commands().export_onnx(job);
+  const Exported made = export_model(job);
   progress.finish();
   if (!session.quiet) print_summary(job, made);
 }
 
-void add_options(CLI::App& command, ExportOptions& options) {
-  ExportJob& job = options.job;
+void add_options(CLI::App& command, ExportJob& job) {
   add_option(command, "IN", job.model, "", "The model: TorchScript or .pt2")->required();
   add_option(command, "-o,--output", job.output, "OUT.onnx", "Output file")->required();
   add_input_option(command, job.inputs);
-  add_option(command, "--output-name", job.names, "NAME",
+  add_option(command, "--output-name", job.settings.outputs, "NAME",
              "Name of an output; repeat for each output, in order");
-  command.add_flag("--dynamic-batch", job.dynamic_batch,
+  command.add_flag("--dynamic-batch", job.settings.dynamic_batch,
                    "Make the leading dimension of the inputs dynamic");
-  command.add_flag("--fold-batchnorm", job.fold_batchnorm,
+  command.add_flag("--fold-batchnorm", job.settings.fold_batchnorm,
                    "Fold each BatchNorm into the preceding convolution");
-  add_option(command, "--inputs", job.proof.inputs, "N", "Number of random inputs (default: 3)")
+  add_option(command, "--inputs", job.settings.proof.inputs, "N",
+             "Number of random inputs (default: 3)")
       ->check(above_zero());
-  add_option(command, "--seed", job.proof.seed, "S", "Random seed (default: 1)")
+  add_option(command, "--seed", job.settings.proof.seed, "S", "Random seed (default: 1)")
       ->check(above_zero());
-  add_threads_option(command, options.threads);
+  add_threads_option(command, job.cores);
 }
 
 }  // namespace
 
 void add_export(CLI::App& app, Session& session) {
-  add_command<ExportOptions>(
+  add_command<ExportJob>(
       app, session, "export", "Exports TorchScript or .pt2 to ONNX, and verifies it",
       "parsimony export small.pt -o small.onnx --input 1x3x224x224", add_options, run_export);
 }

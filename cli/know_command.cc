@@ -31,8 +31,8 @@ std::string as_onnx(const KnowOptions& options) {
   job.model = options.model;
   job.inputs = options.inputs;
   job.output = folder.path() / "model.onnx";
-  job.dynamic_batch = true;
-  torch_commands().export_onnx(job);
+  job.settings.dynamic_batch = true;
+  export_model(job);
   return read_file(job.output);
 }
 

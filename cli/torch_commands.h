@@ -63,28 +63,6 @@ struct TrainBenchRow {
   machine::Summary pipeline;  ///< with batches from the loader
 };
 
-/// The request that `export` passes to the component.
-struct ExportJob {
-  std::string model;                ///< TorchScript
-  std::vector<std::string> inputs;  ///< those of --input
-  std::string output;
-  std::vector<std::string> names;  ///< of the outputs; empty: those of `forward`
-  bool dynamic_batch = false;
-  bool fold_batchnorm = false;
-  ProofOptions proof;
-};
-
-/// See Exported in torch_io/export.
-struct ExportOutcome {
-  std::vector<std::string> inputs;
-  std::vector<std::string> outputs;
-  int opset = 0;
-  int64_t nodes = 0;
-  int64_t bytes = 0;
-  std::vector<std::string> notes;
-  Proof proof;
-};
-
 /// Implemented in the same component as TorchComponent.
 class TorchCommands {
  public:
@@ -105,10 +83,6 @@ class TorchCommands {
 
   /// Times training steps in every memory format and precision that the device supports.
   virtual std::vector<TrainBenchRow> bench_training(const TrainBenchRequest& request) = 0;
-
-  /// Writes TorchScript as ONNX and proves it; see torch_io/export.
-  /// @throws IoError, ModelError, ConfigError, UnsupportedError, VerificationError
-  virtual ExportOutcome export_onnx(const ExportJob& job) = 0;
 
  protected:
   ~TorchCommands() = default;  // lives as long as the process

@@ -9,9 +9,20 @@ option(PARSIMONY_MIMALLOC "Link the command with mimalloc, where it is installed
 option(PARSIMONY_NATIVE "Optimise for the processor of this machine" OFF)
 option(PARSIMONY_UNITY "Compile eight files at a time" OFF)
 set(PARSIMONY_PYTORCH "" CACHE PATH
-  "The folder `torch` of an installed PyTorch, to take libtorch from; empty: Torch_DIR, python3 in the path, a package of the distribution")
+  "The folder `torch` of an installed PyTorch, to take libtorch from; empty: see ParsimonyTorch.cmake")
 set(PARSIMONY_SANITIZE "" CACHE STRING
   "Build with sanitizers: \"address\", which looks for undefined behaviour too, or \"thread\"")
+
+# Where tools/setup.sh puts what is not of the distribution.
+set(PARSIMONY_CACHE "$ENV{PARSIMONY_CACHE}")
+if(NOT PARSIMONY_CACHE)
+  set(PARSIMONY_CACHE "$ENV{XDG_CACHE_HOME}")
+  if(NOT PARSIMONY_CACHE)
+    set(PARSIMONY_CACHE "$ENV{HOME}/.cache")
+  endif()
+  string(APPEND PARSIMONY_CACHE "/parsimony")
+endif()
+set(PARSIMONY_TORCH_PYTHON "${PARSIMONY_CACHE}/torch/bin/python")
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Kind of build" FORCE)

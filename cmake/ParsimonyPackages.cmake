@@ -25,15 +25,12 @@ if(PARSIMONY_MIMALLOC AND NOT PARSIMONY_SANITIZE)
   endif()
 endif()
 
-if(PARSIMONY_TORCH OR PARSIMONY_FUZZ)
+if(PARSIMONY_TORCH)
   include(ParsimonyTorch)
   if(NOT Torch_FOUND)
-    message(FATAL_ERROR "There is no libtorch: install PyTorch for the python3 in the path, or libtorch-dev, or configure with "
-      "-DPARSIMONY_TORCH=OFF for the tool without it")
+    message(FATAL_ERROR "There is no libtorch of PyTorch 2.6 or later: run tools/setup.sh, or install PyTorch "
+      "for the python3 in the path, or configure with -DPARSIMONY_TORCH=OFF for the tool without it")
   endif()
-endif()
-
-if(PARSIMONY_TORCH)
   # libtorch's header of Gloo includes Gloo's own.
   find_path(PARSIMONY_GLOO_HEADERS gloo/algorithm.h)
   if(NOT PARSIMONY_GLOO_HEADERS)

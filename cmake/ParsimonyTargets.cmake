@@ -199,7 +199,8 @@ function(parsimony_benchmarks folder)
       target_include_directories(bench_${name} PRIVATE "${PROJECT_SOURCE_DIR}")
       target_link_libraries(bench_${name} PRIVATE bench_support parsimony::training)
       target_compile_definitions(bench_${name} PRIVATE
-        PARSIMONY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+        PARSIMONY_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+        PARSIMONY_TORCH_PYTHON="${PARSIMONY_TORCH_PYTHON}")
       set_target_properties(bench_${name} PROPERTIES
         RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/${folder}")
       parsimony_warnings(bench_${name})
@@ -233,18 +234,10 @@ function(parsimony_fuzzers folder)
   add_library(parsimony_fuzzing INTERFACE)
   target_compile_options(parsimony_fuzzing INTERFACE -fsanitize=fuzzer)
   target_link_options(parsimony_fuzzing INTERFACE -fsanitize=fuzzer)
-  # What reads files in the rooms of libtorch: a TorchScript file before libtorch sees it, and .pt2
-  # files.
-  set(torch_io "${PROJECT_SOURCE_DIR}/torch_io")
-  file(GLOB readers CONFIGURE_DEPENDS "${torch_io}/exported/*.cc")
-  list(FILTER readers EXCLUDE REGEX "/(draft|rewrite).cc$")
-  add_library(fuzz_readers STATIC ${readers} "${torch_io}/script/archive.cc"
-    "${torch_io}/compat.cc" "${torch_io}/errors.cc" "${torch_io}/tensor.cc")
-  # Of some classes libtorch hides what the check of virtual tables wants.
-  target_compile_options(fuzz_readers PUBLIC "--include=${PROJECT_SOURCE_DIR}/cmake/clang14_vector.h"
-    -fno-sanitize=vptr PRIVATE -fsanitize=fuzzer-no-link)
-  target_link_libraries(fuzz_readers PUBLIC parsimony::api parsimony::checkpoints ZLIB::ZLIB
-    torch)
+  # A TorchScript file before libtorch sees it.
+  add_library(fuzz_readers STATIC "${PROJECT_SOURCE_DIR}/torch_io/script/archive.cc")
+  target_compile_options(fuzz_readers PRIVATE -fsanitize=fuzzer-no-link)
+  target_link_libraries(fuzz_readers PUBLIC parsimony::api parsimony::checkpoints ZLIB::ZLIB)
   parsimony_programs(${folder} PREFIX fuzz_
     LINK parsimony_fuzzing fuzz_readers ONNX::onnx ONNX::onnx_proto protobuf::libprotobuf)
 

@@ -3,7 +3,8 @@
 #   PARSIMONY_PYTORCH   the folder `torch` of an installed PyTorch
 #   Torch_DIR           as for find_package(Torch)
 #   python3             the PyTorch of the one in the path: of pyenv, conda, a virtual environment
-#   find_package(Torch) a package of the distribution
+#   tools/setup.sh      the one that it installed
+#   find_package(Torch) a package of the distribution, 2.6 or later
 #
 # The CMake files of PyTorch's own packages want a CUDA toolkit even of those who compile nothing for
 # CUDA, so these packages are described here. Torch_FOUND says whether there is one.
@@ -35,9 +36,16 @@ print(list(found.submodule_search_locations)[0] if found else '')"
     OUTPUT_VARIABLE folder OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
   parsimony_pytorch_folder(pytorch "${folder}")
 endif()
+if(NOT pytorch AND NOT Torch_DIR AND PARSIMONY_CACHE)
+  file(GLOB folder "${PARSIMONY_CACHE}/torch/lib/python*/site-packages/torch")
+  parsimony_pytorch_folder(pytorch "${folder}")
+endif()
 
 if(NOT pytorch)
   find_package(Torch QUIET)
+  if(Torch_VERSION VERSION_LESS 2.6)
+    set(Torch_FOUND FALSE)
+  endif()
   return()
 endif()
 set(Torch_FOUND TRUE)

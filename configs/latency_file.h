@@ -1,6 +1,6 @@
 // Measured times of layers, as a file.
 //
-//   {"parsimony_latency": 1, "machine": "AMD EPYC", "engine": "libtorch 1.13.1", "threads": 1,
+//   {"parsimony_latency": 1, "machine": "AMD EPYC", "engine": "libtorch 2.15.0", "threads": 1,
 //    "tables": [{"what": "Conv 16x16x3x3, Relu", "key": "…", "measured": 1763683200,
 //                "x": [1, 4, 8, 16], "y": [1], "seconds": [1.1e-05, …]}, …]}
 #pragma once

@@ -115,7 +115,7 @@ std::string machine_text(const BenchReport& report) {
   }
   text += ".\n";
   for (const machine::Finding& finding : report.facts.findings) {
-    if (finding.subject != "processor" && finding.subject != "cores" && finding.subject != "BLAS") {
+    if (finding.subject != "processor" && finding.subject != "cores") {
       continue;
     }
     text += finding.subject + ": " + printable(finding.found) + "\n";
@@ -153,15 +153,10 @@ void describe(JsonWriter& json, const machine::Ratio& ratio) {
   json("pairs", ratio.pairs)("differs", ratio.differs());
 }
 
-void describe(JsonWriter& json, const machine::Blas& blas) {
-  json("library", blas.library)("version", blas.version);
-  json("kernel", blas.kernel)("threading", blas.threading);
-}
-
 void describe(JsonWriter& json, const machine::MachineReport& facts) {
   json("processor", facts.processor.model);
   json("vectors", machine::name_of(vectors_of(facts.processor)));
-  json("cores", facts.cores.usable())("load", facts.cores.load)("blas", facts.blas);
+  json("cores", facts.cores.usable())("load", facts.cores.load);
 }
 
 Json row_json(const BenchReport& report, const BenchRow& row) {

@@ -28,7 +28,7 @@ struct BenchModel {
 
 struct BenchEngine {
   std::string name;     ///< "libtorch"
-  std::string version;  ///< "1.13.1"
+  std::string version;  ///< "2.15.0"
   std::string path;     ///< of the library; may be empty
 };
 

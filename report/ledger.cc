@@ -72,8 +72,7 @@ void describe(auto& json, Is<LedgerPoint::Data> auto& data) {
 }
 
 void describe(auto& json, Is<LedgerPoint::Machine> auto& machine) {
-  json("processor", machine.processor)("cores", machine.cores);
-  json("threads", machine.threads)("blas", machine.blas);
+  json("processor", machine.processor)("cores", machine.cores)("threads", machine.threads);
 }
 
 void describe(auto& json, Is<LedgerPoint::Ranks> auto& ranks) {

@@ -25,7 +25,6 @@ struct LedgerOrigin {
     std::string processor;
     int cores = 0;
     int threads = 0;
-    std::string blas;
     bool operator==(const Machine&) const = default;
   };
 

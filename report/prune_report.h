@@ -38,7 +38,7 @@ struct ReportedFile {
 
 /// The outcome of a latency budget. Times are in seconds.
 struct LatencyRow {
-  std::string engine;  ///< "libtorch 1.13.1"
+  std::string engine;  ///< "libtorch 2.15.0"
   int threads = 1;
   double requested = 0;
   double dense = 0;          ///< the dense network, measured

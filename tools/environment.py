@@ -1,7 +1,7 @@
 """The project's own Python: a virtual environment with what requirements.txt names, in the cache.
 
     python3 tools/environment.py         makes it where it is not there
-    python3 tools/environment.py torch   makes that of requirements_torch.txt, for tests of the package
+    python3 tools/environment.py torch   makes that of requirements_torch.txt: PyTorch, and what tests with it need
 
 A script that imports this module goes on in that environment, whichever Python it was started with.
 """
@@ -16,7 +16,8 @@ import tempfile
 from tables.runs import CACHE
 
 FOLDER = CACHE / "python"
-REQUIREMENTS = {FOLDER: "requirements.txt", CACHE / "torch": "requirements_torch.txt"}
+TORCH = CACHE / "torch"
+REQUIREMENTS = {FOLDER: "requirements.txt", TORCH: "requirements_torch.txt"}
 FILE_FAULT = 4
 
 
@@ -55,5 +56,5 @@ def enter():
 
 
 if __name__ == "__main__":
-    sys.exit(make(CACHE / "torch" if sys.argv[1:] == ["torch"] else FOLDER))
+    sys.exit(make(TORCH if sys.argv[1:] == ["torch"] else FOLDER))
 enter()

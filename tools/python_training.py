@@ -6,7 +6,7 @@
 memory    tensors in memory, indexed batch by batch
 pipeline  the usual one: a data set of images, each decoded to a tensor of its own, a DataLoader
 
-Needs Debian's python3-torch, and python3-pil and python3-numpy for the pipeline.
+Needs torch, and pillow and numpy for the pipeline.
 """
 
 import argparse

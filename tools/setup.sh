@@ -1,8 +1,8 @@
 #!/bin/sh
-# Installs what building, testing and checking Parsimony needs on Debian bookworm, makes the OpenMP
-# build of OpenBLAS the system's BLAS and LAPACK, and puts what tools/requirements.txt names into a
-# virtual environment in the cache, and today's PyTorch into another (tools/environment.py).
-# Asks first, so that it costs nothing where everything is there.
+# Installs what building, testing and checking Parsimony needs on Debian bookworm, and puts what
+# tools/requirements.txt names into a virtual environment in the cache, and PyTorch, whose libtorch
+# is built with, into another (tools/environment.py). Asks first, so that it costs nothing where
+# everything is there.
 #
 #   tools/setup.sh [--build | --core]
 #
@@ -16,7 +16,7 @@ case "${1:-}" in
   "") ;;
   --build) build_only=yes ;;
   --core) build_only=yes core=yes ;;
-  -h | --help) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
+  -h | --help) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
   *) echo "setup.sh: unknown argument $1; see --help" >&2; exit 2 ;;
 esac
 
@@ -29,8 +29,7 @@ packages="
   python3-pytest python3-tqdm python3-setuptools python3-wheel python3-pip
   python3-venv
 "
-[ -n "$core" ] ||
-  packages="$packages libtorch-dev libgloo-dev libopenblas0-openmp python3-torch python3-torchvision"
+[ -n "$core" ] || packages="$packages libgloo-dev"
 if [ -z "$build_only" ]; then
   packages="$packages clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14 doxygen"
   # For the report's page: its charts, and the browser that looks at it in the tests. What is there
@@ -49,24 +48,6 @@ for package in $packages; do
   installed "$package" || missing="$missing $package"
 done
 
-# libtorch's products run in the system's BLAS. Debian's own is four times slower in a training
-# step, and OpenBLAS with threads of its own fights with libtorch's. All of these, or libraries that
-# do not fit each other meet in one process.
-blas_links="libblas.so.3 liblapack.so.3 libopenblas.so.0"
-
-# Prints NAME PATH of each alternative that is to be switched.
-unswitched() {
-  for link in $blas_links; do
-    for alternative in /etc/alternatives/"$link"-*; do
-      [ -e "$alternative" ] || continue
-      name=${alternative##*/}
-      wanted=/usr/lib/${name#"$link"-}/openblas-openmp/$link
-      [ -e "$wanted" ] || continue
-      [ "$(readlink "$alternative")" = "$wanted" ] || echo "$name $wanted"
-    done
-  done
-}
-
 # Debian's Python is the one that the pinned packages were chosen for.
 python_environment() {
   python=/usr/bin/python3
@@ -75,38 +56,30 @@ python_environment() {
     echo "setup.sh: the tests by ONNX Runtime need it; building does not" >&2
     [ -n "$build_only" ] || exit 4
   }
-  [ -n "$build_only" ] || "$python" "$(dirname "$0")/environment.py" torch || exit 4
+  [ -n "$core" ] || "$python" "$(dirname "$0")/environment.py" torch || exit 4
 }
 
-[ -n "$missing$(unswitched)" ] || { python_environment; exit; }
+[ -n "$missing" ] || { python_environment; exit; }
 
-if [ -n "$missing" ] && ! command -v apt-get >/dev/null 2>&1; then
+if ! command -v apt-get >/dev/null 2>&1; then
   echo "setup.sh: no apt-get here. Install what your system calls these:$missing" >&2
   exit 4
 fi
 as_root=
 if [ "$(id -u)" -ne 0 ]; then
   command -v sudo >/dev/null 2>&1 || {
-    echo "setup.sh: needs root or sudo to install:${missing:- nothing}, and to select BLAS:" \
-      "$(unswitched | tr '\n' ' ')" >&2
+    echo "setup.sh: needs root or sudo to install:$missing" >&2
     exit 4
   }
   as_root=sudo
 fi
 
-if [ -n "$missing" ]; then
-  echo "setup.sh: installing$missing" >&2
-  install="$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends"
-  # The package lists may be absent or old; fetch them only if the first try fails.
-  $install $missing >/dev/null 2>&1 || {
-    $as_root apt-get update
-    $install $missing
-  }
-fi
-
-unswitched | while read -r name path; do
-  echo "setup.sh: $name is now $path" >&2
-  $as_root update-alternatives --quiet --set "$name" "$path"
-done
+echo "setup.sh: installing$missing" >&2
+install="$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends"
+# The package lists may be absent or old; fetch them only if the first try fails.
+$install $missing >/dev/null 2>&1 || {
+  $as_root apt-get update
+  $install $missing
+}
 
 python_environment

@@ -44,10 +44,6 @@ UnsupportedError shared_place(std::string_view node, std::string_view what) {
                           " is in a loop, whose iterations require different values");
 }
 
-ModelError not_exported(std::string_view path, std::string_view why) {
-  return ModelError(path, ": not a torch.export program: ", why);
-}
-
 std::string of_module(std::string_view path) {
   return path.empty() ? std::string("the module: ") : "module " + in_quotes(path) + ": ";
 }

@@ -18,10 +18,6 @@ ModelError unknown_tensor(std::string_view name);
 UnsupportedError not_written(std::string_view node, std::string_view what);
 UnsupportedError shared_place(std::string_view node, std::string_view what);
 
-// Programs of torch.export.
-
-ModelError not_exported(std::string_view path, std::string_view why);
-
 // Live modules.
 
 /// "module "conv1": "

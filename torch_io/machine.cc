@@ -19,7 +19,6 @@
 #include <string>
 
 #include "parsimony/engines/errors.h"
-#include "parsimony/engines/machine/blas.h"
 #include "parsimony/engines/machine/processor.h"
 
 namespace parsimony::torch_io {
@@ -44,11 +43,9 @@ std::vector<int> candidates(int most) {
   return counts;
 }
 
-/// Excludes OpenBLAS, whose POSIX threads would spin next to OpenMP's. ATen clears oneDNN's kernels
-/// whenever the number is set.
+/// ATen clears oneDNN's kernels whenever the number is set.
 void set_threads(int count) {
   if (at::get_num_threads() != count) at::set_num_threads(count);
-  machine::set_own_threads(nullptr, 1);
 }
 
 }  // namespace
@@ -200,21 +197,13 @@ double quickest_of(const std::function<void()>& work) {
 /// Uses one thread during its lifetime.
 class OneThread {
  public:
-  OneThread() : aten_(at::get_num_threads()) {
-    if (const auto blas = machine::blas_seen_from(nullptr)) blas_ = blas->threads;
-    at::set_num_threads(1);
-    machine::set_own_threads(nullptr, 1);
-  }
-  ~OneThread() {
-    at::set_num_threads(aten_);
-    if (blas_ > 0) machine::set_own_threads(nullptr, blas_);
-  }
+  OneThread() { at::set_num_threads(1); }
+  ~OneThread() { at::set_num_threads(before_); }
   OneThread(const OneThread&) = delete;
   OneThread& operator=(const OneThread&) = delete;
 
  private:
-  int aten_;
-  int blas_ = 0;
+  int before_ = at::get_num_threads();
 };
 
 double product_gflops() {
@@ -279,7 +268,7 @@ int openmp_threads() {
   return function == nullptr ? 0 : function();
 }
 
-/// Measures the process as it is, with OpenBLAS's own threads, if any.
+/// Measures the process as it is.
 void measure_step(machine::TorchFacts& facts) {
   TrainingStep step({.batch = 16});
   quickest(step, 2);  // after that allocators know the sizes
@@ -297,7 +286,7 @@ void measure_step(machine::TorchFacts& facts) {
 
 machine::MachineReport examine() {
   const auto begin = Clock::now();
-  machine::MachineReport report = machine::facts(nullptr);
+  machine::MachineReport report = machine::facts();
   machine::TorchFacts facts;
   facts.version = TORCH_VERSION;
   facts.capability = capability();

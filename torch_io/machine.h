@@ -30,9 +30,8 @@ int use_cores(std::optional<int> requested = {});
 /// number of threads.
 int cores_to_use();
 
-/// For benchmarks: sets the number of threads that ATen and OpenMP use in this thread, and avoids
-/// oversubscription by an OpenBLAS with its own threads. Without `requested` it is measured on the
-/// first call in a process; at most the number of cores.
+/// For benchmarks: sets the number of threads that ATen and OpenMP use in this thread. Without
+/// `requested` it is measured on the first call in a process; at most the number of cores.
 /// @returns the number set. @throws ConfigError if `requested` is not positive
 int choose_threads(std::optional<int> requested = {});
 
@@ -64,7 +63,7 @@ class TrainingStep {
 /// Returns the seconds of the fastest of `repeats` steps.
 double quickest(TrainingStep& step, int repeats);
 
-/// Examines the processor, BLAS, threads, libtorch and allocator of this process, measures their
+/// Examines the processor, threads, libtorch and allocator of this process, measures their
 /// performance and gives advice. Takes about a second; settings are restored afterwards.
 ///
 ///     for (const auto& finding : parsimony::torch_io::examine().findings)

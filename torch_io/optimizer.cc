@@ -16,7 +16,6 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/graph/slice.h"
-#include "parsimony/torch_io/compat.h"
 #include "parsimony/torch_io/cut.h"
 
 namespace parsimony {
@@ -79,10 +78,6 @@ UnsupportedError unknown_optimizer() {
   std::string known;
   for (const Kind& one : kKinds) known += (known.empty() ? "" : ", ") + std::string(one.name);
   return UnsupportedError("unsupported optimizer type; supported are ", known, " and ", kLbfgs);
-}
-
-auto key_of(const at::Tensor& tensor) {
-  return torch_io::compat::state_key(tensor.unsafeGetTensorImpl());
 }
 
 at::Tensor* place_of(optim::Optimizer& optimizer, const at::Tensor& parameter) {
@@ -155,11 +150,11 @@ void take_place(optim::Optimizer& optimizer, const ReplacedParameter& parameter)
   if (parameter.before.is_same(parameter.after)) return;
   *place_of(optimizer, parameter.before) = parameter.after;
   auto& states = optimizer.state();
-  const auto state = states.find(key_of(parameter.before));
+  const auto state = states.find(parameter.before.unsafeGetTensorImpl());
   if (state == states.end()) return;
   std::unique_ptr<State> moved = std::move(state->second);
   states.erase(state);
-  states[key_of(parameter.after)] = std::move(moved);
+  states[parameter.after.unsafeGetTensorImpl()] = std::move(moved);
 }
 
 /// Requires that the optimizer has all of `parameters`.
@@ -171,7 +166,7 @@ CarriedOver carry(optim::Optimizer& optimizer, std::span<const ReplacedParameter
   std::vector<Change> changes;
   if (kind != nullptr) {
     for (const ReplacedParameter& parameter : parameters) {
-      const auto state = optimizer.state().find(key_of(parameter.before));
+      const auto state = optimizer.state().find(parameter.before.unsafeGetTensorImpl());
       if (state == optimizer.state().end()) continue;
       for (Change& change : changes_of(*kind, *state->second, parameter)) {
         changes.push_back(std::move(change));

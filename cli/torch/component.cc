@@ -31,20 +31,6 @@ auto guarded(Work&& work) {
   }
 }
 
-cli::ExportOutcome export_onnx(const cli::ExportJob& job) {
-  const torch_io::ScriptFile file(job.model);
-  std::vector<InputSpec> inputs;
-  for (const std::string& spec : job.inputs) inputs.push_back(parse_input_spec(spec));
-  if (inputs.empty()) inputs = file.inputs();
-  Exported made = parsimony::export_onnx(file.module(), inputs, job.output,
-                                         {.dynamic_batch = job.dynamic_batch,
-                                          .fold_batchnorm = job.fold_batchnorm,
-                                          .outputs = job.names,
-                                          .proof = job.proof});
-  return {std::move(made.inputs), std::move(made.outputs), made.opset, made.nodes, made.bytes,
-          std::move(made.notes),  std::move(made.proof)};
-}
-
 Recovered recover(const Graph& original, const Plan& plan, const RecoverySettings& settings,
                   const CalibrationData& data, const Say& say) {
   const auto& steps = settings.steps;
@@ -123,8 +109,10 @@ class Component final : public TorchComponent, public cli::TorchCommands {
     });
   }
 
-  cli::ExportOutcome export_onnx(const cli::ExportJob& job) override {
-    return guarded([&] { return component::export_onnx(job); });
+  Exported export_script(const std::string& model, const std::vector<InputSpec>& inputs,
+                         const std::string& path, const ExportSettings& settings) override {
+    return guarded(
+        [&] { return export_onnx(torch_io::ScriptFile(model).module(), inputs, path, settings); });
   }
 
   ErrorData samples(const Graph& graph, const CalibrationData& job, bool unseen) override {

@@ -112,10 +112,9 @@ class Preparation {
 
   LedgerOrigin origin() const {
     const bool file = !is_built_in(recipe.model);
-    const parsimony::machine::MachineReport facts = parsimony::machine::facts(nullptr);
+    const parsimony::machine::MachineReport facts = parsimony::machine::facts();
     return {{recipe.model, file ? sha256(read_file(recipe.model)) : ""},
-            {facts.processor.model, facts.cores.usable(), at::get_num_threads(),
-             facts.blas ? facts.blas->library + " " + facts.blas->kernel : ""},
+            {facts.processor.model, facts.cores.usable(), at::get_num_threads()},
             settings_json(recipe),
             PARSIMONY_VERSION,
             request_.command};

@@ -13,7 +13,7 @@ namespace {
 
 // Thresholds above the scatter of the measurements.
 constexpr double kWorthSaying = 1.15;
-constexpr double kSlowProducts = 1.5;  // libraries differ for other shapes
+constexpr double kSlowProducts = 1.5;  // times as slow as convolutions; libraries differ by shapes
 constexpr double kWorthFetching = 0.05;
 
 std::string number(double value) {
@@ -70,55 +70,19 @@ Finding about_cores(const MachineReport& report) {
   return finding;
 }
 
-std::string describe(const Blas& blas) {
-  std::string text = blas.library;
-  if (!blas.version.empty()) text += " " + blas.version;
-  if (!blas.threading.empty()) text += ", " + blas.threading;
-  if (!blas.kernel.empty()) text += ", kernel " + blas.kernel;
-  return text;
-}
-
-/// Returns advice on the first problem, even if its cost was not measured.
-std::string advice_on(const Blas& blas, const Processor& processor) {
-  if (blas.library == "reference BLAS") {
-    return "install libopenblas0-openmp and select it for libblas.so.3, liblapack.so.3 and "
-           "libopenblas.so.0 (tools/setup.sh does)";
-  }
-  if (blas.library != "OpenBLAS") return {};
-  if (const std::string_view better = better_kernel(blas, processor); !better.empty()) {
-    const std::string name(better);
-    return is_set("OPENBLAS_CORETYPE")
-               ? "OPENBLAS_CORETYPE asks for this kernel; unset it, or set it to " + name
-               : "set OPENBLAS_CORETYPE=" + name + " before the program starts";
-  }
-  if (blas.threading == "POSIX threads") {
-    return "its threads compete with OpenMP's: use the OpenMP build, libopenblas0-openmp";
-  }
-  if (blas.threading == "one thread") {
-    return "it uses one thread: use the OpenMP build, libopenblas0-openmp";
-  }
-  return {};
-}
-
-Finding about_blas(const MachineReport& report) {
-  if (!report.blas) return finding_on("BLAS", "none is loaded");
-  Finding finding = finding_on("BLAS", describe(*report.blas));
-  finding.advice = advice_on(*report.blas, report.processor);
-  if (!report.torch || report.torch->product_gflops <= 0) return finding;
-  const double products = report.torch->product_gflops;
-  finding.measured = "matrix products " + number(products) + " GFLOP/s";
-  const double convolutions = report.torch->convolution_gflops;
-  if (convolutions <= 0) return finding;
-  finding.measured += ", oneDNN's convolutions " + number(convolutions);
-  finding.cost = std::max(1.0, convolutions / products);
-  if (finding.cost < kSlowProducts) finding.cost = 1;
-  return finding;
-}
-
 Finding about_aten(const TorchFacts& torch, const Processor& processor) {
   Finding finding =
       finding_on("libtorch", torch.version + ", own kernels " + torch.capability + ", " +
                                  (torch.onednn ? "with oneDNN" : "without oneDNN"));
+  finding.measured = "matrix products " + number(torch.product_gflops) + " GFLOP/s";
+  if (torch.convolution_gflops > 0) {
+    finding.measured += ", oneDNN's convolutions " + number(torch.convolution_gflops);
+    const double cost = torch.convolution_gflops / torch.product_gflops;
+    if (cost >= kSlowProducts) {
+      finding.cost = cost;
+      finding.advice = "its matrix products are slow: use a libtorch with another BLAS";
+    }
+  }
   const Vectors could = vectors_of(processor);
   if (torch.capability == "DEFAULT" && could >= Vectors::kAvx2) {
     finding.advice = is_set("ATEN_CPU_CAPABILITY") ? "unset ATEN_CPU_CAPABILITY"
@@ -174,17 +138,16 @@ Finding about_allocator(const MachineReport& report) {
 
 }  // namespace
 
-MachineReport facts(void* library) {
+MachineReport facts() {
   MachineReport report;
   report.processor = this_processor();
   report.cores = these_cores();
   report.allocator = allocator_in_use();
-  report.blas = blas_seen_from(library);
   return report;
 }
 
 void advise(MachineReport& report) {
-  report.findings = {about_processor(report), about_cores(report), about_blas(report)};
+  report.findings = {about_processor(report), about_cores(report)};
   if (report.torch) {
     report.findings.push_back(about_aten(*report.torch, report.processor));
     report.findings.push_back(about_threads(*report.torch, report.cores));
@@ -192,10 +155,8 @@ void advise(MachineReport& report) {
   report.findings.push_back(about_allocator(report));
 }
 
-MachineReport facts_without_torch(bool with_blas) {
-  void* library = with_blas ? dlopen("libblas.so.3", RTLD_NOW | RTLD_LOCAL) : nullptr;
-  MachineReport report = facts(library);
-  if (library == nullptr) report.blas.reset();
+MachineReport facts_without_torch() {
+  MachineReport report = facts();
   advise(report);
   return report;
 }

@@ -5,15 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/engines/machine/blas.h"
 #include "parsimony/engines/machine/processor.h"
 
 namespace parsimony::machine {
 
 /// One examined property.
 struct Finding {
-  std::string subject;   ///< "BLAS"
-  std::string found;     ///< "OpenBLAS 0.3.21, OpenMP, kernel Haswell"
+  std::string subject;   ///< "libtorch"
+  std::string found;     ///< "2.15.0, own kernels AVX2, with oneDNN"
   std::string measured;  ///< "matrix products 48 GFLOP/s, convolutions 140"; empty: nothing
   /// Slowdown relative to the best setting; 1 if there is none or nothing was measured.
   double cost = 1;
@@ -28,7 +27,7 @@ struct ThreadTime {
 
 /// Facts that need libtorch.
 struct TorchFacts {
-  std::string version;     ///< "1.13.1"
+  std::string version;     ///< "2.15.0"
   std::string capability;  ///< of ATen's own kernels: "AVX2", "AVX512", "DEFAULT"
   bool onednn = false;
   int aten_threads = 1;
@@ -46,19 +45,16 @@ struct MachineReport {
   Processor processor;
   Cores cores;
   std::string allocator;  ///< "glibc", "mimalloc", "jemalloc" or "tcmalloc"
-  std::optional<Blas> blas;
   std::optional<TorchFacts> torch;
   std::vector<Finding> findings;
   double seconds = 0;  ///< duration of the examination
 };
 
-/// Returns the facts available without libtorch; `library` as in `blas_seen_from`. Nothing is
-/// measured.
-MachineReport facts(void* library);
+/// Returns the facts available without libtorch. Nothing is measured.
+MachineReport facts();
 
-/// Returns the facts available without libtorch, with advice, and if `with_blas` with the BLAS that
-/// libtorch would use, as far as that can be told without it.
-MachineReport facts_without_torch(bool with_blas);
+/// Returns the facts available without libtorch, with advice.
+MachineReport facts_without_torch();
 
 /// Interprets the facts and gives advice.
 void advise(MachineReport& report);

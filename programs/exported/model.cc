@@ -81,7 +81,7 @@ std::string ExportedModel::scratch_onnx(const Graph& graph) {
   const std::string path =
       scratch_.emplace_back(std::make_unique<TemporaryFolder>())->path() / "model.onnx";
   try {
-    write_file(path, onnx_io::export_onnx(graph, inputs_.empty() ? program_->inputs : inputs_));
+    write_file(path, onnx_io::export_onnx(graph, program_->sizes));
   } catch (const ModelError& error) {
     throw UnsupportedError("the program cannot be run as ONNX: ", error.what());
   }

@@ -29,6 +29,8 @@ class ExportedModel final : public EditableFile {
   bool owns(const std::string& tensor) const override;
   /// The inputs with which the program was exported.
   const std::vector<InputSpec>& inputs() const { return program_->inputs; }
+  /// The inputs with which it was read.
+  const std::vector<InputSpec>& sizes() const { return program_->sizes; }
   Graph& graph() override { return program_->graph; }
   ModelEditor& editor() override;
   void finalize() override;

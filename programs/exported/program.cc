@@ -283,6 +283,7 @@ class ProgramReader {
       if (given.dtype != DType::kUnknown) spec.dtype = given.dtype;
       as_exported_ = as_exported_ && spec.dims == program_.inputs.back().dims;
     }
+    program_.sizes.push_back(spec);
     const ValueId id = builder_.input(name, spec.dtype, spec);
     return kind == "as_sym_int" ? Binding::run_time(id) : Binding::tensor(id);
   }

@@ -39,6 +39,7 @@ struct Program {
   std::map<std::string, std::vector<ProgramValue>> computed;
   std::vector<std::string> parameters;  ///< names of tensors, in the module's order
   std::vector<InputSpec> inputs;        ///< as the program was exported
+  std::vector<InputSpec> sizes;         ///< as it was read
 };
 
 /// Where a program's own graph is.

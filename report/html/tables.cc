@@ -222,8 +222,7 @@ std::string facts_table(const SweepReport& report) {
                                           with_thousands(point.data.test) + " to test on"},
                              {"processor", point.machine.processor},
                              {"threads", std::to_string(point.machine.threads) + " on " +
-                                             counted(point.machine.cores, "core")},
-                             {"BLAS", point.machine.blas}};
+                                             counted(point.machine.cores, "core")}};
   if (point.ranks) rows.push_back({"ranks", ranks_text(point)});
   rows.push_back({"Parsimony", point.version});
   rows.push_back({"key", point.key});

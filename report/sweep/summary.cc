@@ -204,7 +204,7 @@ void note_what_differs(SweepReport& report, size_t runs) {
   size_t disproved = 0;
   for (const SweepRow& row : report.rows) {
     const LedgerPoint::Machine& machine = row.point.machine;
-    machines.insert(machine.processor + '\n' + std::to_string(machine.threads) + machine.blas);
+    machines.insert(machine.processor + '\n' + std::to_string(machine.threads));
     if (row.point.proof && row.point.proof->ran && !row.point.proof->holds()) ++disproved;
     if (row.point.sparsity == 0) continue;
     ++pruned;

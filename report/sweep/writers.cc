@@ -93,7 +93,7 @@ Line line_of(const SweepRow& row, const std::vector<std::string>& metrics) {
   line("proof_difference", proven ? point.proof->difference : kNothing);
   line("proof_tolerance", proven ? point.proof->tolerance : kNothing);
   line("processor", point.machine.processor)("cores", int64_t{point.machine.cores});
-  line("threads", int64_t{point.machine.threads})("blas", point.machine.blas);
+  line("threads", int64_t{point.machine.threads});
   line("version", point.version);
   for (const std::string& name : metrics) line(name, metric_of(point, name));
   return line;
@@ -293,7 +293,7 @@ std::string to_markdown(const SweepReport& report) {
   if (!point.unpruned_dims.empty()) text += unpruned_table(point);
   text += "## Again\n\n" + code(point.command) + "\nParsimony " + plain(point.version) + " on " +
           plain(point.machine.processor) + ", " + counted(point.machine.threads, "thread") +
-          " of " + counted(point.machine.cores, "core") + ", " + plain(point.machine.blas) + ".\n";
+          " of " + counted(point.machine.cores, "core") + ".\n";
   if (point.ranks) text += "Ranks: " + ranks_text(point) + ".\n";
   return text;
 }

@@ -136,7 +136,7 @@ TEST_P(Agreement, TorchScript) {
 
 TEST_P(Agreement, Onnx) {
   const std::string path = export_onnx(network_.name, saved(), network_.input);
-  if (path.empty()) GTEST_SKIP() << "no Python with torch: install python3-torch";
+  if (path.empty()) GTEST_SKIP() << "no PyTorch: run tools/setup.sh";
   const Answer onnx = onnx_answer(path);
   expect_same(live_answer(), onnx);
 }

@@ -12,7 +12,6 @@
 #include "parsimony/onnx_io/export/export.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
-#include "parsimony/torch_io/compat.h"
 #include "parsimony/torch_io/network.h"
 #include "parsimony/torch_io/script/run.h"
 #include "tests/support/fixture.h"
@@ -76,13 +75,12 @@ torch::jit::Module expression(const std::string& body, const std::vector<Shape>&
     module.register_parameter("w" + std::to_string(i), at::randn(weights[i]), false);
   }
   module.register_attribute("training", c10::BoolType::get(), false);
-  torch_io::add_newer_operators();
   module.define("def forward(self, x):\n    return " + body + "\n");
   return module;
 }
 
 Exported expect_exported(const torch::jit::Module& module, const std::vector<InputSpec>& inputs,
-                         const TorchExportOptions& options) {
+                         const ExportSettings& options) {
   const TemporaryFolder folder;
   const std::string path = folder / "net.onnx";
   Exported made = export_onnx(module, inputs, path, options);

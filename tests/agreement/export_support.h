@@ -17,6 +17,6 @@ torch::jit::Module expression(const std::string& body, const std::vector<Shape>&
 /// Exports, which proves by our executor, and compares with ONNX Runtime on the same inputs to
 /// within 1e-4 of the largest element; with a dynamic batch, on another one as well.
 Exported expect_exported(const torch::jit::Module& module, const std::vector<InputSpec>& inputs,
-                         const TorchExportOptions& options = {});
+                         const ExportSettings& options = {});
 
 }  // namespace parsimony::test

@@ -13,8 +13,6 @@
 namespace parsimony::test {
 namespace {
 
-// Debian's, which has Debian's torch, rather than whatever PATH begins with.
-constexpr char kPython[] = "/usr/bin/python3";
 constexpr char kExporter[] = PARSIMONY_SOURCE_DIR "/tests/models/export_onnx.py";
 constexpr int kNoTorch = 77;
 constexpr int kNoProgram = 127;
@@ -37,9 +35,9 @@ std::string export_onnx(const std::string& name, const std::string& script_path,
   if (std::filesystem::exists(path)) return path;
 
   const std::string log = path + ".log";
-  const std::string command = std::string("OMP_NUM_THREADS=1 ") + kPython + " '" + kExporter +
-                              "' '" + script_path + "' '" + path + "' " + dims + " >'" + log +
-                              "' 2>&1";
+  const std::string command = std::string("OMP_NUM_THREADS=1 '" PARSIMONY_TORCH_PYTHON "' '") +
+                              kExporter + "' '" + script_path + "' '" + path + "' " + dims + " >'" +
+                              log + "' 2>&1";
   const int status = std::system(command.c_str());
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   if (code == kNoTorch || code == kNoProgram) return "";

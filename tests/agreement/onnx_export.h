@@ -1,4 +1,4 @@
-// A TorchScript file as an ONNX file, made by Debian's python3-torch.
+// A TorchScript file as an ONNX file, made by PyTorch.
 #pragma once
 
 #include <string>

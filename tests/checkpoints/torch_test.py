@@ -130,7 +130,7 @@ class Checkpoints(unittest.TestCase):
         saved = self.lightning()
         torch.save(saved, self.path("last.ckpt"))
         self.prune("--checkpoint", "last.ckpt", "--checkpoint-out", "small.ckpt", "--strict")
-        cut = torch.load(self.path("small.ckpt"))
+        cut = torch.load(self.path("small.ckpt"), weights_only=False)
         state = without("module.", cut["state_dict"])
         self.assertEqual(tuple(state["0.weight"].shape), (8, 3, 3, 3))
         self.assertEqual(tuple(state["3.weight"].shape), (6, 8, 3, 3))
@@ -198,7 +198,7 @@ class Checkpoints(unittest.TestCase):
                 torch.save(state, self.path("a.pth"), pickle_protocol=protocol,
                            _use_new_zipfile_serialization=is_zip)
                 self.prune("--checkpoint", "a.pth", "--checkpoint-out", "b.pth", "--strict")
-                self.compare_outputs(torch.load(self.path("b.pth")))
+                self.compare_outputs(torch.load(self.path("b.pth"), weights_only=False))
 
     def test_optimizers(self):
         self.trace()
@@ -364,7 +364,7 @@ class Checkpoints(unittest.TestCase):
         self.trace()
         torch.save(self.model, self.path("a.pth"))
         self.prune("--checkpoint", "a.pth", "--checkpoint-out", "b.pth", "--strict")
-        self.compare_outputs(torch.load(self.path("b.pth")).state_dict())
+        self.compare_outputs(torch.load(self.path("b.pth"), weights_only=False).state_dict())
 
     def test_nothing_in_a_pickle_runs(self):
         self.trace()
@@ -484,7 +484,7 @@ class Checkpoints(unittest.TestCase):
     def test_trained_weights_return_to_an_onnx_file(self):
         """With normalisations folded into the convolutions, as exporters leave them."""
         x = torch.randn(1, 3, 10, 10)
-        torch.onnx.export(self.model, x, self.path("net.onnx"))
+        torch.onnx.export(self.model, x, self.path("net.onnx"), dynamo=False)
         torch.save(self.model.state_dict(), self.path("a.pth"))
         self.run_command("prune", "net.onnx", "-o", "small.onnx", "--ratio", "0.5",
                          "--checkpoint", "a.pth", "--checkpoint-out", "b.pth", "--strict")
@@ -498,7 +498,7 @@ class Checkpoints(unittest.TestCase):
             self.run_command("import", "small.onnx", "--checkpoint", "tuned.pth", "-o",
                              "deployed.onnx", *words)
         # PyTorch's own export of the tuned network computes the same.
-        torch.onnx.export(small, x, self.path("expected.onnx"))
+        torch.onnx.export(small, x, self.path("expected.onnx"), dynamo=False)
         self.verify("expected.onnx", "deployed.onnx")
         self.verify("small.onnx", "deployed.onnx", code=1)
         done = self.run_command("import", "small.onnx", "--checkpoint", "a.pth", "-o", "no.onnx",
@@ -521,7 +521,7 @@ class Checkpoints(unittest.TestCase):
                 return self.inner(x - torch.tensor([0.1, 0.2, 0.3]).view(1, 3, 1, 1))
 
         self.model = Shifted().eval()
-        torch.onnx.export(self.model, torch.randn(1, 3, 10, 10), self.path("net.onnx"))
+        torch.onnx.export(self.model, torch.randn(1, 3, 10, 10), self.path("net.onnx"), dynamo=False)
         torch.save(self.model.state_dict(), self.path("a.pth"))
         done = self.run_command("import", "net.onnx", "--checkpoint", "a.pth", "-o", "b.onnx", code=4)
         self.assertIn("--partial", done.stderr)

@@ -12,7 +12,7 @@ namespace {
 class CliExported : public testing::Test {
  protected:
   void SetUp() override {
-    if (!kHasTorch) GTEST_SKIP() << "built without libtorch";
+    if (!kHasTorch && !has_onnx_runtime()) GTEST_SKIP() << "nothing runs a network here";
   }
 
   static std::string program(const std::string& name) {
@@ -43,7 +43,16 @@ TEST_F(CliExported, IsInspectedExplainedAndExported) {
   ASSERT_EQ(place_.run("prune " + program("tiny_image.2.14.pt2") + "-o o.pt2 --ratio 0.5").code, 0);
   const Outcome exported = place_.run("export o.pt2 -o o.onnx");
   ASSERT_EQ(exported.code, 0) << exported.err;
-  EXPECT_NE(lines_with(exported.out, "Proven: "), "") << exported.out;
+  EXPECT_EQ(lines_with(exported.out, "Proven: ") == "", !kHasTorch) << exported.out;
+}
+
+TEST_F(CliExported, WithoutLibtorchItsExportIsNotCalledProven) {
+  const Outcome exported = place_.run("export " + program("tiny_image.2.14.pt2") + "-o o.onnx",
+                                      {{"PARSIMONY_TORCH_COMPONENT", "/none/component.so"}});
+  ASSERT_EQ(exported.code, 0) << exported.err;
+  EXPECT_NE(exported.out.find("note: not verified: "), std::string::npos) << exported.out;
+  EXPECT_EQ(exported.out.find("Proven"), std::string::npos) << exported.out;
+  EXPECT_EQ(place_.run("inspect o.onnx").code, 0);
 }
 
 TEST_F(CliExported, OtherInputsMayBeGiven) {
@@ -54,6 +63,7 @@ TEST_F(CliExported, OtherInputsMayBeGiven) {
 }
 
 TEST_F(CliExported, IsNotTrained) {
+  if (!kHasTorch) GTEST_SKIP() << "built without libtorch";
   const Outcome outcome = place_.run("finetune " + program("tiny_image.2.14.pt2") +
                                      "--data shapes:8,8 --epochs 1 -o o.pt2");
   EXPECT_EQ(outcome.code, 3) << outcome.err;

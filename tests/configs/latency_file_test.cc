@@ -10,7 +10,7 @@ namespace parsimony {
 namespace {
 
 LatencyFile sample() {
-  LatencyFile file{"AMD EPYC", "libtorch 1.13.1", 2, {}};
+  LatencyFile file{"AMD EPYC", "libtorch 2.15.0", 2, {}};
   file.tables["a key \"1x3\""] = {"Conv 8x3x3x3, Relu", {1, 8}, {1}, {1.5e-5, 3e-5}, 1763683200};
   file.tables["b"] = {"Gemm", {1}, {1}, {0}, 7};
   return file;
@@ -44,7 +44,7 @@ TEST(LatencyFile, IsOfOneMachineEngineAndNumberOfThreads) {
   LatencyFile expected = sample();
   expected.engine = "onnxruntime 1.20.1";
   EXPECT_EQ(message_of(text, expected),
-            "t.json: \"engine\": found \"libtorch 1.13.1\", expected \"onnxruntime 1.20.1\"; times "
+            "t.json: \"engine\": found \"libtorch 2.15.0\", expected \"onnxruntime 1.20.1\"; times "
             "hold for one machine, engine and number of threads: name another file");
   expected = sample();
   expected.threads = 1;

@@ -5,7 +5,6 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "parsimony/engines/machine/blas.h"
 #include "parsimony/engines/machine/processor.h"
 #include "parsimony/engines/machine/report.h"
 #include "tests/support/fixture.h"
@@ -31,21 +30,6 @@ TEST(Processor, NeedsAllPartsOfAVectorSet) {
   EXPECT_EQ(vectors_of(parse_processor("flags : avx avx2 fma avx512f\n")), Vectors::kAvx2);
   EXPECT_EQ(vectors_of(parse_processor("flags : avx avx2\n")), Vectors::kAvx);
   EXPECT_EQ(vectors_of(parse_processor("Features : asimd\n")), Vectors::kNone);
-}
-
-TEST(Blas, AKernelBelowTheProcessorIsCorrected) {
-  const Processor processor = parse_processor(kAvx512);
-  Blas blas;
-  blas.library = "OpenBLAS";
-  const auto better = [&](const char* kernel) {
-    blas.kernel = kernel;
-    return std::string(better_kernel(blas, processor));
-  };
-  EXPECT_EQ(better("Prescott"), "SkylakeX");
-  EXPECT_EQ(better("Haswell"), "SkylakeX");
-  EXPECT_EQ(better("Cooperlake"), "");
-  EXPECT_EQ(better("Zen9"), "") << "a kernel that is not known may be the best";
-  EXPECT_EQ(better(""), "");
 }
 
 /// A control group hierarchy in a folder.
@@ -93,8 +77,6 @@ MachineReport slow_machine() {
   report.processor = parse_processor(kAvx512);
   report.cores.online = report.cores.allowed = 2;
   report.allocator = "glibc";
-  report.blas = Blas{};
-  report.blas->library = "reference BLAS";
   report.torch = TorchFacts{};
   report.torch->aten_threads = 1;
   report.torch->capability = "AVX2";
@@ -117,8 +99,8 @@ const Finding& finding(const MachineReport& report, const std::string& subject) 
 TEST(Advise, NamesTheCostAndTheCure) {
   MachineReport report = slow_machine();
   advise(report);
-  EXPECT_DOUBLE_EQ(finding(report, "BLAS").cost, 30);
-  EXPECT_NE(finding(report, "BLAS").advice.find("libopenblas0-openmp"), std::string::npos);
+  EXPECT_DOUBLE_EQ(finding(report, "libtorch").cost, 30);
+  EXPECT_NE(finding(report, "libtorch").advice.find("another BLAS"), std::string::npos);
   EXPECT_DOUBLE_EQ(finding(report, "threads").cost, 2);
   EXPECT_NE(finding(report, "threads").advice.find("OMP_NUM_THREADS=2"), std::string::npos);
 }
@@ -134,9 +116,6 @@ TEST(Advise, CountsWhatFetchingMemoryTakes) {
 
 TEST(Advise, IsSilentWhereAllIsWell) {
   MachineReport report = slow_machine();
-  report.blas->library = "OpenBLAS";
-  report.blas->kernel = "SkylakeX";
-  report.blas->threading = "OpenMP";
   report.torch->product_gflops = 80;
   report.torch->aten_threads = 2;
   report.torch->seconds_with_aten_threads = 0.012;
@@ -145,15 +124,6 @@ TEST(Advise, IsSilentWhereAllIsWell) {
     EXPECT_EQ(finding.advice, "") << finding.subject;
     EXPECT_DOUBLE_EQ(finding.cost, 1) << finding.subject;
   }
-}
-
-TEST(Advise, KnowsWhatIsWrongWithAnOpenBlas) {
-  MachineReport report = slow_machine();
-  report.blas->library = "OpenBLAS";
-  report.blas->kernel = "SkylakeX";
-  report.blas->threading = "POSIX threads";
-  advise(report);
-  EXPECT_NE(finding(report, "BLAS").advice.find("OpenMP build"), std::string::npos);
 }
 
 }  // namespace

@@ -7,11 +7,10 @@ FOLDER/NAME.onnx and NAME.pt are written, and NAME.json with the kind, the input
 torch's own words about what it cannot export. Beyond 2 GB the weights of NAME.onnx lie beside it.
 Weights are random by a seed that the name decides; see weights.py.
 
-Exit code 77: this Python has no torch or no torchvision (Debian's python3-torchvision).
+Exit code 77: this Python has no torch or no torchvision.
 """
 
 import argparse
-import contextlib
 import json
 import os
 import sys
@@ -71,28 +70,16 @@ def export(name, folder, only):
 def write_onnx(model, kind, example, path):
     inputs = [f"x{i}" for i in range(len(example))] if len(example) > 1 else ["x"]
     batch = {} if kind == "detection" else {name: {0: "N"} for name in inputs}
-    with exportable():
-        torch.onnx.export(
-            plain(model, kind, "onnx"),
-            example,
-            path + ".onnx",
-            opset_version=OPSET,
-            training=torch.onnx.TrainingMode.PRESERVE,  # keeps normalisations beside convolutions
-            input_names=inputs,
-            dynamic_axes=batch,
-        )
-
-
-@contextlib.contextmanager
-def exportable():
-    """What the exporter of 1.13 lacks: aten::zero_, which Swin V2 needs, and roots of whole numbers, as in RAFT."""
-    zero, sqrt = torch.Tensor.zero_, torch.sqrt
-    torch.Tensor.zero_ = lambda tensor: tensor.fill_(0)
-    torch.sqrt = lambda tensor: sqrt(tensor if tensor.is_floating_point() else tensor.float())
-    try:
-        yield
-    finally:
-        torch.Tensor.zero_, torch.sqrt = zero, sqrt
+    torch.onnx.export(
+        plain(model, kind, "onnx"),
+        example,
+        path + ".onnx",
+        opset_version=OPSET,
+        training=torch.onnx.TrainingMode.PRESERVE,  # keeps normalisations beside convolutions
+        input_names=inputs,
+        dynamic_axes=batch,
+        dynamo=False,
+    )
 
 
 def write_torchscript(model, kind, example, path):

@@ -26,7 +26,7 @@ BenchReport report_of(std::vector<BenchRow> rows) {
   report.models[0].label = "big.onnx";
   report.models[1].label = "small.onnx";
   report.models[1].inputs = {{"x", DType::kFloat32, {1, 3}}};
-  report.engines = {{"libtorch", "1.13.1", ""}};
+  report.engines = {{"libtorch", "2.15.0", ""}};
   report.rows = std::move(rows);
   report.threads = 2;
   return report;
@@ -41,7 +41,7 @@ TEST(Bench, PrintsLatencyThroughputAndSpeedup) {
             "                 small.onnx      0.400  0.350..0.500    160,000    900  2.50x "
             "(2.25..2.75)\n"
             "\n"
-            "Measured with 2 threads, libtorch 1.13.1.\n");
+            "Measured with 2 threads, libtorch 2.15.0.\n");
 }
 
 TEST(Bench, ShowsMemoryWhereAnEngineCountsIt) {

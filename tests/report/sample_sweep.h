@@ -87,7 +87,7 @@ inline LedgerPoint sample_point(const std::string& criterion, double sparsity, u
                "the original with the removed slices set to zero",
                {}};
   }
-  p.machine = {"AMD EPYC 7763", 16, 16, "OpenBLAS 0.3.21 (OpenMP)"};
+  p.machine = {"AMD EPYC 7763", 16, 16};
   p.version = "0.1.0";
   p.command = "parsimony sweep --config configs/cifar10_cnn_sweep.json --data cifar10:data";
   return p;
@@ -120,7 +120,7 @@ inline std::vector<LedgerPoint> hostile_sweep() {
     p.config = "{\"x\": \"</script><script>window.harmed=1</script>\"}";
     for (LedgerPoint::Layer& layer : p.layers) layer = {bad + layer.name, bad, 8, 4};
     p.unpruned_dims = {{bad, bad}};
-    p.machine = {bad, 1, 1, bad};
+    p.machine = {bad, 1, 1};
     p.version = bad;
     p.command = "parsimony sweep " + bad;
     if (p.proof) p.proof->against = bad;

@@ -72,8 +72,6 @@ TEST(Examine, FindsAndMeasures) {
   EXPECT_NE(report.torch->capability, "unknown");
   EXPECT_GT(report.torch->product_gflops, 0);
   EXPECT_GT(report.torch->seconds_per_fault, 0);
-  ASSERT_TRUE(report.blas) << "libtorch has one";
-  EXPECT_NE(report.blas->library, "unknown");
 }
 
 TEST(Examine, LeavesTheRandomGenerator) {

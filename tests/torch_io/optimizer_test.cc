@@ -9,7 +9,6 @@
 #include <functional>
 #include <memory>
 
-#include "parsimony/torch_io/compat.h"
 #include "parsimony/torch_io/prune.h"
 #include "tests/torch_io/live_editing.h"
 
@@ -225,8 +224,7 @@ TEST(CarryOver, OptimizersOfUnknownTypeMayHaveNoState) {
   const Plan plan = plan_of({0, 3, 4}, {1, 5});
   restore(*net, plan);
   EXPECT_TRUE(carry_over(own, plan, *net).notes.empty());
-  own.state()[compat::state_key(net->a->weight.unsafeGetTensorImpl())] =
-      std::make_unique<optim::SGDParamState>();
+  own.state()[net->a->weight.unsafeGetTensorImpl()] = std::make_unique<optim::SGDParamState>();
   EXPECT_EQ(message_of<UnsupportedError>([&] { carry_over(own, plan, *net); }),
             "unsupported optimizer type; supported are SGD, Adam, AdamW, "
             "RMSprop, Adagrad and LBFGS");
@@ -242,8 +240,8 @@ TEST(CarryOver, ReplacedParametersTakeOverTheirState) {
   EXPECT_TRUE(std::any_of(held.begin(), held.end(),
                           [&](const at::Tensor& one) { return one.is_same(after); }));
   const auto& states = twin.optimizer->state();
-  EXPECT_EQ(states.count(compat::state_key(before.unsafeGetTensorImpl())), 0U);
-  const auto state = states.find(compat::state_key(after.unsafeGetTensorImpl()));
+  EXPECT_EQ(states.count(before.unsafeGetTensorImpl()), 0U);
+  const auto state = states.find(after.unsafeGetTensorImpl());
   ASSERT_NE(state, states.end());
   EXPECT_EQ(static_cast<const optim::AdamParamState&>(*state->second).exp_avg().size(0), 2);
   EXPECT_EQ(message_of<ModelError>([&] { carry_over(*twin.optimizer, replaced); }),

@@ -17,6 +17,7 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
 #include "parsimony/graph/weights.h"
+#include "parsimony/programs/exported/model.h"
 #include "parsimony/speedup/small_network.h"
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/torch_io/machine.h"
@@ -367,8 +368,8 @@ TEST(Trained, OfALiveModuleItsParameters) {
 }
 
 TEST(Trained, OfAProgramOfTorchExportItsParameters) {
-  torch_io::ScriptFile file("tests/exported/tiny_rotary.2.15.pt2");
-  EXPECT_EQ(trained_in(file.read({}).graph),
+  programs::ExportedModel file("tests/exported/tiny_rotary.2.15.pt2", {});
+  EXPECT_EQ(trained_in(file.graph()),
             (Names{"inner.weight", "inner.bias", "out.weight", "out.bias", "scale"}));
 }
 
@@ -550,6 +551,7 @@ TEST(States, AreTrainedAsTheyWillRun) {
 }
 
 TEST(Walks, ComputeWhatTheWholeNetworkWould) {
+  torch_io::use_cores();  // sums of one thread, everywhere
   const at::NoGradGuard no_grad;
   Detector net;
   const Graph& graph = net.graph();

@@ -1,10 +1,8 @@
 """Small networks of many architectures, with random weights: the block of the original at a few channels.
 
 `NETWORKS` has for each name its kind and two functions: the network, and a tuple of inputs for it.
-They run in PyTorch 1.13 and in those that have torch.export.
 """
 
-from . import compat  # noqa: F401  first: the modules use what it adds
 from . import convolutions, dense, detection, diffusion, encoders, fields, graphs, language, mixers, pyramids
 from . import recurrent, selective, series, sound, speech, states, tables, vision, yolo
 

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .compat import RMSNorm
+from .norms import RMSNorm
 from .language import Gelu, Grouped, Layer
 from .pieces import (
     Attention, Block, Language, Module, SwiGLU, VOCABULARY, Vision, heads_of, image, mlp, tokens,

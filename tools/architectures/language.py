@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .compat import RMSNorm
+from .norms import RMSNorm
 from .pieces import Language, Module, Residual, SwiGLU, VOCABULARY, heads_of, mlp, tokens
 
 

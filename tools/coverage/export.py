@@ -18,18 +18,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 from architectures import NETWORKS
 from architectures.weights import network
 
-OPSETS = 17, 16  # the exporter of 1.13 makes invalid nodes of layer norms without weights in 17
-
 
 def write_onnx(module, inputs, path):
-    for opset in OPSETS:
-        try:
-            # PRESERVE keeps normalisations beside convolutions.
-            training = torch.onnx.TrainingMode.PRESERVE
-            return torch.onnx.export(module, inputs, path, opset_version=opset, training=training)
-        except torch.onnx.errors.CheckerError:
-            if opset == OPSETS[-1]:
-                raise
+    # PRESERVE keeps normalisations beside convolutions.
+    training = torch.onnx.TrainingMode.PRESERVE
+    torch.onnx.export(module, inputs, path, opset_version=17, training=training, dynamo=False)
 
 
 def write_pt(module, inputs, path):

@@ -28,10 +28,7 @@ def parsed():
     add = parser.add_argument
     add("names", metavar="NAME", nargs="*")
     add("--folder", type=pathlib.Path, default=CACHE / "coverage", help="of exports and reports")
-    add("--python", metavar="PROGRAM", default="/usr/bin/python3",
-        help="a Python whose torch exports ONNX and TorchScript (Debian's)")  # fmt: skip
-    add("--pt2", metavar="PROGRAM", default="python3",
-        help="one whose torch has torch.export, 2.6 or newer; may be several words (python3)")  # fmt: skip
+    add("--python", metavar="PROGRAM", default=CACHE / "torch/bin/python", help="one with torch (%(default)s)")
     add("--command", default=COMMAND, help="build/release/bin/parsimony")
     add("--again", action="store_true", help="prune again what has been pruned")
     add("--threads", default="1", help="for running networks (1)")
@@ -40,8 +37,7 @@ def parsed():
 
 
 def export(asked):
-    for program, formats in ((asked.python, "onnx,pt"), (asked.pt2, "pt2")):
-        subprocess.run([*program.split(), HERE / "export.py", asked.folder, formats, *asked.names], check=True)
+    subprocess.run([asked.python, HERE / "export.py", asked.folder, "onnx,pt,pt2", *asked.names], check=True)
 
 
 def pruned(asked, name, form):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Exports the networks of networks.py with random weights as .pt2, each with inputs and outputs as
-NAME.io.pt beside it. Runs with the torch whose format is expected.
+"""Exports the networks of networks.py with random weights as .pt2. Runs with the torch whose format is
+expected.
 
     tools/exported/export.py FOLDER [NAME ...]
 """
@@ -33,9 +33,7 @@ def main():
                 program = torch.export.export(module, inputs, dynamic_shapes=dynamic)
                 if decomposed:
                     program = program.run_decompositions()
-                outputs = module(*inputs)
             torch.export.save(program, path)
-            torch.save((inputs, outputs), folder / f"{name}.io.pt")
             print(f"{name}: {time.time() - began:.1f} s", flush=True)
         except Exception as error:  # one network less
             print(f"{name}: FAILED {type(error).__name__}: {str(error).splitlines()[0]}", flush=True)

@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/env python3
 """Seconds of each epoch of the CIFAR-10 CNN in Python, in one process or by DistributedDataParallel.
 
     tools/ranks/ddp.py CIFAR [--ranks N] [--threads N] [--batch N] [--samples N] [--epochs N] [--channels-last]
@@ -6,8 +6,8 @@
 The network is that of `parsimony train --model cnn`, the optimizer Adam, the images are in memory and
 shuffled each epoch. --batch is that of all ranks together, --threads each rank's. One rank goes
 without DistributedDataParallel; several meet in a file and talk over Gloo on the loopback interface.
-Prints {"seconds": [], "loss": [of rank 0's shares], "allocator": "malloc" or "mimalloc"}. Needs Debian's
-python3-torch.
+Prints {"seconds": [], "loss": [of rank 0's shares], "allocator": "malloc" or "mimalloc"}.
+Needs torch.
 """
 import argparse
 import json

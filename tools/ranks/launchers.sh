@@ -30,8 +30,9 @@ parsimony=$(command -v "$1") || fail 2 "no command $1"
 parsimony=$(realpath "$parsimony")
 [ "$(id -u)" = 0 ] || fail 4 "needs root"
 
-packages="munge slurmctld slurmd slurm-client openmpi-bin mpich python3-torch"
-programs="munged slurmctld slurmd srun mpirun.openmpi mpirun.mpich /usr/bin/torchrun"
+torchrun=${PARSIMONY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/parsimony}/torch/bin/torchrun  # tools/setup.sh
+packages="munge slurmctld slurmd slurm-client openmpi-bin mpich"
+programs="munged slurmctld slurmd srun mpirun.openmpi mpirun.mpich $torchrun"
 missing() { local name; for name in $programs; do command -v "$name" > /dev/null || echo "$name"; done; }
 if [ -n "$(missing)" ] && [ -n "$install" ]; then
   # shellcheck disable=SC2086
@@ -130,18 +131,7 @@ run "--processes 2, again" "its own" "${train[@]}" --processes 2
 
 # --- torchrun
 
-# With Python 3.11, torch 1.13 reads the default of --redirects and --tee, 0, as nothing: iterating a
-# Flag yields no zero any more. 1, the standard output, is read.
-torchrun=(/usr/bin/torchrun --no_python)
-why=
-launches() {
-  timeout 60 "${torchrun[@]}" --master_port "$(free_port)" --nproc_per_node 2 true > "$work/said" 2>&1
-}
-if ! launches; then
-  why=$(grep . "$work/said" | tail -n 1)
-  torchrun+=(--redirects 1 --tee 1 --log_dir "$work/torchrun")
-  launches || why="$why; with them: $(grep . "$work/said" | tail -n 1)"
-fi
+torchrun=("$torchrun" --no_python)
 
 # Ends rank 1 of the first attempt and rank 0 of the second by force, as soon as there is a checkpoint.
 cat > "$work/twice.sh" << 'EOF'

@@ -6,8 +6,8 @@ Python's DistributedDataParallel, what ranks send, and what becomes of a network
       > docs/results/data/processes.json
     tools/results.py
 
-CIFAR is a folder with CIFAR-10 in its binary layout; --model is pruned and recovered. Needs Debian's
-python3-torch and libmimalloc2.0, and root to count bytes. Times mean something on an idle machine
+CIFAR is a folder with CIFAR-10 in its binary layout; --model is pruned and recovered. Needs the
+PyTorch of tools/setup.sh and libmimalloc2.0, and root to count bytes. Times mean something on an idle machine
 only, for about an hour; --quick shows in minutes that all of it runs.
 """
 
@@ -24,7 +24,7 @@ import tempfile
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from tables.cells import digits, significant  # noqa: E402
 from tables.measured import as_data, table  # noqa: E402
-from tables.runs import Command, finished, parser_of, read  # noqa: E402
+from tables.runs import CACHE, Command, finished, parser_of, read  # noqa: E402
 
 Sizes = collections.namedtuple("Sizes", "runs images epochs traced few more learnt seeds ranks samples")
 QUICK = Sizes(1, 128, 2, 320, 2, 5, 128, [0], [1, 2], 32)
@@ -33,7 +33,7 @@ BATCH = 64
 LAYOUTS = [(1, 1), (1, 2), (2, 1)]  # ranks, threads
 BASE = 1
 
-PYTHON = "/usr/bin/python3"
+PYTHON = CACHE / "torch/bin/python"
 DDP = pathlib.Path(__file__).with_name("ddp.py")
 MIMALLOC = {"LD_PRELOAD": "libmimalloc.so.2", "MIMALLOC_LARGE_OS_PAGES": "1"}
 
@@ -157,7 +157,7 @@ def times(bench):
         f"An epoch of {bench.sizes.images:,} images",
         f"Seconds: median of {bench.runs} runs that alternate (and their range); ratios are taken within a run. A run "
         "is the median of its epochs without the first. PyTorch: `tools/ranks/ddp.py`, two processes by "
-        "DistributedDataParallel over Gloo; it has the OpenBLAS kernel and the `OMP_WAIT_POLICY` that the command "
+        "DistributedDataParallel over Gloo; it has the `OMP_WAIT_POLICY` that the command "
         "sets. Tuned: channels-last, and mimalloc with large pages, which the command has, too.",
         "processes × threads|parsimony|against 1 × 2|PyTorch|PyTorch, tuned|parsimony against the faster",
         rows,
@@ -172,10 +172,8 @@ def epoch_times(bench, machine, program, ranks, threads):
         report = bench.command.report(*words)
         machine.update(report["machine"])
         return [epoch["seconds"] for epoch in report["epochs"]]
-    tuned, (library, kernel) = program == "tuned", machine["blas"].split(" ")[:2]
+    tuned = program == "tuned"
     environment = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE", **(MIMALLOC if tuned else {})}
-    if library == "OpenBLAS":
-        environment["OPENBLAS_CORETYPE"] = kernel
     line = f"--ranks {ranks} --threads {threads} --batch {BATCH} --samples {sizes.images} --epochs {sizes.epochs}"
     words = [*line.split(), *(["--channels-last"] if tuned else [])]
     done = finished([PYTHON, DDP, bench.asked.cifar, *words], env=environment, stderr=None)

@@ -29,8 +29,8 @@ def parsed():
         "--python is asked")  # fmt: skip
     add("--onnxsim", metavar="PROGRAM",
         help="one that imports onnx and onnxsim, with onnxsim.apply_structured_pruning")  # fmt: skip
-    add("--onnx-python", metavar="PROGRAM", default="/usr/bin/python3",
-        help="for --onnxsim: one whose torch exports ONNX (Debian's)")  # fmt: skip
+    add("--onnx-python", metavar="PROGRAM", default=str(CACHE / "torch/bin/python"),
+        help="for --onnxsim: one whose torch exports ONNX (%(default)s)")  # fmt: skip
     add("--command", default=COMMAND, help="build/release/bin/parsimony")
     add("--again", action="store_true", help="measure again what has been measured")
     add("--no-page", action="store_true", help="leave docs/results as it is")

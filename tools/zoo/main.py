@@ -4,7 +4,7 @@ docs/results/zoo.md. Networks are exported one at a time into a cache and remove
 kept in a ledger beside the page, so that an interrupted run can be continued and the page always has
 every result.
 
-Needs python3-torchvision. Exit code: 1 if any failed, 77 without python3-torchvision.
+Needs the PyTorch of tools/setup.sh. Exit code: 1 if any failed, 77 without it.
 """
 
 import json
@@ -21,7 +21,7 @@ from tables.cells import digits, milliseconds  # noqa: E402
 from tables.measured import measured  # noqa: E402
 from tables.runs import CACHE, COMMAND, ROOT, finished, parser_of, read  # noqa: E402
 
-PYTHON = "/usr/bin/python3"  # Debian's, which has Debian's torch
+PYTHON = CACHE / "torch/bin/python"
 NO_TORCH = 77
 EXPORTER = ROOT / "tests/models/export.py"
 RUNS = "onnx:half-local,onnx:third-global,pt:half-local,pt:third-global"
@@ -65,7 +65,7 @@ def listed():
     except OSError:
         done = subprocess.CompletedProcess([], NO_TORCH)
     if done.returncode != 0:
-        missing = "zoo: needs Debian's python3-torchvision: apt-get install python3-torchvision"
+        missing = "zoo: there is no torchvision: run tools/setup.sh"
         print(missing if done.returncode == NO_TORCH else done.stderr, file=sys.stderr)
         sys.exit(done.returncode)
     return dict(line.split("\t")[:2] for line in done.stdout.splitlines())

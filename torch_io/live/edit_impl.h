@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <torch/csrc/autograd/variable.h>
 #include <torch/nn/module.h>
 
 #include <cstdint>
@@ -13,12 +14,16 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "parsimony/graph/model_editor.h"
-#include "parsimony/torch_io/compat.h"
 
 namespace parsimony::torch_io::live {
+
+/// A leaf's node that takes its gradient up; a smart pointer that differs between versions.
+using GradAccumulator =
+    decltype(torch::autograd::impl::try_get_grad_accumulator(std::declval<const at::Tensor&>()));
 
 /// An undo journal. Changes tensors in place: the TensorImpl is preserved, and with it every
 /// reference to the tensor, its optimizer state, hooks and requires_grad.
@@ -44,7 +49,7 @@ class Journal {
     at::Tensor tensor;
     at::Tensor data;  // original
     at::Tensor grad;
-    compat::GradAccumulator accumulator;
+    GradAccumulator accumulator;
     std::string cut_as;          // the name under which it was sliced
     std::vector<AxisKeep> cuts;  // in original indices
   };

@@ -1,5 +1,8 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
+#include <c10/util/intrusive_ptr.h>
+
+#include <memory>
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
@@ -19,6 +22,21 @@ bool same_cuts(const std::vector<AxisKeep>& cuts, std::span<const AxisKeep> axes
     }
   }
   return true;
+}
+
+template <typename Node>
+std::weak_ptr<Node> weak(const std::shared_ptr<Node>& node) {
+  return node;
+}
+
+template <typename Node>
+c10::weak_intrusive_ptr<Node> weak(const c10::intrusive_ptr<Node>& node) {
+  return c10::weak_intrusive_ptr<Node>(node);
+}
+
+/// Without one, the next use of the leaf creates a new one.
+void set_accumulator(const at::Tensor& leaf, const GradAccumulator& accumulator) {
+  torch::autograd::impl::set_grad_accumulator(leaf, weak(accumulator));
 }
 
 at::Tensor grad_of(const at::Tensor& tensor) {
@@ -46,7 +64,7 @@ void Journal::set_data(const at::Tensor& tensor, const at::Tensor& data) {
   // A loss of an earlier forward pass keeps its gradient accumulator alive, which expects gradients
   // of the old shape.
   if (!same_shape && tensor.requires_grad()) {
-    compat::set_grad_accumulator(tensor, {});
+    set_accumulator(tensor, {});
   }
 }
 
@@ -95,7 +113,7 @@ void Journal::undo() {
       entry.tensor.mutable_grad() = entry.grad;
     }
     if (entry.tensor.requires_grad()) {
-      compat::set_grad_accumulator(entry.tensor, entry.accumulator);
+      set_accumulator(entry.tensor, entry.accumulator);
     }
   }
   undo_options();

@@ -61,8 +61,8 @@ class EvaluatingScript {
   std::vector<jit::Module> training_;
 };
 
-/// Converts a module's float16 tensors to float32 during its lifetime: libtorch has no convolutions
-/// and products of float16 on CPUs.
+/// Converts a module's float16 tensors to float32 during its lifetime, since the rounding of
+/// float16 would hide small errors from a proof.
 class WidenedScript {
  public:
   explicit WidenedScript(const jit::Module& module) {

@@ -18,8 +18,6 @@
 #include "parsimony/base/files.h"
 #include "parsimony/base/hash.h"
 #include "parsimony/programs/exported/archive.h"
-#include "parsimony/torch_io/compat.h"
-#include "parsimony/torch_io/exported/program_impl.h"
 #include "parsimony/torch_io/network.h"
 #include "parsimony/torch_io/reason.h"
 #include "parsimony/torch_io/script/archive_impl.h"
@@ -37,13 +35,10 @@ struct ScriptFile::Impl {
   std::string sha256;
   jit::ExtraFilesMap extra;
   jit::Module module;
-  std::unique_ptr<programs::Archive> archive;  ///< of torch.export; null for TorchScript
-  exported::Program program;                   ///< of the archive
   std::optional<ScriptGraph> script;
   std::unique_ptr<ScriptEditor> editor;
 
   void load();
-  void load_exported();
 };
 
 namespace {
@@ -51,10 +46,6 @@ namespace {
 ModelError not_torchscript(std::string_view path, std::string_view why) {
   return ModelError(path, ": not a TorchScript model: ", why);
 }
-
-// Marks the file of a trace whose plan will be replayed on the module itself, as the Python package
-// does.
-constexpr const char* kLiveModule = "live_module";
 
 /// Releases bytes from memory after they were read once.
 class ReadOnce final : public caffe2::serialize::ReadAdapterInterface {
@@ -111,13 +102,14 @@ void unfold_expanded(jit::Module& module) {
 void ScriptFile::Impl::load() {
   const MappedFile file(path);
   sha256 = fingerprint(file);
-  if (programs::is_exported(path)) return load_exported();
+  if (programs::is_exported(path)) {
+    throw not_torchscript(path, "it is a program of torch.export");
+  }
   const std::string why = script::not_torchscript_because(file.bytes());
   if (!why.empty()) throw not_torchscript(path, why);
   extra.clear();
   for (const std::string& name : script::extra_files(file.bytes())) extra[name] = "";
   std::optional<std::string> beyond;
-  add_newer_operators();
   try {
     module = jit::load(std::make_shared<ReadOnce>(file), at::Device(at::kCPU), extra);
     beyond = script::tensor_out_of_bounds(module);
@@ -126,12 +118,6 @@ void ScriptFile::Impl::load() {
   }
   if (beyond) throw not_torchscript(path, "it contains " + *beyond);
   unfold_expanded(module);
-}
-
-void ScriptFile::Impl::load_exported() {
-  archive = std::make_unique<programs::Archive>(path);
-  program = exported::assemble(*archive, path);
-  module = program.module;
 }
 
 ScriptFile::ScriptFile(const std::string& path) : impl_(std::make_unique<Impl>()) {
@@ -153,10 +139,6 @@ const std::string& ScriptFile::sha256() const { return impl_->sha256; }
 
 const torch::jit::Module& ScriptFile::module() const { return impl_->module; }
 
-bool ScriptFile::is_exported() const { return impl_->archive != nullptr; }
-
-const std::vector<InputSpec>& ScriptFile::inputs() const { return impl_->program.inputs; }
-
 const jit::ExtraFilesMap& ScriptFile::extra_files() const { return impl_->extra; }
 
 bool ScriptFile::in_memory() const { return impl_->path.empty(); }
@@ -167,11 +149,7 @@ ScriptGraph& ScriptFile::read(const std::vector<InputSpec>& inputs) {
   // It may have run AsWritten in between.
   if (in_memory() && impl_->script) return *impl_->script;
   if (used_up && !in_memory()) impl_->load();
-  const bool as_exported = inputs.empty() && is_exported();
-  const bool live = impl_->extra.contains(kLiveModule);
-  impl_->script = read_script(impl_->module, as_exported ? impl_->program.inputs : inputs,
-                              live ? Computed::kStay : Computed::kAreWeights);
-  if (is_exported()) impl_->script->graph.format = "torch.export";
+  impl_->script = read_script(impl_->module, inputs);
   return *impl_->script;
 }
 
@@ -192,9 +170,6 @@ torch::jit::Module ScriptFile::small() {
 
 void ScriptFile::write(const std::string& path) {
   if (!edited() && !in_memory()) return write_file(path, read_file(impl_->path));
-  if (is_exported()) {
-    throw UnsupportedError(impl_->path, ": a program of torch.export is edited by ExportedModel");
-  }
   const jit::Module module = small();
   NewFile file(path);
   // libtorch closes the archive in a destructor, which cannot throw.

@@ -41,18 +41,13 @@ class ScriptFile {
   const std::string& sha256() const;
   /// Returns the module as it was read; invalid once it has been edited.
   const torch::jit::Module& module() const;
-  /// Whether it is a torch.export program; the module is then an equivalent one.
-  bool is_exported() const;
-  /// Returns the inputs that a torch.export program was exported for; empty for TorchScript.
-  const std::vector<InputSpec>& inputs() const;
   /// Returns the extra files of the archive, by name.
   const std::unordered_map<std::string, std::string>& extra_files() const;
   /// Whether it was passed as a module.
   bool in_memory() const;
 
-  /// Returns the module as a Graph; without `inputs` for those that it was exported for. The result
-  /// lives as long as the file; its weights become invalid once it is edited. Reading again starts
-  /// over, from disk if anything was edited.
+  /// Returns the module as a Graph. The result lives as long as the file; its weights become
+  /// invalid once it is edited. Reading again starts over, from disk if anything was edited.
   /// @throws ConfigError, ModelError: see read_script; IoError
   ScriptGraph& read(const std::vector<InputSpec>& inputs);
 

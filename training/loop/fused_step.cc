@@ -9,12 +9,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "parsimony/torch_io/compat.h"
 #include "parsimony/training/loop/optimizer.h"
 
 namespace parsimony::training {
-
-#if PARSIMONY_HAS_FUSED_STEPS
 
 namespace {
 
@@ -39,7 +36,7 @@ Lists with_gradients(optim::OptimizerParamGroup& group) {
 /// Returns a parameter's state in the optimizer, created if necessary.
 template <typename State>
 State& state_of(optim::Optimizer& optimizer, const at::Tensor& parameter) {
-  auto& state = optimizer.state()[torch_io::compat::state_key(parameter.unsafeGetTensorImpl())];
+  auto& state = optimizer.state()[parameter.unsafeGetTensorImpl()];
   if (!state) state = std::make_unique<State>();
   return static_cast<State&>(*state);
 }
@@ -133,7 +130,7 @@ class FusedAdam final : public Fused {
     const at::Tensor all = at::stack(counts).cpu();
     const float* count = all.const_data_ptr<float>();
     for (const auto& [parameter, taken] : steps_) {
-      auto& state = optimizer_.state().at(torch_io::compat::state_key(parameter));
+      auto& state = optimizer_.state().at(parameter);
       static_cast<State&>(*state).step(static_cast<int64_t>(*count++));
     }
   }
@@ -166,11 +163,5 @@ std::unique_ptr<FusedStep> FusedStep::of(optim::Optimizer& optimizer) {
   }
   return nullptr;
 }
-
-#else
-
-std::unique_ptr<FusedStep> FusedStep::of(torch::optim::Optimizer& /*optimizer*/) { return nullptr; }
-
-#endif
 
 }  // namespace parsimony::training

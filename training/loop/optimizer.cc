@@ -11,8 +11,6 @@
 #include <numbers>
 #include <utility>
 
-#include "parsimony/torch_io/compat.h"
-
 namespace parsimony::training {
 namespace {
 
@@ -113,7 +111,7 @@ at::Tensor Muon::step(LossClosure closure) {
     for (at::Tensor& parameter : group.params()) {
       const at::Tensor& gradient = parameter.grad();
       if (!gradient.defined()) continue;
-      auto& state = state_[torch_io::compat::state_key(parameter.unsafeGetTensorImpl())];
+      auto& state = state_[parameter.unsafeGetTensorImpl()];
       if (!state) state = std::make_unique<optim::SGDParamState>();
       at::Tensor& momentum = static_cast<optim::SGDParamState&>(*state).momentum_buffer();
       if (!momentum.defined()) momentum = at::zeros_like(gradient);

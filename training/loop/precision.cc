@@ -4,24 +4,31 @@
 #include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
 
-#include "parsimony/torch_io/compat.h"
 #include "parsimony/training/errors.h"
 
 namespace parsimony::training {
+namespace {
+
+void set_autocast(bool cuda, at::ScalarType type, bool on) {
+  const at::DeviceType device = cuda ? at::kCUDA : at::kCPU;
+  at::autocast::set_autocast_dtype(device, type);
+  at::autocast::set_autocast_enabled(device, on);
+}
+
+}  // namespace
 
 Autocast::Autocast(Precision precision, c10::Device device)
     : on_(precision != Precision::kFloat32), cuda_(device.is_cuda()) {
   if (precision == Precision::kFloat16 && !cuda_) throw errors::half_needs_cuda();
   if (!on_) return;
-  torch_io::compat::set_autocast(
-      cuda_, precision == Precision::kFloat16 ? at::kHalf : at::kBFloat16, true);
+  set_autocast(cuda_, precision == Precision::kFloat16 ? at::kHalf : at::kBFloat16, true);
   at::autocast::increment_nesting();
 }
 
 Autocast::~Autocast() {
   if (!on_) return;
   if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
-  torch_io::compat::set_autocast(cuda_, at::kBFloat16, false);
+  set_autocast(cuda_, at::kBFloat16, false);
 }
 
 GradientScaler::GradientScaler(Precision precision) : on_(precision == Precision::kFloat16) {

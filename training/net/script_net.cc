@@ -18,6 +18,7 @@
 #include "parsimony/api/prune.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
+#include "parsimony/programs/exported/archive.h"
 #include "parsimony/torch_io/reason.h"
 #include "parsimony/torch_io/script/editor.h"
 #include "parsimony/torch_io/script/read.h"
@@ -133,12 +134,12 @@ std::string reason(const std::exception& error) {
 class ScriptNet final : public TrainableModel {
  public:
   explicit ScriptNet(const std::string& path) : path_(path), module_("empty") {
-    const ScriptFile file(path);
-    if (file.is_exported()) {
+    if (programs::is_exported(path)) {
       throw UnsupportedError(path,
                              ": torch.export programs are fixed in evaluation mode and cannot be "
                              "trained here; prune it, and train in Python or as TorchScript");
     }
+    const ScriptFile file(path);
     module_ = file.module();
     extra_ = file.extra_files();
     modes_ = modes_of(module_);

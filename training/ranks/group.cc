@@ -96,14 +96,10 @@ c10::intrusive_ptr<c10d::ProcessGroup> gloo_group(
   options->threads = 2;
   const auto gloo =
       c10::make_intrusive<c10d::ProcessGroupGloo>(store, place.rank, place.size, options);
-#if TORCH_VERSION_MAJOR >= 2
   const auto group = c10::make_intrusive<c10d::ProcessGroup>(store, place.rank, place.size);
   group->setBackend(c10::kCPU, c10d::ProcessGroup::BackendType::GLOO, gloo);
   group->setDefaultBackend(c10d::ProcessGroup::BackendType::GLOO);
   return group;
-#else
-  return gloo;
-#endif
 }
 
 }  // namespace

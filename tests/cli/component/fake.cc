@@ -71,8 +71,7 @@ class Fake final : public TorchComponent, public cli::TorchCommands {
     if (error == "ShapeError") throw ShapeError(parsimony::NodeId(3), "of a shape");
     if (error == "runtime_error") throw std::runtime_error("unforeseen");
     machine::MachineReport report;
-    report.processor.model = "OMP_WAIT_POLICY=" + variable("OMP_WAIT_POLICY") +
-                             " OPENBLAS_CORETYPE=" + variable("OPENBLAS_CORETYPE");
+    report.processor.model = "OMP_WAIT_POLICY=" + variable("OMP_WAIT_POLICY");
     machine::advise(report);
     return report;
   }
@@ -118,7 +117,10 @@ class Fake final : public TorchComponent, public cli::TorchCommands {
                            const CalibrationData&, const Say&) override {
     return {};
   }
-  cli::ExportOutcome export_onnx(const cli::ExportJob&) override { return {}; }
+  Exported export_script(const std::string&, const std::vector<InputSpec>&, const std::string&,
+                         const ExportSettings&) override {
+    return {};
+  }
   /// The later a block comes, the less it does.
   std::vector<double> block_influences(const Graph&, const std::vector<ResidualBlock>& blocks,
                                        const CalibrationData&) override {
