@@ -105,8 +105,13 @@ MappedFile::~MappedFile() {
   if (bytes_.data() != content_.data()) munmap(const_cast<char*>(bytes_.data()), bytes_.size());
 }
 
+bool MappedFile::holds(std::string_view part) const {
+  return std::less_equal<>()(bytes_.data(), part.data()) &&
+         std::less_equal<>()(part.data() + part.size(), bytes_.data() + bytes_.size());
+}
+
 void MappedFile::release(std::string_view part) const {
-  if (bytes_.data() == content_.data() || part.empty()) return;
+  if (bytes_.data() == content_.data() || part.empty() || !holds(part)) return;
   const size_t page = sysconf(_SC_PAGESIZE);
   const size_t begin = (part.data() - bytes_.data()) / page * page;
   const size_t end = part.data() + part.size() - bytes_.data();

@@ -25,7 +25,9 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
 
   std::string_view bytes() const { return bytes_; }
-  /// These bytes need not stay resident until they are read again.
+  /// Whether these bytes are part of the file's.
+  bool holds(std::string_view part) const;
+  /// These bytes need not stay resident until they are read again; others stay as they are.
   void release(std::string_view part) const;
 
  private:

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/base/files.h"
 
 namespace parsimony {
 
@@ -33,6 +34,17 @@ std::string Sha256::hex() {
     text += kDigits[digest[i] & 15];
   }
   return text;
+}
+
+std::string sha256(const MappedFile& file) {
+  constexpr size_t kChunk = size_t{4} << 20;
+  Sha256 sha;
+  for (size_t begin = 0; begin < file.bytes().size(); begin += kChunk) {
+    const std::string_view chunk = file.bytes().substr(begin, kChunk);
+    sha.add(std::as_bytes(std::span(chunk)));
+    file.release(chunk);
+  }
+  return sha.hex();
 }
 
 std::string sha256(std::string_view bytes) {

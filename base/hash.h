@@ -12,6 +12,8 @@ struct evp_md_ctx_st;  // of libcrypto
 
 namespace parsimony {
 
+class MappedFile;
+
 /// Incremental SHA-256.
 class Sha256 {
  public:
@@ -29,6 +31,8 @@ class Sha256 {
 
 /// The digest of bytes in memory, in lower-case hexadecimal.
 std::string sha256(std::string_view bytes);
+/// The digest of a file, whose pages need not stay resident.
+std::string sha256(const MappedFile& file);
 
 /// CRC-32C, of polynomial 0x1edc6f41 (Castagnoli). @source RFC 3720, 12.1
 uint32_t crc32c(std::string_view bytes);

@@ -80,7 +80,8 @@ void add_node(const Graph& graph, const Node& node, onnx::GraphProto& to) {
   set_attributes(node, proto);
 }
 
-void add_weight(const Value& value, const Weight& weight, onnx::GraphProto& to) {
+void add_weight(const Value& value, const Weight& weight, const std::optional<ExternalPlace>& place,
+                onnx::GraphProto& to) {
   const bool lacks = weight.data == nullptr && weight.count() > 0;
   if (size_of(weight.dtype) == 0 || lacks) {
     throw not_writable(value.name, "has no elements");
@@ -89,7 +90,16 @@ void add_weight(const Value& value, const Weight& weight, onnx::GraphProto& to) 
   tensor.set_name(value.name);
   tensor.set_data_type(onnx_number(weight.dtype));
   for (const int64_t dim : weight.dims) tensor.add_dims(dim);
-  set_raw(tensor, dense_bytes(weight));
+  if (!place) return set_raw(tensor, dense_bytes(weight));
+  tensor.set_data_location(onnx::TensorProto::EXTERNAL);
+  const auto add = [&](const char* key, const std::string& text) {
+    onnx::StringStringEntryProto& entry = *tensor.add_external_data();
+    entry.set_key(key);
+    entry.set_value(text);
+  };
+  add("location", place->file);
+  add("offset", std::to_string(place->offset));
+  add("length", std::to_string(weight.count() * static_cast<int64_t>(size_of(weight.dtype))));
 }
 
 }  // namespace
@@ -122,7 +132,8 @@ void set_type(const Value& value, onnx::ValueInfoProto& info) {
   }
 }
 
-onnx::ModelProto model_of(const Graph& graph) {
+onnx::ModelProto model_of(const Graph& graph,
+                          const std::function<std::optional<ExternalPlace>(const Weight&)>& place) {
   if (graph.format != "onnx") throw not_writable(graph.format, "is not an ONNX model");
   onnx::ModelProto model;
   model.set_ir_version(kIrVersion);
@@ -148,7 +159,9 @@ onnx::ModelProto model_of(const Graph& graph) {
   }
   for (const ValueId v : graph.values.ids()) {
     const Value& value = graph.value(v);
-    if (read[v] && value.weight != kNone) add_weight(value, graph.weight(value.weight), to);
+    if (!read[v] || value.weight == kNone) continue;
+    const Weight& weight = graph.weight(value.weight);
+    add_weight(value, weight, place ? place(weight) : std::nullopt, to);
   }
   for (const ValueId input : graph.inputs) {
     onnx::ValueInfoProto& info = *to.add_input();

@@ -3,12 +3,19 @@
 
 #include <onnx/onnx_pb.h>
 
+#include <functional>
+#include <optional>
+
 #include "parsimony/graph/graph.h"
+#include "parsimony/onnx_io/export/export.h"
 
 namespace parsimony::onnx_io {
 
 /// Builds the model of to_onnx(). Outputs have names only. @throws UnsupportedError
-onnx::ModelProto model_of(const Graph& graph);
+/// @param place  see ExportOptions
+onnx::ModelProto model_of(
+    const Graph& graph,
+    const std::function<std::optional<ExternalPlace>(const Weight&)>& place = {});
 
 void set_attributes(const Node& node, onnx::NodeProto& proto);
 

@@ -307,7 +307,7 @@ std::string export_onnx(const Graph& graph, const std::vector<InputSpec>& inputs
                         const ExportOptions& options) {
   Exporter exporter(graph, Sizes(graph, inputs, options.dynamic_batch), options);
   const Graph& made = exporter.run();
-  onnx::ModelProto model = model_of(made);
+  onnx::ModelProto model = model_of(made, options.place);
   model.set_producer_name("parsimony");
   for (size_t i = 0; i < made.outputs.size(); ++i) {
     set_type(made.value(made.outputs[i]),
@@ -319,7 +319,7 @@ std::string export_onnx(const Graph& graph, const std::vector<InputSpec>& inputs
                            " bytes, but an ONNX file is limited to 2147483647");
   }
   std::string text = model.SerializeAsString();
-  check(text);
+  if (!options.place) check(text);
   return text;
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,12 @@ inline constexpr int kExportOpset = 17;
 /// The symbolic name of a dynamic batch dimension.
 inline constexpr const char* kBatchSymbol = "batch";
 
+/// Where elements are in a file beside the model, in its folder.
+struct ExternalPlace {
+  std::string file;
+  int64_t offset = 0;
+};
+
 struct ExportOptions {
   /// Makes the leading dimension symbolic for every input that shares it with the first input;
   /// sizes that follow from it are computed at run time.
@@ -23,6 +31,9 @@ struct ExportOptions {
   bool fold_batchnorm = false;
   /// Names of the outputs in order; the remaining ones keep the graph's names.
   std::vector<std::string> outputs = {};
+  /// Where a weight already is; without an answer it goes into the model. Empty: all do. A model
+  /// with such weights is not checked.
+  std::function<std::optional<ExternalPlace>(const Weight&)> place = {};
 };
 
 /// Exports the graph as an ONNX model of opset 17, with its weights under their names, the sizes of

@@ -90,13 +90,24 @@ std::vector<int64_t> fixed_sizes(const JsonReader& list) {
   return sizes;
 }
 
-PlainTensor plain(const ArchivedTensor& tensor) {
+PlainTensor plain(const ArchivedTensor& tensor, std::span<const std::byte> elements) {
   return {.name = tensor.name,
           .type = tensor.type,
           .dims = tensor.dims,
-          .elements = tensor.elements,
+          .elements = elements,
           .is_parameter = tensor.is_parameter,
           .requires_grad = tensor.is_parameter && is_floating(tensor.type->dtype)};
+}
+
+/// Tensors with the same one share their elements.
+const void* identity(const ArchivedTensor& tensor) {
+  if (tensor.late) return tensor.late.get();
+  return tensor.elements.empty() ? static_cast<const void*>(&tensor) : tensor.elements.data();
+}
+
+std::string_view bytes_of(const Weight& weight) {
+  return {reinterpret_cast<const char*>(weight.data),
+          static_cast<size_t>(weight.count() * weight.stride)};
 }
 
 nlohmann::ordered_json as_integers(const std::vector<int64_t>& values) {
@@ -152,6 +163,19 @@ Archive::Archive(const std::string& path) : path_(path), file_(path), zip_(file_
 bool Archive::is_live_module() const {
   const std::string folder = folder_.empty() ? "extra_files/" : folder_ + "extra/";
   return zip_.find(folder + "live_module") != nullptr;
+}
+
+std::optional<int64_t> Archive::place_of(const Weight& weight) const {
+  if (weight.data == nullptr || weight.stride != static_cast<int64_t>(size_of(weight.dtype))) {
+    return std::nullopt;
+  }
+  const std::string_view part = bytes_of(weight);
+  if (!file_.holds(part)) return std::nullopt;
+  return part.data() - file_.bytes().data();
+}
+
+void Archive::release(const Weight& weight) const {
+  if (weight.data != nullptr) file_.release(bytes_of(weight));
 }
 
 std::vector<std::string> Archive::names() const {
@@ -245,6 +269,7 @@ void Archive::read_list(Group& group) {
     const auto most = (static_cast<int64_t>(bytes.size()) + kMostExpanded) / type->bytes;
     if (stored.count() > most) throw bad_tensor(path_, name, "it has too many elements");
     add(group, name, stored, values_in(stored, bytes, path_));
+    file_.release(bytes);
   }
 }
 
@@ -285,7 +310,13 @@ void Archive::write_group(ZipWriter& zip, const Group& group,
   const TemporaryFolder folder;
   const std::string path = folder.path() / "tensors.pt";
   std::vector<PlainTensor> all;
-  for (const ArchivedTensor& tensor : tensors) all.push_back(plain(tensor));
+  std::map<const LateElements*, std::vector<std::byte>> made;
+  for (const ArchivedTensor& tensor : tensors) {
+    if (tensor.late && !made.contains(tensor.late.get())) {
+      made[tensor.late.get()] = tensor.late->make();
+    }
+    all.push_back(plain(tensor, tensor.late ? made.at(tensor.late.get()) : tensor.elements));
+  }
   write_new_checkpoint(path, all);
   const MappedFile file(path);
   zip.add(group.pickle->name, file.bytes());
@@ -299,12 +330,15 @@ void Archive::write_list(ZipWriter& zip, const Group& group,
   const std::string stem = group.folder.ends_with("/weights/") ? "weight_" : "tensor_";
   std::map<const void*, std::string> files;
   for (const ArchivedTensor& tensor : tensors) {
-    const bool empty = tensor.elements.empty();
-    std::string& file = files[empty ? static_cast<const void*>(&tensor) : tensor.elements.data()];
+    std::string& file = files[identity(tensor)];
     if (file.empty()) {
       file = stem + std::to_string(files.size() - 1);
+      const std::vector<std::byte> made =
+          tensor.late ? tensor.late->make() : std::vector<std::byte>();
+      const std::span<const std::byte> elements = tensor.late ? made : tensor.elements;
       zip.add(group.folder + file,
-              {reinterpret_cast<const char*>(tensor.elements.data()), tensor.elements.size()});
+              {reinterpret_cast<const char*>(elements.data()), elements.size()});
+      file_.release(file_.bytes());
     }
     nlohmann::ordered_json& entry = config[tensor.name];
     if (before.contains(tensor.name)) {

@@ -10,6 +10,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,8 +20,17 @@
 #include "parsimony/base/types.h"
 #include "parsimony/checkpoints/checkpoint.h"
 #include "parsimony/checkpoints/zip.h"
+#include "parsimony/graph/graph.h"
 
 namespace parsimony::programs {
+
+/// Elements, row-major, that are made when they are written: of all tensors together they would
+/// take the memory of the network.
+class LateElements {
+ public:
+  virtual ~LateElements() = default;
+  virtual std::vector<std::byte> make() const = 0;
+};
 
 /// A parameter, buffer or constant. Its elements are row-major and lie elsewhere; tensors that
 /// share them are one tensor of several names.
@@ -29,6 +39,7 @@ struct ArchivedTensor {
   const ElementType* type = nullptr;
   Shape dims = {};
   std::span<const std::byte> elements = {};
+  std::shared_ptr<const LateElements> late = {};  ///< instead of `elements`
   bool is_parameter = false;
 };
 
@@ -52,6 +63,10 @@ class Archive {
 
   const std::string& path() const { return path_; }
   const MappedFile& file() const { return file_; }
+  /// Where the elements are in the file; empty if they are not, or not only they.
+  std::optional<int64_t> place_of(const Weight& weight) const;
+  /// The elements need not stay resident until they are read again.
+  void release(const Weight& weight) const;
 
   /// The program, with "Infinity" and "NaN" in quotes where Python left them bare.
   const std::string& program() const { return program_; }

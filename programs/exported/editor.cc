@@ -12,9 +12,11 @@
 #include <utility>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/graph/elements.h"
+#include "parsimony/graph/infer.h"
 #include "parsimony/graph/operators/node_view.h"
 #include "parsimony/graph/slice.h"
-#include "parsimony/speedup/small_network.h"
+#include "parsimony/speedup/masked_values.h"
 
 namespace parsimony::programs {
 namespace {
@@ -111,6 +113,54 @@ const ElementType* element_type_of(DType dtype) { return element_type_of_name(na
 
 }  // namespace
 
+/// What becomes of a tensor.
+class EditedElements final : public LateElements {
+ public:
+  explicit EditedElements(const Weight& original) : original_(original) {}
+
+  void slice(std::span<const AxisKeep> axes) {
+    steps_.push_back({.axes = {axes.begin(), axes.end()}});
+  }
+  void zero_smallest(int64_t count) { steps_.push_back({.smallest = count}); }
+  void assign(std::span<const std::byte> values) {
+    steps_.push_back({.values = std::vector<std::byte>(values.begin(), values.end())});
+  }
+
+  std::vector<std::byte> make() const override {
+    Weight now = original_;
+    std::vector<std::byte> bytes;
+    auto step = steps_.begin();
+    // What comes before new values shows in their shape alone.
+    const auto last = std::find_if(steps_.rbegin(), steps_.rend(),
+                                   [](const Step& one) { return one.values.has_value(); });
+    for (; step + 1 < last.base(); ++step) now.dims = sliced(now.dims, step->axes);
+    for (; step != steps_.end(); ++step) {
+      if (step->values) {
+        bytes = *step->values;
+      } else if (step->smallest > 0) {
+        if (bytes.empty()) bytes = dense_bytes(now);
+        mask_values({.tensor = now.name, .smallest = step->smallest},
+                    {.dtype = now.dtype, .dims = now.dims, .values = bytes});
+      } else {
+        bytes = sliced_bytes(now.data, now.dims, now.stride, step->axes);
+        now.dims = sliced(now.dims, step->axes);
+      }
+      now.data = bytes.data();
+    }
+    return steps_.empty() ? dense_bytes(now) : bytes;
+  }
+
+ private:
+  struct Step {
+    std::vector<AxisKeep> axes = {};
+    int64_t smallest = 0;
+    std::optional<std::vector<std::byte>> values = {};
+  };
+
+  Weight original_;
+  std::vector<Step> steps_;
+};
+
 struct ProgramEditor::Impl {
   Impl(const Archive& from, const Program& read, const std::vector<InputSpec>& read_with)
       : archive(from), program(read), inputs(read_with), values(read.graph) {
@@ -136,15 +186,27 @@ struct ProgramEditor::Impl {
   const Archive& archive;
   const Program& program;
   const std::vector<InputSpec>& inputs;
-  ValueEditor values;  ///< has the tensors as they are now
+  GraphEditor values;  ///< has the tensors' shapes as they are now
+  /// Of tensors with other elements, by name.
+  std::map<std::string, std::shared_ptr<EditedElements>> elements;
   std::unordered_map<std::string, NodeId> nodes;
   std::map<Place, Change> changes;
   std::map<int, std::vector<int64_t>> splits;  ///< calls that get an explicit list of sizes
   std::map<std::string, Duplicate> duplicates;
   std::vector<Place> bypasses;
   std::map<std::string, Shape> cut_inputs;  ///< by name
-  std::set<std::string> touched;            ///< tensors with other elements
   bool edited = false;
+
+  EditedElements& elements_of(const std::string& tensor) {
+    std::shared_ptr<EditedElements>& known = elements[tensor];
+    if (!known) {
+      for (const Weight& weight : program.graph.weights) {
+        if (weight.name == tensor) known = std::make_shared<EditedElements>(weight);
+      }
+    }
+    edited = true;
+    return *known;
+  }
 
   NodeId node(const std::string& key) const {
     const auto found = nodes.find(key);
@@ -483,7 +545,15 @@ EditedProgram ProgramEditor::Impl::finish() const {
     const bool complex = weight.dims.size() == tensor.dims.size() + 1;
     tensor.dims = weight.dims;
     if (complex) tensor.dims.pop_back();
-    tensor.elements = {weight.data, static_cast<size_t>(weight.count() * weight.stride)};
+    const auto late = elements.find(weight.name);
+    if (late == elements.end()) {
+      tensor.elements = {weight.data, static_cast<size_t>(weight.count() * weight.stride)};
+    } else if (is_literal(weight.dtype, weight.count())) {  // shapes may depend on it
+      tensor.elements = result.literals.emplace_back(late->second->make());
+    } else {
+      tensor.elements = {};
+      tensor.late = late->second;
+    }
   };
   std::set<std::string> parameters;
   for (const Json& spec : draft.signature()["input_specs"]) {
@@ -513,7 +583,7 @@ EditedProgram ProgramEditor::Impl::finish() const {
     added.push_back(std::move(tensor));
   }
   for (const auto& [name, uses] : program.computed) {
-    if (!touched.contains(name)) continue;
+    if (!elements.contains(name)) continue;
     const Weight& weight = *now.at(name);
     ArchivedTensor tensor{.name = name, .type = element_type_of(weight.dtype), .dims = weight.dims};
     fill(tensor, weight);
@@ -585,8 +655,8 @@ EditedProgram ProgramEditor::Impl::finish() const {
     }
     ++position;
   }
-  const Literals literals = literals_of(archive);
-  const Program small = read_program(draft.text(), by_name, archive.path(), small_inputs, literals);
+  const Program small =
+      read_program(draft.text(), by_name, archive.path(), small_inputs, literals_of(archive));
   std::map<std::pair<std::string, std::string>, const ProgramValue*> before;
   for (const ProgramValue& value : program.values) before[{value.graph, value.name}] = &value;
   for (const ProgramValue& value : small.values) {
@@ -602,7 +672,7 @@ EditedProgram ProgramEditor::Impl::finish() const {
     }
   }
   result.json = draft.text();
-  result.read_back = read_program(result.json, by_name, archive.path(), small_inputs, literals);
+  result.inputs = std::move(small_inputs);
   return result;
 }
 
@@ -628,6 +698,7 @@ void ProgramEditor::copy(const std::string& name, const std::string& of,
   const NodeId id = impl_->node(consumer);
   impl_->values.copy(name, of, consumer, input);
   impl_->edited = true;
+  impl_->elements[name] = std::make_shared<EditedElements>(impl_->elements_of(of));
   if (impl_->program.sources.synthetic.contains(of)) return;
   const SourceLocation location = impl_->operand(id, input);
   if (!location.known()) throw not_written(consumer, input_name(input));
@@ -639,8 +710,7 @@ void ProgramEditor::copy(const std::string& name, const std::string& of,
 
 void ProgramEditor::slice(const std::string& tensor, std::span<const AxisKeep> axes) {
   impl_->values.slice(tensor, axes);
-  impl_->touched.insert(tensor);
-  impl_->edited = true;
+  impl_->elements_of(tensor).slice(axes);
 }
 
 void ProgramEditor::slice_input(const std::string& input, std::span<const AxisKeep> axes) {
@@ -658,15 +728,12 @@ void ProgramEditor::slice_input(const std::string& input, std::span<const AxisKe
 }
 
 void ProgramEditor::zero_smallest(const std::string& tensor, int64_t count) {
-  impl_->values.zero_smallest(tensor, count);
-  impl_->touched.insert(tensor);
-  impl_->edited = true;
+  impl_->elements_of(tensor).zero_smallest(count);
 }
 
 void ProgramEditor::assign(const std::string& tensor, std::span<const std::byte> values) {
   impl_->values.assign(tensor, values);
-  impl_->touched.insert(tensor);
-  impl_->edited = true;
+  impl_->elements_of(tensor).assign(values);
 }
 
 void ProgramEditor::set_attribute(const std::string& key, const std::string& attribute,

@@ -1,6 +1,7 @@
 // Edits a program of torch.export into the small network.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -16,7 +17,8 @@ namespace parsimony::programs {
 struct EditedProgram {
   std::string json;
   std::vector<ArchivedTensor> tensors;  ///< in the order of the archive, then those that were added
-  Program read_back;                    ///< from these two
+  std::deque<std::vector<std::byte>> literals = {};  ///< to which tensors refer
+  std::vector<InputSpec> inputs;                     ///< with which it is to be read
 };
 
 /// Collects the changes of a plan and applies them to the program's JSON, in which everything else
@@ -46,7 +48,7 @@ class ProgramEditor : public ModelEditor {
   bool edited() const;
 
   /// The edited program. Its tensors refer to the editor. @throws UnsupportedError for a change
-  /// that has no form in a program; ModelError if the result cannot be read back
+  /// that has no form in a program; ModelError if the result cannot be read
   EditedProgram finish() const;
 
   /// Nodes of the patches whose changes have no form in the program.

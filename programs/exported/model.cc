@@ -1,6 +1,8 @@
 #include "parsimony/programs/exported/model.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "parsimony/base/errors.h"
@@ -25,11 +27,19 @@ class ProgramSource final : public ParameterSource {
   }
 
   std::vector<std::string> parameters() const override { return program_.parameters; }
+  void release(const Weight& weight) const override { archive_.release(weight); }
 
  private:
   const Archive& archive_;
   const Program& program_;
 };
+
+/// Weights of the archive are read there.
+OpenOptions in(const Archive& archive) {
+  OpenOptions options;
+  options.stays = [&archive](const Weight& weight) { return archive.place_of(weight).has_value(); };
+  return options;
+}
 
 }  // namespace
 
@@ -38,6 +48,7 @@ ExportedModel::ExportedModel(const std::string& path, std::vector<InputSpec> inp
   const auto named = [](const InputSpec& spec) { return !spec.name.empty(); };
   if (std::ranges::any_of(inputs_, named)) place_inputs();
   read();
+  sha256_ = std::async(std::launch::async, [this] { return parsimony::sha256(archive_.file()); });
 }
 
 ExportedModel::~ExportedModel() = default;
@@ -56,7 +67,7 @@ void ExportedModel::read() {
   program_->graph.source = std::make_shared<ProgramSource>(archive_, *program_);
 }
 
-std::string ExportedModel::sha256() const { return parsimony::sha256(archive_.file().bytes()); }
+std::string ExportedModel::sha256() const { return sha256_.get(); }
 
 bool ExportedModel::owns(const std::string& tensor) const {
   return !program_->sources.synthetic.contains(tensor);
@@ -72,16 +83,34 @@ void ExportedModel::finalize() {
 
 void ExportedModel::restore() {
   exported_.clear();
+  small_.reset();
+  written_.reset();
   edited_.reset();
   editor_.reset();
   read();
 }
 
-std::string ExportedModel::scratch_onnx(const Graph& graph) {
-  const std::string path =
-      scratch_.emplace_back(std::make_unique<TemporaryFolder>())->path() / "model.onnx";
+std::string ExportedModel::scratch_folder() {
+  return scratch_.emplace_back(std::make_unique<TemporaryFolder>())->path();
+}
+
+/// Large weights stay in the archive, beside which the model lies.
+std::string ExportedModel::scratch_onnx(const Graph& graph, const std::vector<InputSpec>& sizes,
+                                        const Archive& archive) {
+  constexpr int64_t kLarge = 1024;
+  const std::filesystem::path folder = scratch_folder();
+  const std::string link = "weights";
+  std::error_code failed;
+  std::filesystem::create_hard_link(archive.path(), folder / link, failed);
+  if (failed) std::filesystem::copy_file(archive.path(), folder / link);
+  const auto place = [&](const Weight& weight) -> std::optional<onnx_io::ExternalPlace> {
+    const auto offset = archive.place_of(weight);
+    if (!offset || weight.count() * weight.stride < kLarge) return std::nullopt;
+    return onnx_io::ExternalPlace{link, *offset};
+  };
+  const std::string path = folder / "model.onnx";
   try {
-    write_file(path, onnx_io::export_onnx(graph, program_->sizes));
+    write_file(path, onnx_io::export_onnx(graph, sizes, {.place = place}));
   } catch (const ModelError& error) {
     throw UnsupportedError("the program cannot be run as ONNX: ", error.what());
   }
@@ -94,17 +123,30 @@ const Graph& ExportedModel::original() {
   return original_->graph;
 }
 
+/// As it was written.
+const Graph& ExportedModel::small() {
+  if (!small_) {
+    const std::string path = scratch_folder() + "/small.pt2";
+    write(path);
+    written_ = std::make_unique<Archive>(path);
+    small_.emplace(read_program(*written_, edited_->inputs));
+  }
+  return small_->graph;
+}
+
 std::unique_ptr<Network> ExportedModel::open(Engine& engine) {
-  const Graph& now = edited_ ? edited_->read_back.graph : original();
-  OpenOptions options;
-  options.file = [this, &now] { return scratch_onnx(now); };
+  const Graph& now = edited_ ? small() : original();
+  const Archive& archive = edited_ ? *written_ : archive_;
+  const std::vector<InputSpec>& sizes = edited_ ? small_->sizes : program_->sizes;
+  OpenOptions options = in(archive);
+  options.file = [this, &now, &archive, &sizes] { return scratch_onnx(now, sizes, archive); };
   return engine.open(now, options);
 }
 
 std::unique_ptr<Network> ExportedModel::open_masked(Engine& engine, const Plan& plan) {
-  if (engine.executes_graphs()) return engine.open_masked(program_->graph, plan, {});
-  auto& exported =
-      exported_.emplace_back(std::make_unique<onnx_io::OnnxModel>(scratch_onnx(original())));
+  if (engine.executes_graphs()) return engine.open_masked(program_->graph, plan, in(archive_));
+  auto& exported = exported_.emplace_back(
+      std::make_unique<onnx_io::OnnxModel>(scratch_onnx(original(), program_->sizes, archive_)));
   try {
     return exported->open_masked(engine, plan);
   } catch (const ModelError& error) {  // the export stores a weight in another form: LSTM
@@ -114,8 +156,11 @@ std::unique_ptr<Network> ExportedModel::open_masked(Engine& engine, const Plan& 
 
 int64_t ExportedModel::write(const std::string& path) {
   if (!edited_) finalize();  // whoever only replays a plan does not run the result
-  if (!edited_) {
-    write_file(path, archive_.file().bytes());
+  if (!edited_ || written_) {
+    NewFile file(path);
+    std::filesystem::copy_file(edited_ ? written_->path() : archive_.path(), file.temporary(),
+                               std::filesystem::copy_options::overwrite_existing);
+    file.commit();
     return size_of_file(path);
   }
   std::vector<ArchivedTensor> weights;

@@ -1,6 +1,7 @@
 // A program of torch.export that can be pruned.
 #pragma once
 
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,7 +44,10 @@ class ExportedModel final : public EditableFile {
   void place_inputs();
   void read();
   const Graph& original();
-  std::string scratch_onnx(const Graph& graph);
+  const Graph& small();
+  std::string scratch_folder();
+  std::string scratch_onnx(const Graph& graph, const std::vector<InputSpec>& sizes,
+                           const Archive& archive);
 
   std::vector<InputSpec> inputs_;
   std::vector<std::unique_ptr<TemporaryFolder>> scratch_;
@@ -53,6 +57,9 @@ class ExportedModel final : public EditableFile {
   std::optional<Program> original_;  ///< read when it is first run
   std::optional<ProgramEditor> editor_;
   std::optional<EditedProgram> edited_;
+  std::unique_ptr<Archive> written_;  ///< what was edited, as a scratch file
+  std::optional<Program> small_;      ///< read from it
+  std::shared_future<std::string> sha256_;
 };
 
 }  // namespace parsimony::programs

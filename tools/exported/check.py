@@ -129,7 +129,7 @@ def main():
     torch.set_grad_enabled(False)
     logging.disable(logging.WARNING)  # that older layouts are older
     rows = {}
-    for path in sorted(pruned.glob("*.pt2")):
+    for path in sorted(originals.glob("*.pt2")):
         name = path.stem
         if sys.argv[3:] and name not in sys.argv[3:]:
             continue

@@ -68,17 +68,6 @@ class ReadOnce final : public caffe2::serialize::ReadAdapterInterface {
   const MappedFile& file_;
 };
 
-std::string fingerprint(const MappedFile& file) {
-  constexpr size_t kChunk = size_t{4} << 20;
-  Sha256 sha;
-  for (size_t begin = 0; begin < file.bytes().size(); begin += kChunk) {
-    const std::string_view chunk = file.bytes().substr(begin, kChunk);
-    sha.add(std::as_bytes(std::span(chunk)));
-    file.release(chunk);
-  }
-  return sha.hex();
-}
-
 /// Gives tensors with overlapping elements, such as results of `expand`, separate memory: they
 /// cannot be written to.
 void unfold_expanded(jit::Module& module) {
@@ -101,7 +90,7 @@ void unfold_expanded(jit::Module& module) {
 
 void ScriptFile::Impl::load() {
   const MappedFile file(path);
-  sha256 = fingerprint(file);
+  sha256 = parsimony::sha256(file);
   if (programs::is_exported(path)) {
     throw not_torchscript(path, "it is a program of torch.export");
   }
