@@ -58,7 +58,7 @@ PlanError recovered(const Graph& original, RecoverySettings settings, Calibratio
 EngineServices::EngineServices(const PruneRequest& request, const Graph& original,
                                PruneServices given)
     : PruneServices(std::move(given)),
-      data_(request.engine, request.threads),
+      data_(request.engine, request.threads, data_of(request)),
       engine_(engine_of(request.engine, request.threads)) {
   const CalibrationData data = data_of(request);
   if (engine == nullptr) engine = engine_.get();
@@ -117,6 +117,7 @@ void EngineServices::compare_outputs(const Graph& original, const CalibrationDat
 void EngineServices::recover_with(const RecoverySettings& settings, const CalibrationData& data) {
   if (settings.steps.empty()) return;
   if (data.data.empty()) throw errors::recovery_without_data();
+  data_.check_recovery(settings);
   recover = [this, settings, data](const Graph& original, const Plan& plan) {
     return data_.recover(original, plan, settings, data, say);
   };

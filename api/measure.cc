@@ -235,16 +235,25 @@ int64_t ForwardStatistics::bytes() const {
   return state_->activations.bytes() + state_->moments.bytes();
 }
 
+Runs runs_of(const CalibrationData& data, const Graph& graph) {
+  const auto samples = std::make_shared<const CalibrationSamples>(data, graph);
+  return [samples](int64_t requested, const SeeRun& see) {
+    bool any = false;
+    samples->for_each(false, requested, [&](int64_t first, int64_t count) {
+      see(host_values(samples->data().inputs(first, count)), count);
+      any = true;
+    });
+    if (!any) throw errors::no_calibration_data(samples->batch(1));
+  };
+}
+
 Statistics measure_on(Engine& engine, const Graph& graph, const Facts& facts,
-                      const Coupling& coupling, const Needs& needs, const CalibrationData& job) {
-  const CalibrationSamples samples(job, graph);
+                      const Coupling& coupling, const Needs& needs, const Runs& runs) {
   ForwardStatistics forward(engine, graph, facts, coupling, needs);
+  runs(forward.batch(),
+       [&](const EngineValues& inputs, int64_t samples) { forward.add(inputs, samples); });
   Statistics statistics;
-  samples.for_each(false, forward.batch(), [&](int64_t first, int64_t count) {
-    forward.add(host_values(samples.data().inputs(first, count)), count);
-  });
   forward.finish(statistics);
-  if (statistics.samples == 0) throw errors::no_calibration_data(samples.batch(1));
   return statistics;
 }
 
@@ -305,15 +314,10 @@ std::vector<double> BlockInfluences::result() const {
 
 std::vector<double> block_influences_on(Engine& engine, const Graph& graph,
                                         const std::vector<ResidualBlock>& blocks,
-                                        const CalibrationData& data) {
-  const CalibrationSamples samples(data, graph);
+                                        const Runs& runs) {
   BlockInfluences influences(engine, graph, blocks);
-  bool any = false;
-  samples.for_each(false, influences.batch(), [&](int64_t first, int64_t count) {
-    influences.add(host_values(samples.data().inputs(first, count)));
-    any = true;
-  });
-  if (!any) throw errors::no_calibration_data(samples.batch(1));
+  runs(influences.batch(),
+       [&](const EngineValues& inputs, int64_t /*samples*/) { influences.add(inputs); });
   return influences.result();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -43,11 +44,19 @@ class ForwardStatistics {
   std::unique_ptr<State> state_;
 };
 
-/// Collects ForwardStatistics over calibration data.
-/// @throws ConfigError, IoError for the data; ModelError if they do not fit; UnsupportedError for
-/// what cannot be run
+/// Calls `see` with the inputs and the number of samples of every run over the data. @param
+/// requested  the samples per run, unless network or data fix it
+using SeeRun = std::function<void(const EngineValues& inputs, int64_t samples)>;
+using Runs = std::function<void(int64_t requested, const SeeRun& see)>;
+
+/// Returns the runs over calibration data in host memory. `graph` must outlive them.
+/// @throws ConfigError, IoError for the data; ModelError if they do not fit
+Runs runs_of(const CalibrationData& data, const Graph& graph);
+
+/// Collects ForwardStatistics. @throws ConfigError if there is no run; UnsupportedError for what
+/// cannot be run
 Statistics measure_on(Engine& engine, const Graph& graph, const Facts& facts,
-                      const Coupling& coupling, const Needs& needs, const CalibrationData& data);
+                      const Coupling& coupling, const Needs& needs, const Runs& runs);
 
 /// Block influence: how much each residual block changes its input. Per block
 ///
@@ -86,10 +95,9 @@ class BlockInfluences {
   std::vector<Block> sums_;
 };
 
-/// Returns BlockInfluences over calibration data; throws like measure_on().
+/// Returns BlockInfluences; throws like measure_on().
 std::vector<double> block_influences_on(Engine& engine, const Graph& graph,
-                                        const std::vector<ResidualBlock>& blocks,
-                                        const CalibrationData& data);
+                                        const std::vector<ResidualBlock>& blocks, const Runs& runs);
 
 /// Returns whether the measure needs no gradients.
 bool is_forward(Measure measure);

@@ -171,17 +171,23 @@ class Recovering {
   RecoveryReport report_;
 };
 
+/// Returns the samples per run of networks whose samples have so many values.
+int64_t batch_for(int64_t values) {
+  constexpr int64_t kMostAtOnce = 64;
+  constexpr int64_t kBatchValues = kMostAtOnce * 3 * 32 * 32;
+  return std::clamp<int64_t>(kBatchValues / std::max<int64_t>(1, values), 1, kMostAtOnce);
+}
+
 /// Calibration data in host memory.
 class CalibrationSource final : public RecoverySource {
  public:
   CalibrationSource(Engine& engine, const Graph& dense, const Plan& plan,
                     const RecoverySettings& settings, const CalibrationData& data)
-      : engine_(engine), cut_(dense, plan), accuracy_(settings.accuracy), samples_(data, dense) {
-    constexpr int64_t kMostAtOnce = 64;
-    constexpr int64_t kBatchValues = kMostAtOnce * 3 * 32 * 32;
-    const int64_t fit = kBatchValues / std::max<int64_t>(1, samples_.values());
-    batch_ = std::clamp<int64_t>(fit, 1, kMostAtOnce);
-  }
+      : engine_(engine),
+        cut_(dense, plan),
+        accuracy_(settings.accuracy),
+        samples_(data, dense),
+        batch_(batch_for(samples_.values())) {}
 
   Engine& engine() override { return engine_; }
   int64_t samples() const override { return samples_.count(); }
@@ -240,7 +246,41 @@ class CalibrationSource final : public RecoverySource {
   const InputSlicer cut_;
   const bool accuracy_;
   const CalibrationSamples samples_;
-  int64_t batch_ = 1;
+  const int64_t batch_;
+};
+
+/// Samples of another process, which runs the networks. All of them calibrate.
+class ProcessSource final : public RecoverySource {
+ public:
+  ProcessSource(ProcessEngine& process, const Graph& dense, const Plan& plan)
+      : process_(process), cut_(dense, plan), batch_(batch_for(process.values())) {}
+
+  Engine& engine() override { return process_; }
+  int64_t samples() const override { return process_.samples(); }
+  int64_t test_samples() const override { return 0; }
+  bool has_held_out() const override { return false; }
+  int64_t batch() const override { return process_.batch(batch_); }
+  int64_t fit_batch() const override {
+    return process_.batch(parsimony::fit_batch(samples(), batch_));
+  }
+  std::optional<double> accuracy_of(const SmallNetwork& /*network*/) override { return {}; }
+
+  ValueSource feed(Samples /*which*/, int64_t batch, const SmallNetwork* small) override {
+    const bool cuts = small != nullptr && std::ranges::any_of(small->ends(), &PlanEnd::input);
+    return [this, cuts, runs = process_.runs(batch), next = size_t{0},
+            first = int64_t{0}]() mutable -> std::optional<ValueBatch> {
+      if (next == runs.size()) return {};
+      const int64_t count = runs[next++];
+      EngineValues inputs = process_.inputs(std::exchange(first, first + count), count);
+      if (cuts) inputs = host_values(cut_.small_inputs(on_host(inputs)));
+      return ValueBatch{std::move(inputs)};
+    };
+  }
+
+ private:
+  ProcessEngine& process_;
+  const InputSlicer cut_;
+  const int64_t batch_;
 };
 
 }  // namespace
@@ -274,6 +314,12 @@ Recovered recover_on(Engine& engine, const Graph& original, const Plan& plan,
                      const RecoverySettings& settings, const CalibrationData& data,
                      const Say& say) {
   CalibrationSource source(engine, original, plan, settings, data);
+  return recover(source, original, original, plan, settings, say);
+}
+
+Recovered recover_on(ProcessEngine& process, const Graph& original, const Plan& plan,
+                     const RecoverySettings& settings, const Say& say) {
+  ProcessSource source(process, original, plan);
   return recover(source, original, original, plan, settings, say);
 }
 

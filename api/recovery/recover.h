@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "parsimony/api/process_engine.h"
 #include "parsimony/api/prune_request.h"
 #include "parsimony/api/prune_services.h"
 #include "parsimony/api/recovery/fit_sums.h"
@@ -72,5 +73,8 @@ double output_error(Engine& engine, Part& dense, const SmallNetwork& small, cons
 Recovered recover_on(Engine& engine, const Graph& original, const Plan& plan,
                      const RecoverySettings& settings, const CalibrationData& data,
                      const Say& say = {});
+/// The same with the samples of another process, and on its engine.
+Recovered recover_on(ProcessEngine& process, const Graph& original, const Plan& plan,
+                     const RecoverySettings& settings, const Say& say = {});
 
 }  // namespace parsimony

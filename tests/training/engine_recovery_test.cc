@@ -145,7 +145,7 @@ TEST_P(OnEngine, MomentsAreThoseOfLibtorch) {
   const Statistics expected =
       measure(graph, analysis.facts, analysis.coupling, needs, batches_of(data, 32));
   const Statistics found =
-      measure_on(*engine_, graph, analysis.facts, analysis.coupling, needs, job);
+      measure_on(*engine_, graph, analysis.facts, analysis.coupling, needs, runs_of(job, graph));
   EXPECT_EQ(found.samples, 32);
   EXPECT_EQ(found.groups, expected.groups);
   ASSERT_EQ(found.channels.size(), 4U);
