@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 from pathlib import Path
-from typing import Any, List, Sequence
+from typing import Any, Callable, List, Sequence
 
 from .errors import FileError, error_of
 
@@ -48,6 +49,39 @@ def run_command(arguments: Sequence[Any]) -> str:
     if done.returncode != 0:
         raise error_of(done.returncode, done.stderr)
     return done.stdout
+
+
+def run_served(arguments: Sequence[Any], serve: Callable[[socket.socket], None]) -> str:
+    """Runs `parsimony ARGUMENTS` on data of this process, and returns its output.
+
+    Args:
+        serve: answers the command until the connection ends.
+
+    Raises:
+        Error: as for `run_command`.
+    """
+    own, other = socket.socketpair()
+    with own:
+        with other:
+            number = other.fileno()
+            process = subprocess.Popen(
+                _command([*arguments, "--calibration", f"process:{number}"]),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                pass_fds=(number,),
+            )
+        try:
+            serve(own)
+        except BaseException:
+            process.kill()
+            process.communicate()
+            raise
+    out, err = process.communicate()
+    if process.returncode != 0:
+        raise error_of(process.returncode, err)
+    return out
 
 
 class StartedCommand:

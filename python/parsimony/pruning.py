@@ -29,6 +29,7 @@ from torch import Tensor, nn
 from . import scores as scoring
 from .command import run_command
 from .editing import Journal, named_tensors
+from .engine import Engine, Samples
 from .errors import ConfigError, Error, UnsupportedError, VerificationError
 from .keywords import given, listed, options_of, takes_settings
 from .layers import Refusal
@@ -106,10 +107,10 @@ def prune(
         masks: instead of a ratio: tensors with weights' names and shapes, 0 for removed elements.
         scores: of output channels, by weight, `[out_channels]`, or of elements; low ones are removed first.
         data: an iterable of batches for criteria and recovery that need data: tensors, (inputs, labels)
-            or dictionaries.
-        loss: with `data` and the criterion "taylor", "taylor_squared" or "fisher": maps the
+            or dictionaries. They run in torch on the module's device, unless `engine` is given.
+        loss: with `data` and the criterion "taylor", "taylor_squared", "fisher" or "obd": maps the
             module's outputs and the labels to a scalar. Without it, criteria use cross-entropy.
-            Neither `loss` nor `scores` can be combined with `recover`.
+            `scores` cannot be combined with `recover`.
         progress: show a progress bar; by default in terminals and notebooks, with tqdm.
         {settings}
 
@@ -137,11 +138,8 @@ def prune(
             asked["criterion"] = "l1"
         config = config_of(config_list, take_config(asked))
         # The command gets the scores in place of the weights: it cannot fit anything to them.
-        if (scores is not None or loss is not None) and ("recover" in asked or "recover" in config):
-            raise ConfigError(
-                "recover= cannot be combined with scores= or loss=; without loss=, data= gives the "
-                "criterion as well"
-            )
+        if scores is not None and ("recover" in asked or "recover" in config):
+            raise ConfigError("recover= cannot be combined with scores=")
     request = Request(config, excluded=exclude, rescale=rescale)
     request.options += ["--seed", str(seed)] if masks is None else []
     request.options += options_of(asked)
@@ -152,20 +150,18 @@ def prune(
         step("export")
         used = _criteria(config)
         inputs = Inputs.of(example_inputs)
-        if data is not None and loss is None and used & _PER_SAMPLE:
+        if data is not None and used & _PER_SAMPLE:
             inputs = inputs.first()
         if data is None and masks is None:
             request.start(folder / "model.pt2", folder)
             place.callback(request.stop)
         program = Program(module, inputs)
         stand_ins: Dict[str, Tensor] = {}
-        if loss is not None:
-            chosen = used.pop() if len(used) == 1 else "none"
-            if chosen not in scoring.GRADIENT_CRITERIA or data is None:
-                known = ", ".join(scoring.GRADIENT_CRITERIA)
-                raise ConfigError(f"loss= needs data= and one of the criteria {known}")
-            scores = scoring.from_gradients(program, chosen, data, loss, samples)
-            _set_criterion(config, "l1")
+        if loss is not None and (data is None or not used & scoring.GRADIENT_CRITERIA):
+            known = ", ".join(sorted(scoring.GRADIENT_CRITERIA))
+            raise ConfigError(f"loss= needs data= and one of the criteria {known}")
+        if data is not None and (loss is not None or "engine" not in asked):
+            request.engine = Engine(program, Samples(program, data, samples), loss)
         elif data is not None:
             spec = scoring.calibration(data, samples, folder, program.names)
             request.options += ["--calibration", str(spec), "--samples", str(samples)]
@@ -174,7 +170,12 @@ def prune(
         elif masks is not None:
             request.masks = folder / "masks.safetensors"
             write_tensors(request.masks, {name: (mask != 0).byte() for name, mask in masks.items()})
-        elif len(request.options) == 2 and used <= {"l1", "l2", "linf"} and len(used) <= 1:
+        elif (
+            data is None
+            and len(request.options) == 2
+            and used <= {"l1", "l2", "linf"}
+            and len(used) <= 1
+        ):
             stand_ins = scoring.of_weights(program, next(iter(used), "l1"))
         return _Pruning(program, request, stand_ins, folder, seed, step).run()
 
@@ -209,17 +210,6 @@ def _criteria(config: Any) -> "set[str]":
     if isinstance(config, list):
         return set().union(*map(_criteria, config))
     return set()
-
-
-def _set_criterion(config: Any, name: str) -> None:
-    if isinstance(config, dict):
-        if "criterion" in config:
-            config["criterion"] = name
-        for value in config.values():
-            _set_criterion(value, name)
-    elif isinstance(config, list):
-        for value in config:
-            _set_criterion(value, name)
 
 
 class _Fault(NamedTuple):

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Union
 
-from .command import StartedCommand, run_command
-from .errors import ConfigError, Error
+from .command import StartedCommand, run_command, run_served
+from .errors import ConfigError, Error, UnsupportedError
 from .keywords import listed
 from .plan import Plan
+
+if TYPE_CHECKING:
+    from .engine import Engine
 
 Config = Union[str, Path, Sequence[Mapping[str, Any]], Mapping[str, Any]]
 
@@ -110,7 +113,10 @@ def excluding(name: str) -> Dict[str, Any]:
 
 @dataclass
 class Request:
-    """One run of `parsimony prune` or `speedup` on a file of torch.export."""
+    """One run of `parsimony prune` or `speedup` on a file of torch.export.
+
+    `engine` has the data, if there are any, and runs networks on them.
+    """
 
     config: Dict[str, Any]
     options: List[str] = field(default_factory=list)
@@ -118,6 +124,7 @@ class Request:
     rescale: bool = False
     verify: bool = False
     excluded: List[str] = field(default_factory=list)
+    engine: "Optional[Engine]" = None
     _started: Optional[StartedCommand] = None
 
     def start(self, model: Path, folder: Path) -> None:
@@ -146,11 +153,26 @@ class Request:
                 started.finish()
             else:
                 self.stop()
-                run_command(arguments)
+                self._run(arguments, folder)
         except Error as error:
             raise type(error)(str(error).replace(f"{config}: ", "")) from None
         details = json.loads((folder / "report.json").read_text())
         return Answer(_plan_of(folder / "plan.json", details), details, small)
+
+    def _run(self, arguments: List[Any], folder: Path) -> None:
+        """Runs the command, on data that `engine` has or, where that cannot do it, on files of them."""
+        if self.engine is None:
+            run_command(arguments)
+            return
+        try:
+            run_served(arguments, self.engine.serve)
+        except UnsupportedError:
+            if self.engine.failure is not None:
+                raise self.engine.failure from None
+            options = self.engine.samples.options(folder, self.engine.program.names)
+            run_command([*arguments, *options])
+            self.options += options
+            self.engine = None
 
     def _arguments(self, model: Path, folder: Path, small: Path) -> List[Any]:
         plan, report = folder / "plan.json", folder / "report.json"

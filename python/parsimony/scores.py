@@ -22,17 +22,17 @@ from typing import (
 )
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from .editing import named_tensors
 from .errors import ConfigError
-from .inputs import Inputs, evaluating
+from .inputs import Inputs
 from .program import Program
 from .tensor_file import write_tensors
 
 Loss = Callable[[Any, Any], Tensor]
 
-GRADIENT_CRITERIA = ("taylor", "taylor_squared", "fisher")
+GRADIENT_CRITERIA = {"taylor", "taylor_squared", "fisher", "obd"}
 _LABELS = ("labels", "label", "targets", "target", "y")
 _MOST_EXPANDED = 64 << 20  # bytes; beyond that the command rejects the file as damaged
 
@@ -45,10 +45,12 @@ class Batch(NamedTuple):
 
 
 def batch_of(item: Any) -> Batch:
-    """Converts an item of a loader: a tensor, (inputs, labels), or a dictionary.
+    """Converts an item of a loader: a tensor, (inputs, labels), a dictionary, or a Batch.
 
     Labels in a dictionary have one of the keys "labels", "label", "targets", "target", "y".
     """
+    if isinstance(item, Batch):
+        return item
     if isinstance(item, Mapping):
         key = next((key for key in _LABELS if key in item), None)
         inputs = {name: value for name, value in item.items() if name != key}
@@ -134,90 +136,6 @@ def of_scores(program: Program, scores: Mapping[str, Tensor]) -> Dict[str, Tenso
     return found
 
 
-def from_gradients(
-    program: Program, criterion: str, data: Iterable[Any], loss: Loss, samples: int
-) -> Dict[str, Tensor]:
-    """Computes scores of all weights from the gradients g of a loss.
-
-    With w the weights that produce channel c in one layer: `taylor` is the mean over batches of
-    |Σ g·w|, `taylor_squared` that of (Σ g·w)², `fisher` the mean over samples of (Σ g·w)², which is
-    (Σ a·∂L/∂a)² over the positions of the layer's output a without its bias. The scores of the
-    layers of a group are added. If the axis of a weight's output channels is unknown, elements are
-    scored.
-
-    Args:
-        loss: maps the module's outputs and the labels of the batch (None if there are none) to a
-            scalar.
-
-    Raises:
-        ConfigError: the loss does not depend on any weight.
-    """
-    module, axes = program.module, program.producers()
-    tensors = named_tensors(module)
-    weights = {
-        name: tensors[name]
-        for name in program.uses
-        if isinstance(tensors.get(name), nn.Parameter)
-        and tensors[name].dim() > 1
-        and tensors[name].is_floating_point()
-    }
-    before = {name: (weight.grad, weight.requires_grad) for name, weight in weights.items()}
-    sums: Dict[str, Tensor] = {}
-    count = 0
-    try:
-        for weight in weights.values():
-            weight.requires_grad_(True)
-        for batch in batches(data, samples):
-            for part in _samples(batch) if criterion == "fisher" else [batch]:
-                gradients = _gradients(module, weights, part, loss)
-                count += 1
-                for name, gradient in gradients.items():
-                    product = (gradient * weights[name].detach()).double()
-                    if name in axes:
-                        product = product.sum(_others(product, axes[name]))
-                    score = product.abs() if criterion == "taylor" else product.square()
-                    sums[name] = sums[name] + score if name in sums else score
-    finally:
-        for name, weight in weights.items():
-            weight.grad, requires = before[name]
-            weight.requires_grad_(requires)
-    if not sums:
-        raise ConfigError("loss=: its result does not depend on any weight of the module")
-    return {name: total / count for name, total in sums.items()}
-
-
-def _gradients(
-    module: nn.Module, weights: Mapping[str, Tensor], batch: Batch, loss: Loss
-) -> Dict[str, Tensor]:
-    with evaluating(module), torch.enable_grad():
-        device = next(iter(weights.values())).device
-        inputs = batch.inputs.map(lambda tensor: tensor.to(device))
-        labels = batch.labels.to(device) if isinstance(batch.labels, Tensor) else batch.labels
-        value = loss(inputs.call(module), labels)
-        if not isinstance(value, Tensor) or value.numel() != 1 or not value.requires_grad:
-            raise ConfigError(
-                "loss=: it must return a tensor of one element, computed from the outputs"
-            )
-        gradients = torch.autograd.grad(
-            value.reshape(()), list(weights.values()), allow_unused=True
-        )
-    return {name: grad for name, grad in zip(weights, gradients) if grad is not None}
-
-
-def _samples(batch: Batch) -> Iterator[Batch]:
-    """Splits a batch into samples."""
-    count = batch.inputs.tensors()[0].shape[0]
-
-    def one(i: int) -> Callable[[Tensor], Tensor]:
-        return lambda tensor: tensor[i : i + 1] if tensor.shape[:1] == (count,) else tensor
-
-    for i in range(count):
-        labels = batch.labels
-        yield Batch(
-            batch.inputs.map(one(i)), one(i)(labels) if isinstance(labels, Tensor) else labels
-        )
-
-
 def calibration(
     data: Iterable[Any], samples: int, folder: Any, names: Sequence[str]
 ) -> Optional[str]:
@@ -271,4 +189,4 @@ def _by_name(data: Iterable[Any], samples: int, folder: Any, names: Sequence[str
     return f"safetensors:{file}"
 
 
-__all__ = ["Loss", "batch_of", "calibration", "from_gradients", "of_scores", "of_weights"]
+__all__ = ["Loss", "batch_of", "calibration", "of_scores", "of_weights"]

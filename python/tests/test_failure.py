@@ -85,14 +85,14 @@ def test_texts_of_the_command() -> None:
         ({"ratio": 0.5, "loss": lambda *_: None}, "loss= needs data="),
         (
             {"ratio": 0.5, "loss": lambda *_: None, "data": [], "recover": "bias"},
-            "recover= cannot be combined with scores= or loss=",
+            "loss= needs data=",
         ),
         (
             {
                 "config_list": {"config_list": [{"sparse_ratio": 0.5}], "recover": ["bias"]},
                 "scores": {"fc.weight": torch.ones(5)},
             },
-            "recover= cannot be combined with scores= or loss=",
+            "recover= cannot be combined with scores=",
         ),
         ({"config_list": "no/such/file.json"}, "no/such/file.json"),
         ({"ratio": 0.5, "criterion": "apoz", "data": []}, "no batches"),

@@ -318,26 +318,6 @@ def test_scores_decide() -> None:
     assert plan.cuts()["wide.weight"][0].keep == (1, 4, 9)
 
 
-def test_taylor_scores_are_those_of_autograd() -> None:
-    model, batches = networks.Residual().eval(), data(2)
-    program = Program(model, Inputs.of(torch.randn(1, 3, 6, 6)))
-    found = scores.from_gradients(program, "taylor", batches, F.cross_entropy, 100)
-    expected = torch.zeros(16)
-    for inputs, labels in batches:
-        model.zero_grad()
-        F.cross_entropy(model(inputs), labels).backward()
-        weight = model.wide.weight
-        expected += (weight.grad * weight.detach()).sum((1, 2, 3)).abs() / 2
-    torch.testing.assert_close(found["wide.weight"].float(), expected)
-    fisher = scores.from_gradients(program, "fisher", batches[:1], F.cross_entropy, 8)
-    squares = torch.zeros(16)
-    for i in range(8):
-        model.zero_grad()
-        F.cross_entropy(model(batches[0][0][i : i + 1]), batches[0][1][i : i + 1]).backward()
-        squares += (weight.grad * weight.detach()).sum((1, 2, 3)).square() / 8
-    torch.testing.assert_close(fisher["wide.weight"].float(), squares)
-
-
 def test_a_loss_of_the_users() -> None:
     model = networks.Residual()
     batches = [{"x": x, "labels": y} for x, y in data()]
