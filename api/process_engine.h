@@ -12,8 +12,8 @@
 namespace parsimony {
 
 /// A process at the other end of a stream socket, which owns the samples and the model's weights.
-/// Only what to(host) asks for crosses the socket: sums of activations, not activations. Messages
-/// are JSON with the bytes of tensors behind it; python/parsimony/engine.py answers them.
+/// Values stay there; only what to_host() asks for crosses the socket. Messages are JSON with the
+/// bytes of tensors behind it; python/parsimony/engine.py answers them.
 ///
 ///     --calibration process:FD        FD: number of the open socket
 class ProcessEngine final : public Engine {
