@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import shutil
 import tempfile
+import warnings
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Union
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from . import scores as scoring
 from .command import run_command
-from .inputs import Inputs
+from .errors import VerificationError
+from .inputs import Inputs, evaluating
 from .program import Program
+from .proof import compare, outputs_of
 from .pruning import bare
 from .request import Config, config_of
 
@@ -121,20 +127,55 @@ def export_onnx(
     dynamic_batch: bool = False,
     options: Sequence[str] = (),
 ) -> None:
-    """Exports a module, in evaluation mode, to ONNX, and verifies the file.
+    """Exports a module, in evaluation mode, to ONNX, and compares what the file computes in ONNX
+    Runtime with the module: for the example, for random inputs, and for another batch size if that is
+    dynamic. Without the package onnxruntime, a warning says that it was not compared.
 
     Args:
         example_inputs: as for `prune`.
-        path: the output file.
+        path: the output file, written if it computes what the module does.
         dynamic_batch: make the first dimension of inputs and outputs symbolic.
         options: further options of `parsimony export`.
 
     Raises:
+        VerificationError: the file computes something else.
         Error: the command's.
     """
     with tempfile.TemporaryDirectory(prefix="parsimony_") as name:
-        file = Path(name) / "model.pt2"
+        file, made = Path(name) / "model.pt2", Path(name) / "model.onnx"
         program = Program(bare(model), Inputs.of(example_inputs))
         program.save(file, {})
-        arguments = ["export", file, "-o", path, *options]
+        arguments = ["export", file, "-o", made, *options]
         run_command(arguments + (["--dynamic-batch"] if dynamic_batch else []))
+        if importlib.util.find_spec("onnxruntime") is None:
+            warnings.warn(f"{path} was not compared with the module: install onnxruntime")
+        else:
+            _compare_with_file(program, made, dynamic_batch)
+        shutil.move(made, path)
+
+
+def _compare_with_file(program: Program, path: Path, dynamic_batch: bool) -> None:
+    import onnxruntime
+
+    examples = [program.inputs, program.inputs.random(1)]
+    if dynamic_batch:
+        batch = program.inputs.tensors()[0].shape[:1]
+        examples.append(examples[1].map(lambda x: _one_more(x) if x.shape[:1] == batch else x))
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    read = {value.name for value in session.get_inputs()}
+    found = []
+    for example in examples:
+        fed = dict(zip(program.names, example.tensors()))
+        answers = session.run(
+            None, {name: x.cpu().numpy() for name, x in fed.items() if name in read}
+        )
+        found.append([torch.from_numpy(answer) for answer in answers])
+    with evaluating(program.module):
+        expected = [[y.cpu() for y in one] for one in outputs_of(program.module, examples)]
+    fault = compare("the module", expected, found, "the ONNX file").fault
+    if fault:
+        raise VerificationError(fault)
+
+
+def _one_more(x: Tensor) -> Tensor:
+    return torch.cat([x, x[:1]])

@@ -98,9 +98,12 @@ def outputs_of(module: nn.Module, inputs: Sequence[Inputs]) -> List[List[Tensor]
 
 
 def compare(
-    reference: str, expected: Sequence[Sequence[Tensor]], found: Sequence[Sequence[Tensor]]
+    reference: str,
+    expected: Sequence[Sequence[Tensor]],
+    found: Sequence[Sequence[Tensor]],
+    what: str = "the small module",
 ) -> "Comparison":
-    """Compares outputs of two modules for the same inputs."""
+    """Compares outputs of two networks for the same inputs."""
     difference = scale = allowed = 0.0
     for one, other in zip(expected, found):
         if [tensor.shape for tensor in one] != [tensor.shape for tensor in other]:
@@ -133,7 +136,7 @@ def compare(
         return Comparison(proof, "")
     return Comparison(
         proof,
-        f"the small module differs from {reference} by {difference:.2e} (allowed {allowed:.2e}, "
+        f"{what} differs from {reference} by {difference:.2e} (allowed {allowed:.2e}, "
         f"largest output {scale:.2e})",
     )
 
