@@ -1,34 +1,53 @@
 #!/usr/bin/env python3
 """Writes programs/schemas.inc: the schemas of the operators that the lowering table names, in-place
-forms too, from the native_functions.yaml of an installed PyTorch (torchgen/packaged/ATen/native).
+forms too, from the native_functions.yaml of the PyTorch that this runs with.
 
-    tools/exported/schemas.py NATIVE_FUNCTIONS_YAML
+    tools/exported/schemas.py [--check]
+
+--check: says whether it is as it would be written; exit code 1 if not.
 """
+
+import argparse
+import importlib.util
 import re
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+FILE = ROOT / "programs/schemas.inc"
 # Operators of numbers, which no row of the table lowers.
 NUMBERS = ("is_floating_point", "item", "size", "sym_numel", "sym_size", "_local_scalar_dense")
 
 
-def main(path):
+def schemas():
+    package = importlib.util.find_spec("torchgen")
+    if package is None:
+        sys.exit("schemas.py: this Python has no PyTorch")
+    functions = Path(package.origin).parent / "packaged/ATen/native/native_functions.yaml"
     names = set(re.findall(r'"(\w+)"', (ROOT / "programs/table.cc").read_text())) | set(NUMBERS)
     lines = []
-    for schema in re.findall(r"^- func: (.*)$", Path(path).read_text(), re.M):
+    for schema in re.findall(r"^- func: (.*)$", functions.read_text(), re.M):
         name, arguments = schema.split("(", 1)
         op, _, overload = name.partition(".")
         known = op in names or op.removesuffix("_") in names
         if known and "(a!) out" not in arguments and overload != "out" and not overload.endswith("_out"):
             lines.append(schema)
-    if not lines:
-        sys.exit(f"schemas.py: {path}: no schemas found")
-    text = "\n".join(sorted(lines))
-    (ROOT / "programs/schemas.inc").write_text(f'R"(\n{text}\n)"\n')
+    return sorted(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    asked = parser.parse_args()
+    lines = schemas()
+    if not asked.check:
+        FILE.write_text("\n".join(['R"(', *lines, ')"\n']))
+        return 0
+    written = FILE.read_text().splitlines()[1:-1]
+    for line in sorted(set(written) ^ set(lines)):
+        print("not PyTorch's:" if line in written else "lacking:", line)
+    return 0 if written == lines else 1
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2 or sys.argv[1] in ("-h", "--help"):
-        sys.exit(__doc__)
-    main(sys.argv[1])
+    sys.exit(main())
