@@ -53,23 +53,25 @@ if(TARGET parsimony)
   install(TARGETS parsimony COMPONENT command)
   install(FILES "${PROJECT_SOURCE_DIR}/share/networks.zip" COMPONENT command
     DESTINATION "${CMAKE_INSTALL_LIBDIR}/parsimony")
-  # Manual pages and completions, by the command itself.
-  install(CODE "
-    set(parsimony_root \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}\")
-    set(parsimony_binary \"$<TARGET_FILE:parsimony>\")
-    file(MAKE_DIRECTORY \"\${parsimony_root}/man/man1\" \"\${parsimony_root}/bash-completion/completions\"
-      \"\${parsimony_root}/zsh/vendor-completions\" \"\${parsimony_root}/fish/vendor_completions.d\")
-    execute_process(COMMAND \"\${parsimony_binary}\" man --out \"\${parsimony_root}/man/man1\"
-      COMMAND_ERROR_IS_FATAL ANY)
-    file(GLOB pages \"\${parsimony_root}/man/man1/parsimony*.1\")
-    execute_process(COMMAND gzip -9nf \${pages})
-    execute_process(COMMAND \"\${parsimony_binary}\" completion bash COMMAND_ERROR_IS_FATAL ANY
-      OUTPUT_FILE \"\${parsimony_root}/bash-completion/completions/parsimony\")
-    execute_process(COMMAND \"\${parsimony_binary}\" completion zsh COMMAND_ERROR_IS_FATAL ANY
-      OUTPUT_FILE \"\${parsimony_root}/zsh/vendor-completions/_parsimony\")
-    execute_process(COMMAND \"\${parsimony_binary}\" completion fish COMMAND_ERROR_IS_FATAL ANY
-      OUTPUT_FILE \"\${parsimony_root}/fish/vendor_completions.d/parsimony.fish\")"
-    COMPONENT command)
+  # Manual pages and completions, by the command itself, where it runs.
+  if(NOT CMAKE_CROSSCOMPILING)
+    install(CODE "
+      set(parsimony_root \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}\")
+      set(parsimony_binary \"$<TARGET_FILE:parsimony>\")
+      file(MAKE_DIRECTORY \"\${parsimony_root}/man/man1\" \"\${parsimony_root}/bash-completion/completions\"
+        \"\${parsimony_root}/zsh/vendor-completions\" \"\${parsimony_root}/fish/vendor_completions.d\")
+      execute_process(COMMAND \"\${parsimony_binary}\" man --out \"\${parsimony_root}/man/man1\"
+        COMMAND_ERROR_IS_FATAL ANY)
+      file(GLOB pages \"\${parsimony_root}/man/man1/parsimony*.1\")
+      execute_process(COMMAND gzip -9nf \${pages})
+      execute_process(COMMAND \"\${parsimony_binary}\" completion bash COMMAND_ERROR_IS_FATAL ANY
+        OUTPUT_FILE \"\${parsimony_root}/bash-completion/completions/parsimony\")
+      execute_process(COMMAND \"\${parsimony_binary}\" completion zsh COMMAND_ERROR_IS_FATAL ANY
+        OUTPUT_FILE \"\${parsimony_root}/zsh/vendor-completions/_parsimony\")
+      execute_process(COMMAND \"\${parsimony_binary}\" completion fish COMMAND_ERROR_IS_FATAL ANY
+        OUTPUT_FILE \"\${parsimony_root}/fish/vendor_completions.d/parsimony.fish\")"
+      COMPONENT command)
+  endif()
   if(TARGET parsimony_component)
     install(TARGETS parsimony_component COMPONENT torch
       DESTINATION "${CMAKE_INSTALL_LIBDIR}/parsimony")

@@ -6,6 +6,7 @@ option(PARSIMONY_FUZZ "Build the fuzzers (needs clang)" OFF)
 option(PARSIMONY_TORCH "Build the libtorch front end" ON)
 option(PARSIMONY_WERROR "Treat warnings as errors" OFF)
 option(PARSIMONY_MIMALLOC "Link the command with mimalloc, where it is installed" ON)
+option(PARSIMONY_STATIC "Link the command with static libraries, to run on other distributions" OFF)
 option(PARSIMONY_NATIVE "Optimise for the processor of this machine" OFF)
 option(PARSIMONY_UNITY "Compile eight files at a time" OFF)
 set(PARSIMONY_PYTORCH "" CACHE PATH

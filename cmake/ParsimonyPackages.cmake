@@ -49,3 +49,7 @@ endif()
 if(PARSIMONY_BENCH)
   find_package(benchmark REQUIRED)
 endif()
+
+if(PARSIMONY_STATIC)
+  include(ParsimonyStatic)
+endif()

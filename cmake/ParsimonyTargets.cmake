@@ -105,6 +105,9 @@ function(parsimony_command folder)
   # ONNX's checker serves the component only.
   target_link_options(parsimony PRIVATE LINKER:--as-needed)
   parsimony_allocator(parsimony)
+  if(PARSIMONY_STATIC)
+    target_link_libraries(parsimony PRIVATE parsimony_static)
+  endif()
   target_compile_definitions(parsimony PRIVATE PARSIMONY_VERSION="${PROJECT_VERSION}")
   set_target_properties(parsimony PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
@@ -140,7 +143,9 @@ function(parsimony_component folder)
     LIBRARY_OUTPUT_DIRECTORY "${place}")
   parsimony_warnings(parsimony_component)
   # An interface that changed must not meet yesterday's component.
-  add_dependencies(parsimony parsimony_component)
+  if(NOT PARSIMONY_STATIC)  # no component goes with it
+    add_dependencies(parsimony parsimony_component)
+  endif()
 endfunction()
 
 # parsimony_hash_interface(TARGET HEADER): gives the target torch_interface(), a hash of the header and

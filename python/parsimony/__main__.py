@@ -3,7 +3,7 @@
 import os
 import sys
 
-from .command import find_command
+from .command import command_environment, find_command
 from .errors import Error
 
 
@@ -13,7 +13,7 @@ def main() -> None:
         command = find_command()
     except Error as error:
         sys.exit(f"parsimony: {error}")
-    os.execv(command, [command, *sys.argv[1:]])
+    os.execve(command, [command, *sys.argv[1:]], command_environment())
 
 
 if __name__ == "__main__":

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import socket
 import subprocess
 from pathlib import Path
-from typing import Any, Callable, List, Sequence
+from typing import Any, Callable, Dict, List, Sequence
 
 from .errors import FileError, error_of
 
@@ -33,6 +34,16 @@ def find_command() -> str:
     return found
 
 
+def command_environment() -> Dict[str, str]:
+    """Returns the variables that the command runs with: these, and the onnxruntime of this Python."""
+    variables = dict(os.environ)
+    package = importlib.util.find_spec("onnxruntime")  # without importing it
+    for folder in (package and package.submodule_search_locations) or ():
+        for library in sorted(Path(folder, "capi").glob("libonnxruntime.so.*")):
+            variables.setdefault("PARSIMONY_ONNXRUNTIME", str(library))
+    return variables
+
+
 def _command(arguments: Sequence[Any]) -> List[str]:
     return [find_command(), *(str(argument) for argument in arguments)]
 
@@ -44,7 +55,11 @@ def run_command(arguments: Sequence[Any]) -> str:
         Error: it failed; the class depends on the exit code, the text is the command's.
     """
     done = subprocess.run(
-        _command(arguments), stdin=subprocess.DEVNULL, capture_output=True, text=True
+        _command(arguments),
+        env=command_environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
     )
     if done.returncode != 0:
         raise error_of(done.returncode, done.stderr)
@@ -91,7 +106,12 @@ class StartedCommand:
         self.arguments = list(arguments)
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(
-            _command(["--after-input", *arguments]), stdin=pipe, stdout=pipe, stderr=pipe, text=True
+            _command(["--after-input", *arguments]),
+            env=command_environment(),
+            stdin=pipe,
+            stdout=pipe,
+            stderr=pipe,
+            text=True,
         )
 
     def finish(self) -> str:
