@@ -162,16 +162,18 @@ fi
 # shellcheck disable=SC2016  # the format is dpkg's
 onnx=$(dpkg-query -W -f='${source:Upstream-Version}' "libonnx-dev${arch:+:$arch}")
 onnx_source=$build/onnx/onnx-$onnx
-if [ ! -e "$onnx_source/CMakeLists.txt" ]; then
+onnx_build=$onnx_source/build
+if [ ! -e "$onnx_build/libonnx.a" ]; then
+  rm -rf "$build/onnx"
   /usr/bin/python3 -m pip download -q --no-deps --no-binary onnx --no-build-isolation -d "$build/onnx" "onnx==$onnx"
   tar -C "$build/onnx" -xzf "$onnx_source.tar.gz"
+  configure -S "$onnx_source" -B "$onnx_build" -DCMAKE_POSITION_INDEPENDENT_CODE=ON \
+    -DCMAKE_POLICY_VERSION_MINIMUM=3.5 -DCMAKE_CXX_COMPILER_LAUNCHER=ccache \
+    -DONNX_ML=ON -DONNX_USE_PROTOBUF_SHARED_LIBS=OFF -DPYTHON_EXECUTABLE=/usr/bin/python3
+  cmake --build "$onnx_build" --target onnx -- --quiet
 fi
-configure -S "$onnx_source" -B "$build/onnx/build" -DCMAKE_POSITION_INDEPENDENT_CODE=ON \
-  -DCMAKE_POLICY_VERSION_MINIMUM=3.5 -DCMAKE_CXX_COMPILER_LAUNCHER=ccache \
-  -DONNX_ML=ON -DONNX_USE_PROTOBUF_SHARED_LIBS=OFF -DPYTHON_EXECUTABLE=/usr/bin/python3
-cmake --build "$build/onnx/build" --target onnx -- --quiet
 
-configure_ours -DPARSIMONY_STATIC=ON -DPARSIMONY_STATIC_FOLDER="$build/onnx/build"
+configure_ours -DPARSIMONY_STATIC=ON -DPARSIMONY_STATIC_FOLDER="$onnx_build"
 cmake --build "$build" --target parsimony -- --quiet
 
 name=parsimony-$version-$machine
