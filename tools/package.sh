@@ -117,7 +117,7 @@ if [ -n "$arch" ]; then
     dpkg --add-architecture "$arch"
     apt-get update -qq
   }
-  for package in onnx protobuf absl re2 ssl mimalloc jpeg62-turbo png sndfile1; do
+  for package in protobuf absl re2 ssl mimalloc jpeg62-turbo png sndfile1; do
     needed="$needed lib$package-dev:$arch"
   done
   needed="$needed zlib1g-dev:$arch crossbuild-essential-$arch"
@@ -140,9 +140,11 @@ machine=${triplet%%-*}
 # Of two that fit, the compiler takes the last.
 flags="-ffile-prefix-map=$PWD=. -ffile-prefix-map=$build=./build -DNDEBUG"
 
+# The headers of ONNX are those of this machine: a second libonnx-dev does not go beside the first.
 configure() {
   [ -z "$arch" ] || set -- "$@" -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR="$machine" \
-    -DCMAKE_C_COMPILER="$triplet-gcc" -DCMAKE_CXX_COMPILER="$triplet-g++"
+    -DCMAKE_C_COMPILER="$triplet-gcc" -DCMAKE_CXX_COMPILER="$triplet-g++" \
+    -DONNX_DIR="/usr/lib/$(dpkg-architecture -q DEB_BUILD_MULTIARCH)/cmake/ONNX"
   cmake -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS="$flags" "$@" >"$build/cmake.log" 2>&1 ||
     { cat "$build/cmake.log" >&2; exit 4; }
 }
@@ -168,7 +170,7 @@ fi
 
 # Debian has no static ONNX. PyPI has the sources of each version.
 # shellcheck disable=SC2016  # the format is dpkg's
-onnx=$(dpkg-query -W -f='${source:Upstream-Version}' "libonnx-dev${arch:+:$arch}")
+onnx=$(dpkg-query -W -f='${source:Upstream-Version}' "libonnx-dev:$(dpkg --print-architecture)")
 onnx_source=$build/onnx/onnx-$onnx
 onnx_build=$onnx_source/build
 if [ ! -e "$onnx_build/libonnx.a" ]; then

@@ -10,7 +10,8 @@
 #   --trees DIR       bare trees of the releases, made where they are missing (build/trees)
 #   --mirror URL      where releases come from (as this machine's apt does)
 #
-# Packages of Python come from where this machine's pip takes them. Trees are not changed. Mounts and chroot need root.
+# Packages of Python come from where this machine's pip takes them. Trees are not changed. Mounts and chroot need
+# root.
 # Exit codes: 0 all is well, 1 something is not, 2 usage, 4 a tree could not be made.
 set -eu
 fail() { code=$1; shift; echo "test_wheel.sh: $*" >&2; exit "$code"; }
@@ -25,7 +26,7 @@ mirror=
 model=
 while [ $# -gt 0 ]; do
   case $1 in
-    -h | --help) sed -n '2,15s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,16s/^# \{0,1\}//p' "$0"; exit 0 ;;
     --wheel | --python | --suite | --trees | --mirror)
       [ $# -ge 2 ] || fail 2 "$1 needs a value; see --help"
       case $1 in

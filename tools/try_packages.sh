@@ -61,7 +61,7 @@ steps='
   }
   wheel() {
     distribution() { lists && get python3-venv; }
-    ours() { python3 -m venv /opt/p && /opt/p/bin/pip install -q --no-index /mnt/packages/parsimony_pruning-*.whl; }
+    ours() { python3 -m venv /opt/p && /opt/p/bin/pip install -q /mnt/packages/parsimony_pruning-*"_$(uname -m).whl"; }
     command=/opt/p/bin/parsimony
   }
   deb() {
@@ -95,7 +95,9 @@ try() {
     mount --bind "$MODEL" tree/mnt/model.onnx
     mount -t proc proc tree/proc
     mount --rbind /dev tree/dev
-    cp -L /etc/resolv.conf tree/etc/resolv.conf
+    for file in /etc/resolv.conf /etc/pip.conf /etc/ssl/certs/ca-certificates.crt; do
+      [ ! -e "$file" ] || cp -L "$file" "tree$file"
+    done
     cd tree
     chroot . /usr/bin/env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 \
       DEBIAN_FRONTEND=noninteractive sh -euc "$2" steps "$1"
