@@ -122,7 +122,6 @@ if [ -n "$arch" ]; then
   done
   needed="$needed zlib1g-dev:$arch crossbuild-essential-$arch"
 fi
-[ -z "$ort" ] || needed="$needed libstdc++-$(g++ -dumpversion)-pic"
 # shellcheck disable=SC2086  # words
 [ -z "$needed" ] || apt-get install -y -qq --no-install-recommends $needed
 if [ -n "$ort" ]; then
@@ -264,19 +263,10 @@ version_of_glibc=$(echo "${glibc#GLIBC_}" | tr . _)
 if [ -z "$arch" ]; then
   if [ -n "$ort" ]; then
     install -m 644 "$ort" "$inside/libonnxruntime.so.1"
-    # It wants a shared libstdc++: the distribution's objects, which ask for an older C library with our arc4random.
-    pic=$(dirname "$(g++ -print-file-name=libstdc++.a)")/libstdc++_pic
-    g++ -O2 -shared -fPIC -nodefaultlibs -s -o "$inside/libstdc++.so.6" -Wl,-soname,libstdc++.so.6 \
-      -Wl,--version-script="$pic.map" -Wl,--whole-archive "$pic.a" -Wl,--no-whole-archive \
-      packaging/arc4random.cc -lm -lc -lgcc_s -lgcc
-    install -m 644 "/usr/lib/$triplet/libgcc_s.so.1" "$inside"
-    for library in onnxruntime.so.1 stdc++.so.6 gcc_s.so.1; do
-      patchelf --set-rpath "\$ORIGIN" "$inside/lib$library"
-    done
+    # The libstdc++ that it wants is the system's: the one of this distribution would ask for a newer C library.
+    patchelf --set-rpath "\$ORIGIN" "$inside/libonnxruntime.so.1"
     cp packaging/licences/onnxruntime "$licences"
     truncate -s -7 "$bom"  # the closing brackets
-    part_of_package "$pic.a"
-    part_of_package "/usr/lib/$triplet/libgcc_s.so.1"
     part onnxruntime "${ort##*.so.}" MIT
     printf '\n  ]\n}\n' >>"$bom"
   fi
