@@ -262,9 +262,8 @@ version_of_glibc=$(echo "${glibc#GLIBC_}" | tr . _)
 
 if [ -z "$arch" ]; then
   if [ -n "$ort" ]; then
-    install -m 644 "$ort" "$inside/libonnxruntime.so.1"
     # The libstdc++ that it wants is the system's: the one of this distribution would ask for a newer C library.
-    patchelf --set-rpath "\$ORIGIN" "$inside/libonnxruntime.so.1"
+    install -m 644 "$ort" "$inside/libonnxruntime.so.1"
     cp packaging/licences/onnxruntime "$licences"
     truncate -s -7 "$bom"  # the closing brackets
     part onnxruntime "${ort##*.so.}" MIT
