@@ -81,6 +81,7 @@ def run_served(arguments: Sequence[Any], serve: Callable[[socket.socket], None])
             number = other.fileno()
             process = subprocess.Popen(
                 _command([*arguments, "--calibration", f"process:{number}"]),
+                env=command_environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
