@@ -179,7 +179,8 @@ if [ ! -e "$onnx_build/libonnx.a" ]; then
   configure -S "$onnx_source" -B "$onnx_build" -DCMAKE_POSITION_INDEPENDENT_CODE=ON \
     -DCMAKE_POLICY_VERSION_MINIMUM=3.5 -DCMAKE_CXX_COMPILER_LAUNCHER=ccache \
     -DONNX_ML=ON -DONNX_USE_PROTOBUF_SHARED_LIBS=OFF -DPYTHON_EXECUTABLE=/usr/bin/python3
-  cmake --build "$onnx_build" --target onnx -- --quiet
+  cmake --build "$onnx_build" --target onnx -- --quiet >"$build/onnx.log" 2>&1 ||
+    { cat "$build/onnx.log" >&2; exit 4; }
 fi
 
 configure_ours -DPARSIMONY_STATIC=ON -DPARSIMONY_STATIC_FOLDER="$onnx_build"

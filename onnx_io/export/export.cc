@@ -232,8 +232,10 @@ class Exporter {
       throw UnsupportedError(call.empty() ? node.op : call,
                              " cannot be exported: its control flow depends on data",
                              where_called(text(node, "line")),
-                             ". Trace the module (torch.jit.trace) on an input that takes the "
-                             "branch you want, and export the trace");
+                             source_.format == "torch.export"
+                                 ? ". Export a module that always takes the branch you want"
+                                 : ". Trace the module (torch.jit.trace) on an input that takes "
+                                   "the branch you want, and export the trace");
     }
     throw UnsupportedError("node ", in_quotes(label_of(source_, node)),
                            " cannot be exported: ", call.empty() ? node.op : call,

@@ -169,6 +169,11 @@ Weight weight_of(const ArchivedTensor& tensor) {
   return weight;
 }
 
+/// The newest schema that is known.
+/// @source torch/_export/serde/schema.py of PyTorch 2.15, SCHEMA_VERSION
+constexpr int64_t kMajor = 8;
+constexpr int64_t kMinor = 20;
+
 class ProgramReader {
  public:
   ProgramReader(const std::map<std::string, ArchivedTensor>& tensors, const std::string& path,
@@ -187,6 +192,7 @@ class ProgramReader {
   }
 
   void run() {
+    check_version();
     const JsonReader module = root_.at("graph_module");
     const JsonReader graph = module.at("graph");
     find_tensors(module.at("signature"));
@@ -235,6 +241,25 @@ class ProgramReader {
     const Binding binding = Binding::tensor(builder_.weight(std::move(weight)));
     if (is_complex) builder_.set_complex(binding.value);
     return weights_[key] = binding;
+  }
+
+  /// Minor versions add to the schema, major ones change it.
+  void check_version() {
+    const auto version = root_.find("schema_version");
+    if (!version || !version->is_object()) return;
+    const int64_t major = version->at("major").count();
+    const int64_t minor = version->at("minor").count();
+    const std::string text = std::to_string(major) + "." + std::to_string(minor);
+    if (major > kMajor) {
+      throw UnsupportedError(path_, ": schema version ", text,
+                             " of a newer PyTorch; versions up to ", kMajor, ".", kMinor,
+                             " are read");
+    }
+    if (major == kMajor && minor > kMinor) {
+      graph_.notes.push_back("the program has schema version " + text + ", newer than " +
+                             std::to_string(kMajor) + "." + std::to_string(kMinor) +
+                             ", which is known");
+    }
   }
 
   void define_inputs(const JsonReader& graph, Names& names) {
@@ -412,13 +437,22 @@ class ProgramReader {
     return arguments;
   }
 
-  const Binding& named(const JsonReader& value, const Names& names) const {
+  const Binding& named(const JsonReader& value, const Names& names) {
     const auto found = names.find(name_in(value));
     if (found == names.end()) {
       throw ModelError(value.place(), ": there is no earlier value named ",
                        in_quotes(name_in(value)));
     }
-    return found->second;
+    const Binding& binding = found->second;
+    if (binding.is(BindingKind::kTensor)) {
+      const auto stale = stale_.find(binding.value);
+      if (stale != stale_.end()) {
+        builder_.pin("write", {binding.value, stale->second});
+        graph_.nodes.back().attributes = {{"call", "a write into a part of a tensor"},
+                                          {"effect", "writes"}};
+      }
+    }
+    return binding;
   }
 
   Binding list_of(const JsonReader& values, const std::function<Binding(const JsonReader&)>& item) {
@@ -572,18 +606,33 @@ class ProgramReader {
                                                 .stride = static_cast<int64_t>(size)}));
   }
 
-  /// x.relu_(): from here on the names of x mean the result. Whoever else sees the same memory
-  /// would see it change, too.
+  /// x.relu_(): from here on the names of x mean the result. If x is a part of p, as in
+  /// p[1:3].relu_(), those of p mean p put together anew. Whoever else sees the same memory sees it
+  /// change, too: see `named`.
   void write_to(const Binding& written, const Binding& result, Names& names) {
     if (!written.is(BindingKind::kTensor) || !result.is(BindingKind::kTensor)) throw NotKnown();
     if (result.value == written.value) return;  // dropout_ in evaluation mode
     const ValueId root = builder_.root(written.value);
+    const bool same_memory =
+        builder_.root(result.value) == root;  // squeeze_: the view alone changes
+    std::map<ValueId, ValueId> now{{written.value, result.value}};
+    const bool owned = graph_.value(root).weight == kNone;
+    for (ValueId value = written.value; owned && !same_memory && value != root;) {
+      const std::optional<Part> part = part_of(builder_, value);
+      if (!part) break;
+      const ValueId whole = replaced(builder_, *part, now.at(value));
+      value = part->whole;
+      now.emplace(value, whole);
+    }
+    if (const auto whole = now.find(root); whole != now.end()) {
+      for (const auto& [before, after] : now) builder_.alias(after, whole->second);
+    }
     for (auto& [name, binding] : names) {
       if (!binding.is(BindingKind::kTensor)) continue;
-      if (binding.value == written.value) {
-        binding = result;
-      } else if (builder_.root(binding.value) == root) {
-        builder_.pin("write", {binding.value, result.value});
+      if (const auto known = now.find(binding.value); known != now.end()) {
+        binding.value = known->second;
+      } else if (!same_memory && builder_.root(binding.value) == root) {
+        stale_[binding.value] = result.value;
       }
     }
   }
@@ -814,7 +863,9 @@ class ProgramReader {
   std::map<std::pair<const std::byte*, Shape>, Binding> weights_;
   std::set<ValueId> computed_;       ///< from literals alone
   std::map<ValueId, Binding> held_;  ///< weights for these
-  bool as_exported_ = true;          ///< the inputs have the sizes with which it was exported
+  std::map<ValueId, ValueId>
+      stale_;                ///< what shows memory that was written since, and what was written
+  bool as_exported_ = true;  ///< the inputs have the sizes with which it was exported
 };
 
 }  // namespace

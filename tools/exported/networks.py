@@ -104,6 +104,33 @@ class TinyText(Module):
         return {"logits": self.net(tokens), "last": self.net(tokens)[:, -1]}
 
 
+class TinyWrites(Module):
+    """Writes into parts: of activations, and of a mask that nothing else changes."""
+
+    def __init__(self):
+        self.conv, self.out = nn.Conv2d(3, 8, 3, padding=1), nn.Conv2d(8, 4, 1)
+
+    def forward(self, x):
+        y, mask = self.conv(x), torch.zeros(8, 8)
+        y[:, 2:6].relu_()
+        mask[:4, 2:] = 1
+        mask[-1] += 0.5
+        return self.out(y * mask)
+
+
+class TinyAliases(Module):
+    """Reads a part of a tensor that was written as a whole since."""
+
+    def __init__(self):
+        self.conv, self.out, self.first = nn.Conv2d(3, 8, 3), nn.Conv2d(8, 4, 1), nn.Conv2d(3, 3, 1)
+
+    def forward(self, x):
+        y = self.conv(self.first(x))
+        part = y[:, 2:6]
+        y.relu_()
+        return self.out(y) + part
+
+
 class TinyWaves(Module):
     """A time embedding computed from literals, and complex weights behind a Fourier transform."""
 
@@ -177,6 +204,8 @@ def others():
         ("tiny_guarded", TinyGuarded, (torch.randn(2, 3, 8, 8),), None),
         ("tiny_unread", TinyUnread, (torch.randn(2, 6),), None),
         ("tiny_rotary", TinyRotary, (torch.randn(2, 6, 8),), ({0: batch},)),
+        ("tiny_writes", TinyWrites, (torch.randn(2, 3, 8, 8),), None),
+        ("tiny_aliases", TinyAliases, (torch.randn(2, 3, 8, 8),), None),
         ("tiny_waves", TinyWaves, (torch.randn(2, 8, 3), torch.rand(2)), None),
     ]
 
