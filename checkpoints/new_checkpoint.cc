@@ -107,15 +107,16 @@ std::string_view text_of(std::span<const std::byte> bytes) {
 
 void write_new_checkpoint(const std::string& path, std::span<const PlainTensor> tensors) {
   const std::string folder = "archive/";
-  absl::flat_hash_map<const std::byte*, std::string> storages;
+  absl::flat_hash_map<std::pair<const std::byte*, size_t>, std::string> storages;
   std::vector<const PlainTensor*> stored;
   Program program;
   for (const PlainTensor& tensor : tensors) {
     const std::string next = std::to_string(stored.size());
-    const bool shares = !tensor.elements.empty() && storages.contains(tensor.elements.data());
-    const std::string key = shares ? storages.at(tensor.elements.data()) : next;
+    const std::pair elements(tensor.elements.data(), tensor.elements.size());
+    const bool shares = !tensor.elements.empty() && storages.contains(elements);
+    const std::string key = shares ? storages.at(elements) : next;
     if (!shares) {
-      storages.emplace(tensor.elements.data(), key);
+      storages.emplace(elements, key);
       stored.push_back(&tensor);
     }
     program.add(tensor, key);

@@ -157,6 +157,7 @@ struct Part {
   ValueId whole = kNone;
   int64_t axis = 0;
   int64_t begin = 0, end = 0;  ///< counted from the left, within the whole
+  int64_t index = 0;           ///< a single one, as it was written: -1 is the last
   ValueId starts = kNone,
           ends = kNone;  ///< the operands that specify them; kNone for a single index
 };

@@ -38,6 +38,7 @@ std::optional<Part> part_of(Builder& builder, ValueId value) {
   const int64_t size = (*shape)[*axis];
   Part part{.whole = inputs[0], .axis = *axis, .begin = within(*begin, size)};
   part.end = sliced ? within(*end, size) : part.begin + 1;
+  part.index = *begin;
   if (sliced) part.starts = inputs[1], part.ends = inputs[2];
   return part.begin < part.end ? std::optional(part) : std::nullopt;
 }
@@ -100,14 +101,14 @@ ValueId replaced(Builder& builder, const Part& part, ValueId replacement) {
   const bool single = part.starts == kNone;
   std::vector<Operand> operands;
   if (part.begin > 0) {
-    const ValueId to = single ? builder.integers({part.begin}) : part.starts;
+    const ValueId to = single ? builder.integers({part.index}) : part.starts;
     operands.push_back({builder.slice({part.whole}, part.axis, builder.integers({0}), to)});
   }
   operands.push_back(
       {single ? builder.emit("Unsqueeze", {{replacement}, {builder.integers({part.axis})}})
               : replacement});
   if (part.end < size) {
-    const ValueId from = single ? builder.integers({part.end}) : part.ends;
+    const ValueId from = single ? builder.integers({part.index + 1}) : part.ends;
     operands.push_back(
         {builder.slice({part.whole}, part.axis, from, builder.integers({kToTheEnd}))});
   }

@@ -100,9 +100,10 @@ PlainTensor plain(const ArchivedTensor& tensor, std::span<const std::byte> eleme
 }
 
 /// Tensors with the same one share their elements.
-const void* identity(const ArchivedTensor& tensor) {
-  if (tensor.late) return tensor.late.get();
-  return tensor.elements.empty() ? static_cast<const void*>(&tensor) : tensor.elements.data();
+std::pair<const void*, size_t> identity(const ArchivedTensor& tensor) {
+  if (tensor.late) return {tensor.late.get(), 0};
+  if (tensor.elements.empty()) return {&tensor, 0};
+  return {tensor.elements.data(), tensor.elements.size()};
 }
 
 std::string_view bytes_of(const Weight& weight) {
@@ -328,7 +329,7 @@ void Archive::write_list(ZipWriter& zip, const Group& group,
   auto& config = list["config"];
   const auto before = std::exchange(config, nlohmann::ordered_json::object());
   const std::string stem = group.folder.ends_with("/weights/") ? "weight_" : "tensor_";
-  std::map<const void*, std::string> files;
+  std::map<std::pair<const void*, size_t>, std::string> files;
   for (const ArchivedTensor& tensor : tensors) {
     std::string& file = files[identity(tensor)];
     if (file.empty()) {

@@ -204,6 +204,10 @@ struct ProgramEditor::Impl {
         if (weight.name == tensor) known = std::make_shared<EditedElements>(weight);
       }
     }
+    if (!known) {
+      elements.erase(tensor);
+      throw ModelError("there is no tensor ", in_quotes(tensor));
+    }
     edited = true;
     return *known;
   }

@@ -78,7 +78,10 @@ ModelEditor& ExportedModel::editor() {
 }
 
 void ExportedModel::finalize() {
-  if (editor_ && editor_->edited()) edited_.emplace(editor_->finish());
+  if (!editor_ || !editor_->edited()) return;
+  small_.reset();  // of an earlier state
+  written_.reset();
+  edited_.emplace(editor_->finish());
 }
 
 void ExportedModel::restore() {
@@ -101,8 +104,9 @@ std::string ExportedModel::scratch_onnx(const Graph& graph, const std::vector<In
   const std::filesystem::path folder = scratch_folder();
   const std::string link = "weights";
   std::error_code failed;
-  std::filesystem::create_hard_link(archive.path(), folder / link, failed);
-  if (failed) std::filesystem::copy_file(archive.path(), folder / link);
+  const std::filesystem::path target = std::filesystem::canonical(archive.path());
+  std::filesystem::create_hard_link(target, folder / link, failed);
+  if (failed) std::filesystem::copy_file(target, folder / link);
   const auto place = [&](const Weight& weight) -> std::optional<onnx_io::ExternalPlace> {
     const auto offset = archive.place_of(weight);
     if (!offset || weight.count() * weight.stride < kLarge) return std::nullopt;
@@ -157,10 +161,7 @@ std::unique_ptr<Network> ExportedModel::open_masked(Engine& engine, const Plan& 
 int64_t ExportedModel::write(const std::string& path) {
   if (!edited_) finalize();  // whoever only replays a plan does not run the result
   if (!edited_ || written_) {
-    NewFile file(path);
-    std::filesystem::copy_file(edited_ ? written_->path() : archive_.path(), file.temporary(),
-                               std::filesystem::copy_options::overwrite_existing);
-    file.commit();
+    write_file(path, (edited_ ? *written_ : archive_).file().bytes());
     return size_of_file(path);
   }
   std::vector<ArchivedTensor> weights;

@@ -345,10 +345,12 @@ class ProgramReader {
   }
 
   void follow(const JsonReader& graph, const std::string& place, Names& names) {
+    scopes_.push_back(&names);
     size_t i = 0;
     for (const JsonReader node : graph.at("nodes").list()) {
       visit(graph, node, place + "/nodes/" + std::to_string(i++), names);
     }
+    scopes_.pop_back();
   }
 
   void visit(const JsonReader& graph, const JsonReader& node, const std::string& place,
@@ -356,9 +358,11 @@ class ProgramReader {
     const Target target = target_of(node.at("target").text());
     if (target.passes || (target.inlines && inlined(node, place, names))) return;
     std::vector<Binding> results;
+    const std::vector<Names*> scopes = scopes_;
     try {
       results = target.branches ? branch(node, place, names) : call(target, node, place, names);
     } catch (const NotKnown&) {
+      scopes_ = scopes;
       results = opaque(target, graph, node, names);
     }
     bind(node, results, graph_of(place), names);
@@ -391,6 +395,10 @@ class ProgramReader {
     }
   }
 
+  static bool writes(const Target& target) {
+    return target.op.ends_with('_') && !target.op.ends_with("__");
+  }
+
   std::vector<Binding> call(const Target& target, const JsonReader& node, const std::string& place,
                             Names& names) {
     std::vector<Binding> arguments = arguments_of(target, node, names);
@@ -400,7 +408,7 @@ class ProgramReader {
       if (number) return {*number};
     }
     if (target.is_number) return {Binding{}};
-    const bool in_place = target.op.ends_with('_') && !target.op.ends_with("__");
+    const bool in_place = writes(target);
     const std::string op = in_place ? target.op.substr(0, target.op.size() - 1) : target.op;
     const bool is_literal = is_literal_call(op, arguments);
     if (!is_literal && literals_ == Literals::kAreWeights) hold_computed(arguments);
@@ -409,7 +417,7 @@ class ProgramReader {
     for (const Binding& result : results) {
       if (is_literal && result.is(BindingKind::kTensor)) computed_.insert(result.value);
     }
-    if (in_place) write_to(arguments.at(0), results.at(0), names);
+    if (in_place) write_to(arguments.at(0), results.at(0));
     return results;
   }
 
@@ -609,13 +617,14 @@ class ProgramReader {
   /// x.relu_(): from here on the names of x mean the result. If x is a part of p, as in
   /// p[1:3].relu_(), those of p mean p put together anew. Whoever else sees the same memory sees it
   /// change, too: see `named`.
-  void write_to(const Binding& written, const Binding& result, Names& names) {
+  void write_to(const Binding& written, const Binding& result) {
     if (!written.is(BindingKind::kTensor) || !result.is(BindingKind::kTensor)) throw NotKnown();
     if (result.value == written.value) return;  // dropout_ in evaluation mode
     const ValueId root = builder_.root(written.value);
     const bool same_memory =
         builder_.root(result.value) == root;  // squeeze_: the view alone changes
     std::map<ValueId, ValueId> now{{written.value, result.value}};
+    ValueId outermost = result.value;
     const bool owned = graph_.value(root).weight == kNone;
     for (ValueId value = written.value; owned && !same_memory && value != root;) {
       const std::optional<Part> part = part_of(builder_, value);
@@ -623,16 +632,19 @@ class ProgramReader {
       const ValueId whole = replaced(builder_, *part, now.at(value));
       value = part->whole;
       now.emplace(value, whole);
+      outermost = whole;
     }
-    if (const auto whole = now.find(root); whole != now.end()) {
-      for (const auto& [before, after] : now) builder_.alias(after, whole->second);
+    for (const auto& [before, after] : now) {
+      if (!same_memory) builder_.alias(after, outermost);
     }
-    for (auto& [name, binding] : names) {
-      if (!binding.is(BindingKind::kTensor)) continue;
-      if (const auto known = now.find(binding.value); known != now.end()) {
-        binding.value = known->second;
-      } else if (!same_memory && builder_.root(binding.value) == root) {
-        stale_[binding.value] = result.value;
+    for (Names* scope : scopes_) {
+      for (auto& [name, binding] : *scope) {
+        if (!binding.is(BindingKind::kTensor)) continue;
+        if (const auto known = now.find(binding.value); known != now.end()) {
+          binding.value = known->second;
+        } else if (!same_memory && builder_.root(binding.value) == root) {
+          stale_[binding.value] = result.value;
+        }
       }
     }
   }
@@ -677,6 +689,7 @@ class ProgramReader {
     const std::vector<ValueId> made = builder_.emit_opaque(target.op, values, count, has_graphs);
     auto& attributes = graph_.nodes.back().attributes;
     attributes.emplace_back("call", target.call);
+    if (writes(target)) attributes.emplace_back("effect", std::string("writes"));
     if (std::string line = line_of(node); !line.empty()) {
       attributes.emplace_back("line", std::move(line));
     }
@@ -808,6 +821,7 @@ class ProgramReader {
     }
     if (!condition.is(BindingKind::kNumber)) throw NotKnown();
     const std::vector<BodyId> bodies = {builder_.body("then_branch"), builder_.body("else_branch")};
+    const std::vector<Names*> around_both = std::exchange(scopes_, {});  // neither surely writes
     for (size_t b = 0; b < bodies.size(); ++b) {
       const auto& [graph, at] = graphs[b];
       const BodyId around = builder_.enter(bodies[b]);
@@ -828,6 +842,7 @@ class ProgramReader {
       graph_.bodies[bodies[b]].outputs = std::move(made);
       builder_.enter(around);
     }
+    scopes_ = around_both;
     if (graph_.bodies[bodies[0]].outputs.size() != graph_.bodies[bodies[1]].outputs.size()) {
       node.fail("the branches have different numbers of results");
     }
@@ -864,8 +879,9 @@ class ProgramReader {
   std::set<ValueId> computed_;       ///< from literals alone
   std::map<ValueId, Binding> held_;  ///< weights for these
   std::map<ValueId, ValueId>
-      stale_;                ///< what shows memory that was written since, and what was written
-  bool as_exported_ = true;  ///< the inputs have the sizes with which it was exported
+      stale_;                   ///< what shows memory that was written since, and what was written
+  std::vector<Names*> scopes_;  ///< of the graph that is followed and those around it
+  bool as_exported_ = true;     ///< the inputs have the sizes with which it was exported
 };
 
 }  // namespace

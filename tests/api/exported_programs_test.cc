@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "parsimony/api/engines.h"
 #include "parsimony/api/prune_model.h"
@@ -283,6 +284,32 @@ void rename_relu(const std::string& target, const std::string& to) {
 }
 
 /// An operator that no version of libtorch has pins what it reads, and is not run.
+TEST(Exported, ValuesThatAreAssignedAfterTheProofAreWritten) {
+  const TemporaryFolder folder;
+  ExportedModel model(kFolder + "tiny_rotary.2.15.pt2", {});
+  const PruneRequest request = from_shorthand({.criterion = "l1", .ratio = 0.5});
+  const Pruning pruning = plan_pruning(model.graph(), request);
+  apply_plan(pruning, model.graph(), model.editor());
+  model.finalize();
+  model.write(folder / "before.pt2");
+  try {
+    model.open(*onnx_runtime_engine(runtime::find_onnx_runtime(), {}));
+  } catch (const UnsupportedError&) {
+    GTEST_SKIP() << "there is no ONNX Runtime";
+  }
+  const std::vector<float> bias(8, 3.5F);
+  model.editor().assign("out.bias", std::as_bytes(std::span(bias)));
+  model.finalize();
+  model.write(folder / "after.pt2");
+  const auto elements = [](const Archive& archive) {
+    const auto bytes = archive.tensors().at("out.bias").elements;
+    return std::vector<std::byte>(bytes.begin(), bytes.end());
+  };
+  EXPECT_TRUE(
+      std::ranges::equal(elements(Archive(folder / "after.pt2")), std::as_bytes(std::span(bias))));
+  EXPECT_NE(elements(Archive(folder / "before.pt2")), elements(Archive(folder / "after.pt2")));
+}
+
 TEST(Exported, PartsThatAreWrittenArePutTogetherAnew) {
   ExportedModel model(kFolder + "tiny_writes.2.15.pt2", {});
   const auto prunes = [](ExportedModel& one) {
