@@ -45,6 +45,7 @@ if(NOT pytorch)
   find_package(Torch QUIET)
   if(Torch_VERSION VERSION_LESS 2.6)
     set(Torch_FOUND FALSE)
+    unset(Torch_DIR CACHE)  # next time another may be there
   endif()
   return()
 endif()

@@ -381,6 +381,7 @@ void lower_part(Call& call) {
   call.require(part.begin < part.end);
   if (single) {
     part.end = part.begin + 1;
+    part.index = start.fixed;
   } else {
     part.starts = one(call, start);
     part.ends = one(call, end);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import importlib.util
 import os
 import shutil
@@ -88,13 +89,15 @@ def run_served(arguments: Sequence[Any], serve: Callable[[socket.socket], None])
                 text=True,
                 pass_fds=(number,),
             )
-        try:
-            serve(own)
-        except BaseException:
-            process.kill()
-            process.communicate()
-            raise
-    out, err = process.communicate()
+        with concurrent.futures.ThreadPoolExecutor(1) as reader:
+            said = reader.submit(process.communicate)  # or it would wait for who reads its words
+            try:
+                serve(own)
+            except BaseException:
+                process.kill()
+                raise
+            own.close()
+            out, err = said.result()
     if process.returncode != 0:
         raise error_of(process.returncode, err)
     return out

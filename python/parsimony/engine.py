@@ -3,6 +3,7 @@ module's device, and only what the command reads crosses (`api/process_engine.h`
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import struct
@@ -38,7 +39,10 @@ class Samples:
 
     def __init__(self, program: Program, data: Iterable[Any], samples: int) -> None:
         self._examples, self._names = program.inputs.tensors(), program.names
-        self.batches = list(batches(data, samples))
+        self.batches = [
+            Batch(inputs.named_like(program.inputs), labels)
+            for inputs, labels in batches(data, samples)
+        ]
         for batch in self.batches:
             tensors = batch.inputs.tensors()
             if len(tensors) != len(self._examples):
@@ -66,7 +70,9 @@ class Samples:
             raise NotRun("inputs that are the same for several samples")
         for place, (example, name) in enumerate(zip(self._examples, self._names)):
             parts = [batch.inputs.tensors()[place].detach() for batch in self.batches]
-            for part in parts:
+            for part, count in zip(parts, self.counts):
+                if len(part) != count:
+                    raise NotRun("inputs that are the same for several samples")
                 if part.shape[1:] != example.shape[1:]:
                     raise ConfigError(
                         f"data=: input {name!r} has shape {list(part.shape)}, the example input "
@@ -127,10 +133,16 @@ def _joined(parts: Sequence[Any], counts: Sequence[int]) -> Any:
     if isinstance(first, Mapping):
         return {key: _joined([part[key] for part in parts], counts) for key in first}
     if isinstance(first, (list, tuple)):
-        if all(len(part) == count for part, count in zip(parts, counts)):
+        along = all(_along_samples(part, count) for part, count in zip(parts, counts))
+        if not along and all(len(part) == count for part, count in zip(parts, counts)):
             return [one for part in parts for one in part]
         return [_joined(part, counts) for part in zip(*parts)]
     raise ConfigError("data=: expected labels for each sample")
+
+
+def _along_samples(labels: Sequence[Any], size: int) -> bool:
+    """Whether each item is a tensor of labels for all samples."""
+    return all(isinstance(one, Tensor) and _length(one) == size for one in labels)
 
 
 def _part(labels: Any, first: int, count: int, size: int) -> Any:
@@ -139,7 +151,7 @@ def _part(labels: Any, first: int, count: int, size: int) -> Any:
         return None
     if isinstance(labels, Mapping):
         return {key: _part(part, first, count, size) for key, part in labels.items()}
-    if isinstance(labels, (list, tuple)) and len(labels) != size:
+    if isinstance(labels, (list, tuple)) and (len(labels) != size or _along_samples(labels, size)):
         return [_part(part, first, count, size) for part in labels]
     if (isinstance(labels, Tensor) and labels.dim() == 0) or len(labels) < first + count:
         raise ConfigError("data=: expected labels for each sample")
@@ -173,29 +185,37 @@ class Engine:
             if isinstance(x, Tensor) and not x.is_meta
         }
 
+    @property
+    def has_loss(self) -> bool:
+        return self._loss is not None
+
     def serve(self, connection: socket.socket) -> None:
         """Answers until the other side closes the connection."""
         self.failure = None
         self._objects.clear()
-        with connection.makefile("rwb") as stream:
-            while True:
-                sizes = stream.read(_SIZES.size)
-                if len(sizes) < _SIZES.size:
-                    break
-                text, data = (stream.read(size) for size in _SIZES.unpack(sizes))
-                try:
-                    answer, content = self._answer(json.loads(text), data)
-                except Exception as failure:
-                    self.failure = self._raised(failure)
-                    answer, content = {"error": f"{type(failure).__name__}: {failure}"}, b""
-                reply = json.dumps(answer).encode()
-                try:
-                    stream.write(_SIZES.pack(len(reply), len(content)) + reply)
-                    stream.write(content)
-                    stream.flush()
-                except ConnectionError:  # the command has ended, and says why
-                    break
+        with contextlib.suppress(ConnectionError):  # the command has ended, and says why
+            with connection.makefile("rwb") as stream:
+                self._serve(stream)
         self._objects.clear()
+
+    def _serve(self, stream: Any) -> None:
+        while True:
+            sizes = stream.read(_SIZES.size)
+            if len(sizes) < _SIZES.size:
+                return
+            lengths = _SIZES.unpack(sizes)
+            text, data = (stream.read(length) for length in lengths)
+            if (len(text), len(data)) != lengths:
+                return
+            try:
+                answer, content = self._answer(json.loads(text), data)
+            except Exception as failure:
+                self.failure = self._raised(failure)
+                answer, content = {"error": f"{type(failure).__name__}: {failure}"}, b""
+            reply = json.dumps(answer).encode()
+            stream.write(_SIZES.pack(len(reply), len(content)) + reply)
+            stream.write(content)
+            stream.flush()
 
     def _raised(self, failure: Exception) -> Optional[Exception]:
         """Returns what the user should see; None if the command can do it with files of the data."""

@@ -143,12 +143,14 @@ def export_onnx(
     """
     with tempfile.TemporaryDirectory(prefix="parsimony_") as name:
         file, made = Path(name) / "model.pt2", Path(name) / "model.onnx"
-        program = Program(bare(model), Inputs.of(example_inputs))
+        program = Program(bare(model), Inputs.of(example_inputs), outputs_only=True)
         program.save(file, {})
         arguments = ["export", file, "-o", made, *options]
         run_command(arguments + (["--dynamic-batch"] if dynamic_batch else []))
         if importlib.util.find_spec("onnxruntime") is None:
             warnings.warn(f"{path} was not compared with the module: install onnxruntime")
+        elif any(x.dtype == torch.bfloat16 for x in program.inputs.tensors()):
+            warnings.warn(f"{path} was not compared with the module: numpy has no bfloat16")
         else:
             _compare_with_file(program, made, dynamic_batch)
         shutil.move(made, path)
@@ -167,7 +169,7 @@ def _compare_with_file(program: Program, path: Path, dynamic_batch: bool) -> Non
     for example in examples:
         fed = dict(zip(program.names, example.tensors()))
         answers = session.run(
-            None, {name: x.cpu().numpy() for name, x in fed.items() if name in read}
+            None, {name: x.detach().cpu().numpy() for name, x in fed.items() if name in read}
         )
         found.append([torch.from_numpy(answer) for answer in answers])
     with evaluating(program.module):

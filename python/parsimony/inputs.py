@@ -9,6 +9,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Tup
 import torch
 from torch import Tensor, nn
 
+from .errors import ConfigError
 from .tree import like, map_tensors, tensors_in
 
 
@@ -36,6 +37,21 @@ class Inputs(NamedTuple):
     def tensors(self) -> List[Tensor]:
         """Returns all tensors of the arguments, in order."""
         return tensors_in((self.args, self.kwargs))
+
+    def named_like(self, example: "Inputs") -> "Inputs":
+        """Returns the same arguments, those with names in the order of `example`'s.
+
+        Raises:
+            ConfigError: they have other names.
+        """
+        if not example.kwargs or not self.kwargs:
+            return self
+        if self.kwargs.keys() != example.kwargs.keys():
+            raise ConfigError(
+                f"data=: a batch has the inputs {', '.join(self.kwargs)}, the example "
+                f"{', '.join(example.kwargs)}"
+            )
+        return Inputs(self.args, {name: self.kwargs[name] for name in example.kwargs})
 
     def first(self) -> "Inputs":
         """Returns the first sample, if all tensors have the same number of samples."""

@@ -133,7 +133,7 @@ class Program:
         unused: parameters that no operation reads.
     """
 
-    def __init__(self, module: nn.Module, inputs: Inputs) -> None:
+    def __init__(self, module: nn.Module, inputs: Inputs, outputs_only: bool = False) -> None:
         self.module = module
         self.inputs = inputs
         self.training: Set[str] = set()
@@ -143,6 +143,8 @@ class Program:
         self.operations: List[Operation] = []
         self.uses: Dict[str, List[Tuple[Operation, int]]] = {}
         self._export()
+        if outputs_only:  # in evaluation mode
+            return
         # Layers may run although nobody reads their results.
         self._export_with(ends=[path for path in self._uncalled() if _is_leaf(module, path)])
         used = {name.rpartition(".")[0] for name in self.uses}

@@ -169,6 +169,8 @@ class Request:
         except UnsupportedError:
             if self.engine.failure is not None:
                 raise self.engine.failure from None
+            if self.engine.has_loss:  # which the command does not have
+                raise
             options = self.engine.samples.options(folder, self.engine.program.names)
             run_command([*arguments, *options])
             self.options += options

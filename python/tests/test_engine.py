@@ -14,6 +14,7 @@ from torch import Tensor, nn
 import parsimony
 from parsimony import engine, operators
 from parsimony import scores as scoring
+from parsimony.inputs import Inputs
 
 
 def data(count: int = 6, size: int = 8) -> List[Tuple[Tensor, Tensor]]:
@@ -160,3 +161,18 @@ def test_inputs_of_another_shape() -> None:
             criterion="apoz",
             data=[torch.randn(8, 3, 5, 6)],
         )
+
+
+def test_a_loss_is_not_left_out() -> None:
+    """Fine-tuning needs files of the data, from which the loss cannot be computed."""
+    model = networks.Residual().eval()
+    with pytest.raises(parsimony.UnsupportedError):
+        pruned(model, criterion="taylor", loss=F.cross_entropy, recover="finetune")
+
+
+def test_names_decide_and_not_their_order() -> None:
+    a, b = torch.zeros(1, 2), torch.ones(1, 2)
+    example = Inputs.of({"ids": a, "mask": b})
+    assert list(Inputs.of({"mask": b, "ids": a}).named_like(example).kwargs) == ["ids", "mask"]
+    with pytest.raises(parsimony.ConfigError, match="a batch has the inputs ids, the example"):
+        Inputs.of({"ids": a}).named_like(example)
