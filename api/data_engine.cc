@@ -101,7 +101,7 @@ Statistics DataEngine::measure(const Graph& graph, const Facts& facts, const Cou
     const Runs none = [](int64_t, const SeeRun&) {};
     Statistics statistics =
         measure_on(*process, graph, facts, coupling, needs, runs ? runs_of(*process) : none);
-    statistics.samples = process->samples();
+    if (!runs) statistics.samples = process->samples();
     if (!std::ranges::all_of(needs.channels, is_forward)) {
       add_gradients(*process, graph, coupling, needs, statistics);
     }

@@ -1,4 +1,8 @@
-# What test_debian.sh and try_packages.sh have in common; they read it, and have a function `fail`.
+# What test_debian.sh, try_packages.sh and test_wheel.sh have in common; they read it, and have a function
+# `fail`.
+
+# Of the arguments that are left the first is an option, the second its value.
+value() { [ $# -ge 2 ] || fail 2 "$1 needs a value; see --help"; }
 
 # Makes a bare tree of the Debian release $1 in the folder $2, from $mirror or from where this machine's
 # packages come. The log is $3.

@@ -16,7 +16,7 @@ case "${1:-}" in
   "") ;;
   --build) build_only=yes ;;
   --core) build_only=yes core=yes ;;
-  -h | --help) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
+  -h | --help) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
   *) echo "setup.sh: unknown argument $1; see --help" >&2; exit 2 ;;
 esac
 

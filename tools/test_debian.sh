@@ -25,7 +25,6 @@ source=$(cd "$(dirname "$0")/.." && pwd)
 
 fail() { code=$1; shift; echo "test_debian.sh: $*" >&2; exit "$code"; }
 . "$source/tools/debian_tree.sh"
-value() { [ $# -ge 2 ] || fail 2 "$1 needs a value; see --help"; }
 
 suite=
 kind=full

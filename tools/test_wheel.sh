@@ -27,16 +27,11 @@ model=
 while [ $# -gt 0 ]; do
   case $1 in
     -h | --help) sed -n '2,16s/^# \{0,1\}//p' "$0"; exit 0 ;;
-    --wheel | --python | --suite | --trees | --mirror)
-      [ $# -ge 2 ] || fail 2 "$1 needs a value; see --help"
-      case $1 in
-        --wheel) wheel=$2 ;;
-        --python) pythons="$pythons $2" ;;
-        --suite) suites="$suites $2" ;;
-        --trees) trees=$2 ;;
-        --mirror) mirror=$2 ;;
-      esac
-      shift ;;
+    --wheel) value "$@"; wheel=$2; shift ;;
+    --python) value "$@"; pythons="$pythons $2"; shift ;;
+    --suite) value "$@"; suites="$suites $2"; shift ;;
+    --trees) value "$@"; trees=$2; shift ;;
+    --mirror) value "$@"; mirror=$2; shift ;;
     -*) fail 2 "unknown option $1; see --help" ;;
     *) model=$1 ;;
   esac

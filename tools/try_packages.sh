@@ -28,14 +28,9 @@ model=
 while [ $# -gt 0 ]; do
   case $1 in
     -h | --help) sed -n '2,18s/^# \{0,1\}//p' "$0"; exit 0 ;;
-    --packages | --trees | --mirror)
-      [ $# -ge 2 ] || fail 2 "$1 needs a value; see --help"
-      case $1 in
-        --packages) packages=$2 ;;
-        --trees) trees=$2 ;;
-        --mirror) mirror=$2 ;;
-      esac
-      shift ;;
+    --packages) value "$@"; packages=$2; shift ;;
+    --trees) value "$@"; trees=$2; shift ;;
+    --mirror) value "$@"; mirror=$2; shift ;;
     -*) fail 2 "unknown option $1; see --help" ;;
     *) suites="$suites $model" model=$1 ;;
   esac

@@ -127,6 +127,7 @@ class EditedElements final : public LateElements {
   }
 
   std::vector<std::byte> make() const override {
+    if (steps_.empty()) return dense_bytes(original_);
     Weight now = original_;
     std::vector<std::byte> bytes;
     auto step = steps_.begin();
@@ -147,7 +148,7 @@ class EditedElements final : public LateElements {
       }
       now.data = bytes.data();
     }
-    return steps_.empty() ? dense_bytes(now) : bytes;
+    return bytes;
   }
 
  private:
