@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from .errors import ConfigError, UnsupportedError
-from .inputs import evaluating
+from .inputs import Inputs, evaluating
 from .operators import NUMBERS, TYPES, Network, Node, NotRun
 from .program import Program
 from .scores import Batch, Loss, batches, calibration
@@ -89,10 +89,18 @@ class Samples:
             NotRun: they are bytes of pictures, which the command scales.
         """
         parts = [tensor[first : first + count] for tensor in self.tensors()]
-        for part, example in zip(parts, self._examples):
-            if part.dtype == torch.uint8 and example.is_floating_point():
-                raise NotRun("bytes of pictures")
-        return [part.to(example.dtype) for part, example in zip(parts, self._examples)]
+        return [self._as(example, part) for part, example in zip(parts, self._examples)]
+
+    def placed(self, inputs: Inputs) -> Inputs:
+        """Returns a batch on the module's device, in the types that the module takes. Raises as
+        `inputs`."""
+        examples = iter(self._examples)
+        return inputs.map(lambda part: self._as(next(examples), part))
+
+    def _as(self, example: Tensor, part: Tensor) -> Tensor:
+        if part.dtype == torch.uint8 and example.is_floating_point():
+            raise NotRun("bytes of pictures")
+        return part.to(self.device, example.dtype)
 
     def labels(self, first: int, count: int) -> Any:
         """Returns the labels of a run, on the inputs' device; None if there are none.

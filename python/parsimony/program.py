@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import re
+import threading
 import warnings
 import zipfile
 from collections import OrderedDict
@@ -72,6 +73,27 @@ def _separate_operations() -> Iterator[None]:
     finally:
         logging.disable(level)
         torch.backends.mha.set_fastpath_enabled(fast)
+
+
+_patching = threading.Lock()
+
+
+@contextlib.contextmanager
+def _without_canonical_form() -> Iterator[None]:
+    """Saves without PyTorch's test that the program could be sorted and renamed, whose result it drops
+    and which takes half of the time."""
+    from torch._export.serde import serialize
+
+    if not hasattr(serialize, "canonicalize"):  # of another release
+        yield
+        return
+    with _patching:
+        sort = serialize.canonicalize
+        serialize.canonicalize = lambda program, *_, **__: program
+        try:
+            yield
+        finally:
+            serialize.canonicalize = sort
 
 
 _OF_CALLS = ("forward", "_forward_hooks", "_forward_pre_hooks")
@@ -286,7 +308,7 @@ class Program:
             if isinstance(tensor, Tensor) and tensor.is_meta:
                 self.exported.constants[name] = torch.zeros(tensor.shape, dtype=tensor.dtype)
         try:
-            with _separate_operations(), warnings.catch_warnings():
+            with _separate_operations(), _without_canonical_form(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # about stand-ins that are not contiguous
                 # Tensors computed from literals in forward cannot be cut in the module.
                 torch.export.save(self.exported, path, extra_files={"live_module": ""})

@@ -33,6 +33,7 @@ from .engine import Engine, Samples
 from .errors import ConfigError, Error, UnsupportedError, VerificationError
 from .keywords import given, listed, options_of, takes_settings
 from .layers import Refusal
+from .matching import Matching, Settings as MatchSettings
 from .plan import AttributeChange, Plan
 from .pretrained import built_like, changed_config, has_config
 from .progress import Steps
@@ -140,11 +141,13 @@ def prune(
         # The command gets the scores in place of the weights: it cannot fit anything to them.
         if scores is not None and ("recover" in asked or "recover" in config):
             raise ConfigError("recover= cannot be combined with scores=")
+    in_torch = data is not None and (loss is not None or "engine" not in asked)
+    to_match = MatchSettings.take(asked, config) if in_torch else None
     request = Request(config, excluded=exclude, rescale=rescale)
     request.options += ["--seed", str(seed)] if masks is None else []
     request.options += options_of(asked)
 
-    with Steps(progress, "export", "plan", "cut", "prove") as step, ExitStack() as place:
+    with Steps(progress, "export", "plan", "cut", "prove", "match") as step, ExitStack() as place:
         module = bare(model)
         folder = Path(place.enter_context(_folder(module)))
         step("export")
@@ -160,8 +163,11 @@ def prune(
         if loss is not None and (data is None or not used & scoring.GRADIENT_CRITERIA):
             known = ", ".join(sorted(scoring.GRADIENT_CRITERIA))
             raise ConfigError(f"loss= needs data= and one of the criteria {known}")
-        if data is not None and (loss is not None or "engine" not in asked):
+        matching: Optional[Matching] = None
+        if data is not None and in_torch:
             request.engine = Engine(program, Samples(program, data, samples), loss)
+            if to_match is not None:
+                matching = Matching(program, request.engine.samples, to_match)
         elif data is not None:
             spec = scoring.calibration(data, samples, folder, program.names)
             request.options += ["--calibration", str(spec), "--samples", str(samples)]
@@ -177,7 +183,7 @@ def prune(
             and len(used) <= 1
         ):
             stand_ins = scoring.of_weights(program, next(iter(used), "l1"))
-        return _Pruning(program, request, stand_ins, folder, seed, step).run()
+        return _Pruning(program, request, stand_ins, folder, seed, step, matching).run()
 
 
 def bare(model: nn.Module) -> nn.Module:
@@ -232,8 +238,10 @@ class _Pruning:
         folder: Path,
         seed: int,
         step: Any,
+        matching: Optional[Matching] = None,
     ) -> None:
         self.program = program
+        self.matching = matching
         self.module = program.module
         self.request = request
         self.folder = folder
@@ -249,6 +257,7 @@ class _Pruning:
         self.notes: List[str] = []
         self.changes: List[SizeChange] = []
         self.numbers: Optional[Numbers] = None
+        self.of_tensors = False  # whether `numbers` follow from the tensors' sizes alone
 
     def run(self) -> Plan:
         self.program.save(self.file, self.stand_ins)
@@ -328,7 +337,7 @@ class _Pruning:
             replay(self.module, plan, journal, groups, values=self.against == "masks")
         except Refusal as refusal:
             return _Fault(str(refusal), refusal.tensors), ()
-        fault: Optional[_Fault] = None
+        faults: List[_Fault] = []
         tensors = named_tensors(self.module)
         # What mixes channels differs from the masked original, and is compared later as a whole.
         mixes = groups is not None and any(group["mixes"] for group in groups)
@@ -344,17 +353,25 @@ class _Pruning:
                 return None, [*attributes, *kept.attributes]
             if fault.ran and self.against == "masked" and groups is None:
                 set_attributes(self.module, [one.reversed() for one in kept.attributes], journal)
-                now = self.program.numbers_of_sizes()
-                # Those that a wrong choice of attributes changes are in this choice only.
-                self.numbers = {
-                    place: number
-                    for place, number in now.items()
-                    if self.numbers is None or self.numbers.get(place) == number
-                }
+                self._note_numbers(of_tensors=not attributes)
             for name in kept.factors:
                 journal.undo_product(tensors[name])
             journal.undo_attributes(mark)
-        return fault, ()
+            faults.append(fault)
+        # One that ran says more than that a wrong choice of attributes does not.
+        return next((fault for fault in faults if fault.ran), faults[-1]), ()
+
+    def _note_numbers(self, of_tensors: bool) -> None:
+        """Notes the numbers that the module computes from its new sizes: those of tensors alone if it
+        runs without other attributes, else those of every choice of attributes with which it runs, as a
+        wrong one changes others."""
+        if self.numbers is None:
+            self.numbers = self.program.numbers_of_sizes()
+            self.of_tensors = of_tensors
+        elif not self.of_tensors:
+            now = self.program.numbers_of_sizes()
+            common = self.numbers.items() & now.items()
+            self.numbers = dict(common)
 
     def _needed(
         self,
@@ -365,17 +382,18 @@ class _Pruning:
     ) -> List[AttributeChange]:
         """Returns the changes without those of attributes that `forward` does not read and that are
         no sizes by their names; these are taken back."""
-        found: List[AttributeChange] = []
-        for name in dict.fromkeys(change.attribute for change in changes):
-            same = [change for change in changes if change.attribute == name]
-            if not _OF_SIZES.search(name):
-                set_attributes(self.module, [one.reversed() for one in same], journal)
-                if self._compared(plan, expected) is None:
-                    continue
+        needed = list(changes)
+        doubtful = dict.fromkeys(c.attribute for c in changes if not _OF_SIZES.search(c.attribute))
+        for name in doubtful:
+            same = [change for change in needed if change.attribute == name]
+            set_attributes(self.module, [one.reversed() for one in same], journal)
+            if self._compared(plan, expected) is None:
+                needed = [change for change in needed if change.attribute != name]
+            else:
                 set_attributes(self.module, same, journal)
-            found += same
-        self._compared(plan, expected)
-        return found
+        if doubtful:
+            self._compared(plan, expected)
+        return needed
 
     def _keep_scales(self, plan: Plan, journal: Journal) -> Kept:
         """Compensates that attention divides by the root of the new size: see `Queries`."""
@@ -575,6 +593,9 @@ class _Pruning:
             plan.notes.append(
                 f"not pruned with tensors of the same size, since forward does not read them: {whole}"
             )
+        if self.matching is not None:
+            self.step("match")
+            self.matching.train(plan, journal)
         return plan.bind(self.module)
 
 

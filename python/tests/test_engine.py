@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import parsimony
-from parsimony import engine, operators
+from parsimony import engine, matching, operators
 from parsimony import scores as scoring
 from parsimony.inputs import Inputs
 
@@ -176,3 +176,137 @@ def test_names_decide_and_not_their_order() -> None:
     assert list(Inputs.of({"mask": b, "ids": a}).named_like(example).kwargs) == ["ids", "mask"]
     with pytest.raises(parsimony.ConfigError, match="a batch has the inputs ids, the example"):
         Inputs.of({"ids": a}).named_like(example)
+
+
+def _difference(small: nn.Module, model: nn.Module) -> float:
+    x = torch.cat([batch[0] for batch in data()]).to(next(model.parameters()).dtype)
+    with torch.no_grad():
+        return float((small(x) - model(x)).norm() / model(x).norm())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_outputs_are_matched(dtype: torch.dtype, no_files: None) -> None:
+    model = networks.Residual().to(dtype).eval()
+    as_cut, _ = pruned(model, criterion="wanda")
+    settings = {"recover": "outputs", "recover_lr": 0.01}
+    small, plan = pruned(model, criterion="wanda", **settings)
+    assert _difference(small, model) < 0.8 * _difference(as_cut, model)
+    assert any("outputs matched" in note for note in plan.notes)
+    assert all(parameter.requires_grad for parameter in small.parameters())
+    again = parsimony.apply(copy.deepcopy(model), plan)
+    for name, tensor in small.state_dict().items():
+        assert torch.equal(tensor, again.state_dict()[name])
+
+
+def test_outputs_are_matched_after_least_squares(no_files: None, tmp_path: Any) -> None:
+    model = networks.Residual().eval()
+    small, plan = pruned(model, recover=["least-squares", "outputs"], recover_epochs=3)
+    solved, _ = pruned(model, recover="least-squares")
+    assert _difference(small, model) <= 1.05 * _difference(solved, model)
+    plan.save(tmp_path / "plan.json")
+    again = parsimony.apply(copy.deepcopy(model), tmp_path / "plan.json")
+    assert _difference(again, small) == 0
+
+
+@pytest.mark.parametrize("where", ["_loss", "_update"])
+def test_a_fault_of_matching_changes_nothing(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = networks.Residual().eval()
+    model(data()[0][0]).sum().backward()
+    tensors = dict(model.state_dict())
+    before = {name: tensor.clone() for name, tensor in tensors.items()}
+    gradients = {name: parameter.grad for name, parameter in model.named_parameters()}
+    owner = matching.Matching if where == "_loss" else matching
+    own, calls = getattr(owner, where), [0]
+
+    def fails(*arguments: Any) -> Any:
+        calls[0] += 1
+        if calls[0] > (8 if where == "_loss" else 1):  # after some steps
+            raise KeyboardInterrupt
+        return own(*arguments)
+
+    monkeypatch.setattr(owner, where, fails)
+    with pytest.raises(KeyboardInterrupt):
+        parsimony.prune(model, data()[0][0], ratio=0.5, data=data(), recover="outputs")
+    for name, tensor in model.state_dict().items():
+        assert tensor.data_ptr() == tensors[name].data_ptr() and torch.equal(tensor, before[name])
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is gradients[name]
+
+
+def test_matching_from_a_config_keeps_gradients_and_the_users_tensors(no_files: None) -> None:
+    model = networks.Residual().eval()
+    model(data()[0][0]).sum().backward()
+    gradient, held = model.fc.bias.grad, model.state_dict()["fc.bias"]
+    before = held.clone()
+    config = {"config_list": [{"op_types": ["default"], "sparse_ratio": 0.5}], "recover": "outputs"}
+    plan = parsimony.prune(
+        model, data()[0][0], config_list=config, data=data(), samples=48, recover_epochs=2
+    )
+    assert "fc.bias" in plan.values
+    assert model.fc.bias.grad is gradient and torch.equal(held, before)
+
+
+class Tied(nn.Module):
+    """Two layers with one weight."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last, self.hidden = nn.Linear(6, 6), nn.Linear(6, 6), nn.Linear(6, 6)
+        self.last.weight = self.first.weight
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.last(self.hidden(self.first(x).relu()).relu())
+
+
+def test_tied_weights_have_one_value(tmp_path: Any) -> None:
+    model = Tied().eval()
+    small = copy.deepcopy(model)
+    x = torch.randn(16, 6)
+    settings = {"recover": ["least-squares", "outputs"], "recover_lr": 0.01, "recover_epochs": 5}
+    plan = parsimony.prune(small, x[:4], ratio=0.3, data=[x[:8], x[8:]], **settings)
+    assert small.first.weight is small.last.weight
+    plan.save(tmp_path / "plan.json")
+    again = parsimony.apply(copy.deepcopy(model), tmp_path / "plan.json")
+    for name, tensor in small.state_dict().items():
+        assert torch.equal(tensor, again.state_dict()[name])
+
+
+class Ends(nn.Module):
+    """Likelihoods of classes and of an event, and an integer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hidden, self.classes, self.event = nn.Linear(6, 16), nn.Linear(16, 4), nn.Linear(16, 1)
+
+    def forward(self, x: Tensor) -> Dict[str, Tensor]:
+        y = self.hidden(x).relu()
+        scores = self.classes(y)
+        return {
+            "classes": scores.softmax(1),
+            "best": scores.argmax(1),
+            "event": self.event(y).sigmoid(),
+        }
+
+
+def test_each_output_has_its_distance() -> None:
+    model = Ends().eval()
+    x = torch.randn(4, 6)
+    program = engine.Program(model, Inputs.of(x))
+    kinds = matching._kinds(program, 3)
+    assert kinds == [{"softmax": 1}, {}, {"sigmoid": 0}]
+    a, b = torch.rand(3, 4).softmax(1), torch.rand(3, 4).softmax(1)
+    distance = matching._distance_of(kinds[0], [a])
+    assert distance is not None and matching._distance_of(kinds[1], [a.argmax(1)]) is None
+    assert torch.allclose(distance(a, b), F.kl_div(b.log(), a, reduction="batchmean"))
+    events = matching._distance_of(kinds[2], [a])
+    assert events is not None and float(events(a, a)) == 0
+    assert torch.allclose(events(a, a.mean().expand_as(a)), torch.ones(()))
+    numbers = matching._distance_of({}, [a])
+    assert numbers is not None  # the share of the variance, where it is small
+    assert torch.allclose(numbers(a, a + 0.01), 0.01**2 / a.var(correction=0), rtol=1e-4)
+    constant = matching._distance_of({}, [torch.ones(4)])
+    assert (
+        constant is not None
+        and abs(float(constant(torch.ones(4), torch.ones(4) + 1e-3)) - 1e-6) < 1e-8
+    )
+    parsimony.prune(model, x, ratio=0.5, data=[x, x + 1], recover="outputs", recover_epochs=2)
