@@ -9,6 +9,7 @@
 #include "parsimony/api/errors.h"
 #include "parsimony/api/reference.h"
 #include "parsimony/api/torch_component.h"
+#include "parsimony/masks/memory.h"
 #include "parsimony/onnx_io/export/export.h"
 #include "parsimony/onnx_io/graph_file.h"
 
@@ -65,28 +66,41 @@ class OnnxRuntimeEngine final : public Engine {
   Engine* fallback() override { return fallback_.get(); }
 
   std::unique_ptr<Network> open(const Graph& graph, const OpenOptions& options) override {
-    return options.file ? library_.open(options.file(), options_)
-                        : library_.open_bytes(model_of(graph), options_);
+    const runtime::OnnxRuntime::Options how = options_for(graph);
+    return options.file ? library_.open(options.file(), how)
+                        : library_.open_bytes(model_of(graph), how);
   }
 
-  std::unique_ptr<Network> open_masked(const Graph& /*graph*/, const Plan& /*plan*/,
+  std::unique_ptr<Network> open_masked(const Graph& graph, const Plan& /*plan*/,
                                        const OpenOptions& options) override {
     if (!options.file) {
       throw UnsupportedError(
           "ONNX Runtime runs only files, and the masked original is not in a file; libtorch can "
           "run it");
     }
-    return std::make_unique<OpenedLater>(
-        [this, file = options.file()] { return library_.open(file, options_); });
+    return std::make_unique<OpenedLater>([this, file = options.file(), how = options_for(graph)] {
+      return library_.open(file, how);
+    });
   }
 
  private:
+  runtime::OnnxRuntime::Options options_for(const Graph& graph) const {
+    runtime::OnnxRuntime::Options options = options_;
+    options.large = too_large_to_copy(graph);
+    return options;
+  }
+
   runtime::OnnxRuntime library_;
   runtime::OnnxRuntime::Options options_;
   std::unique_ptr<Engine> fallback_;
 };
 
 }  // namespace
+
+bool too_large_to_copy(const Graph& graph) {
+  constexpr int64_t kLarge = int64_t{1} << 30;  // bytes
+  return weight_bytes(graph) >= kLarge;
+}
 
 std::string name_of(const EngineChoice& choice) {
   constexpr const char* kTorch = "libtorch";

@@ -11,6 +11,9 @@
 
 namespace parsimony {
 
+/// Whether its weights, of 1 GiB or more, are not to be in memory twice.
+bool too_large_to_copy(const Graph& graph);
+
 /// Returns "libtorch" or "onnxruntime"; "auto" is libtorch if it is installed and no execution
 /// provider is set. @throws ConfigError for another name, and for libtorch with a provider
 std::string name_of(const EngineChoice& choice);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "parsimony/api/depth.h"
+#include "parsimony/api/engines.h"
 #include "parsimony/api/errors.h"
 #include "parsimony/api/prune.h"
 #include "parsimony/api/prune_impl.h"
@@ -15,7 +16,6 @@
 #include "parsimony/base/ranges.h"
 #include "parsimony/engines/editable_model.h"
 #include "parsimony/graph/graph_builder.h"
-#include "parsimony/masks/memory.h"
 #include "parsimony/speedup/make_plan.h"
 #include "parsimony/speedup/proof.h"
 #include "parsimony/speedup/scales.h"
@@ -64,7 +64,8 @@ class ModelPruning {
     request_.proof = tolerance_for(*engine, model_.graph(), requested_);
     const bool coarse = request_.proof.tolerance > requested_.tolerance;
     // An engine that runs files would need a copy of all weights.
-    const bool unsuited = coarse || (!engine->executes_graphs() && !is_small());
+    const bool unsuited =
+        coarse || (!engine->executes_graphs() && too_large_to_copy(model_.graph()));
     if (unsuited && engine->fallback() != nullptr) use(engine->fallback());
   }
 
@@ -130,15 +131,10 @@ class ModelPruning {
     return std::nullopt;
   }
 
-  bool is_small() {
-    constexpr int64_t kLarge = int64_t{1} << 30;  // bytes
-    return weight_bytes(model_.graph()) < kLarge;
-  }
-
   /// Runs the network and releases it; small networks are run concurrently.
   Pending running(std::unique_ptr<Network> masked) {
     const Probe& probe = result_.analysis.probe;
-    if (!engine_->executes_graphs() && is_small()) {
+    if (!engine_->executes_graphs() && !too_large_to_copy(model_.graph())) {
       TensorMemory memory;
       Graph graph = model_.graph();
       own_literals(graph, memory);

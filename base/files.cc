@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
+#include <set>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -118,6 +120,36 @@ void MappedFile::release(std::string_view part) const {
   madvise(const_cast<char*>(bytes_.data()) + begin, end - begin, MADV_DONTNEED);
 }
 
+namespace {
+
+/// The temporary folders of the process.
+class TemporaryFolders {
+ public:
+  void add(const std::filesystem::path& folder) {
+    const std::lock_guard lock(mutex_);
+    folders_.insert(folder);
+  }
+  void remove(const std::filesystem::path& folder) {
+    const std::lock_guard lock(mutex_);
+    folders_.erase(folder);
+  }
+  bool hold(const std::filesystem::path& file) const {
+    const std::lock_guard lock(mutex_);
+    return folders_.contains(file.parent_path());
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::set<std::filesystem::path> folders_;
+};
+
+TemporaryFolders& temporary_folders() {
+  static TemporaryFolders folders;
+  return folders;
+}
+
+}  // namespace
+
 NewFile::NewFile(std::string path) : path_(std::move(path)) {
   for (int i = 0; i < kMaxTries; ++i) {
     temporary_ = path_ + ".tmp" + std::to_string(getpid()) + "-" + std::to_string(i);
@@ -144,7 +176,8 @@ void NewFile::write(std::string_view bytes) {
 }
 
 void NewFile::commit() {
-  if (fsync(descriptor_) != 0 || rename(temporary_.c_str(), path_.c_str()) != 0) {
+  if ((!temporary_folders().hold(path_) && fsync(descriptor_) != 0) ||
+      rename(temporary_.c_str(), path_.c_str()) != 0) {
     throw errors::cannot_write(path_, errno);
   }
   close(std::exchange(descriptor_, -1));
@@ -185,9 +218,12 @@ fs::path emptied(const fs::path& path) {
 }  // namespace
 
 TemporaryFolder::TemporaryFolder(const std::string& path)
-    : path_(path.empty() ? unused() : emptied(path)) {}
+    : path_(path.empty() ? unused() : emptied(path)) {
+  temporary_folders().add(path_);
+}
 
 TemporaryFolder::~TemporaryFolder() {
+  temporary_folders().remove(path_);
   std::error_code ignored;
   fs::remove_all(path_, ignored);
 }

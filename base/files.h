@@ -54,7 +54,7 @@ class NewFile {
 
   /// Appends. @throws IoError
   void write(std::string_view bytes);
-  /// Flushes to disk and replaces the target. @throws IoError
+  /// Flushes to disk, except in a TemporaryFolder, and replaces the target. @throws IoError
   void commit();
 
   /// The file's path until commit().

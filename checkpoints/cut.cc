@@ -20,7 +20,8 @@ std::vector<AxisKeep> followed(const std::vector<AxisKeep>& cut, const MatchTarg
   std::vector<AxisKeep> axes;
   for (const AxisKeep& axis : cut) {
     if (target.axes[axis.axis] < 0) continue;
-    AxisKeep& along = axes.emplace_back(target.axes[axis.axis], axis.size * target.block);
+    AxisKeep& along = axes.emplace_back(
+        AxisKeep{.axis = target.axes[axis.axis], .size = axis.size * target.block, .keep = {}});
     for (const int64_t index : axis.keep) {
       for (int64_t i = 0; i < target.block; ++i) along.keep.push_back(index * target.block + i);
     }

@@ -225,20 +225,39 @@ void copy_storage(const IdVector<TensorId, StoredTensor>& tensors, std::string_v
   }
 }
 
+namespace {
+
+/// Writes the elements of the axes from `axis` on, in order, and returns the end. What a stride of
+/// 0 repeats is copied from what has been written.
+std::byte* gather(const StoredTensor& tensor, size_t axis, const char* from, std::byte* to) {
+  const int64_t size = tensor.type->bytes;
+  if (axis == tensor.dims.size())
+    return std::copy_n(reinterpret_cast<const std::byte*>(from), size, to);
+  const int64_t count = tensor.dims[axis];
+  const int64_t stride = tensor.strides[axis];
+  if (axis + 1 == tensor.dims.size() && stride == 1) {
+    return std::copy_n(reinterpret_cast<const std::byte*>(from), count * size, to);
+  }
+  std::byte* end = to;
+  for (int64_t i = 0; i < count && (stride != 0 || i == 0); ++i) {
+    end = gather(tensor, axis + 1, from + i * stride * size, end);
+  }
+  if (stride != 0) return end;
+  std::byte* const last = to + (end - to) * count;
+  while (end < last) end = std::copy_n(to, std::min(end - to, last - end), end);
+  return end;
+}
+
+}  // namespace
+
 StoredValues values_of(const StoredTensor& tensor, std::string_view storage) {
   const int64_t size = tensor.type->bytes;
   if (tensor.strides == dense_strides(tensor.dims)) {
     return StoredValues(
         std::as_bytes(std::span(storage.substr(tensor.offset * size, tensor.count() * size))));
   }
-  std::vector<std::byte> values;
-  values.reserve(tensor.count() * size);
-  std::vector<int> order(tensor.dims.size());
-  std::iota(order.begin(), order.end(), 0);
-  copy(tensor, order, storage, {}, [&](std::string_view bytes) {
-    const auto* begin = reinterpret_cast<const std::byte*>(bytes.data());
-    values.insert(values.end(), begin, begin + bytes.size());
-  });
+  std::vector<std::byte> values(tensor.count() * size);
+  if (!values.empty()) gather(tensor, 0, storage.data() + tensor.offset * size, values.data());
   return StoredValues(std::move(values));
 }
 

@@ -126,7 +126,7 @@ class PruneRun {
     writes_model_ = checkpoint.out != options_.output;
     if (writes_model_) check_ending(options_.output, model_->graph().format);
     checkpoint_.emplace(checkpoint, model_->graph());
-    sha256_ = model_->sha256();
+    if (checkpoint.weights_from == "checkpoint") sha256_ = model_->sha256();
     notes_ = model_->notes();
     model_ = checkpoint_->weighted(std::move(model_), options_.inputs);
     request.inputs = input_specs(options_.inputs, model_->graph());
@@ -249,7 +249,7 @@ class PruneRun {
   /// Writes the model first: files that describe it must not exist without it.
   void write(const PruneResult& result, const ConfigList& config) {
     Plan plan = result.plan;
-    plan.sha256 = sha256_;
+    plan.sha256 = sha256_.empty() ? model_->sha256() : sha256_;  // which takes a while
     report_.source.sha256 = plan.sha256;
     if (!options_.plan.empty()) static_cast<void>(plan.to_json());  // may throw
     progress_.begin("write");
@@ -296,7 +296,7 @@ class PruneRun {
   Progress progress_;
   std::unique_ptr<EditableFile> model_;
   std::optional<CheckpointJob> checkpoint_;
-  std::string sha256_;              ///< of the model's file
+  std::string sha256_;              ///< of a model's file whose weights were replaced
   std::vector<std::string> notes_;  ///< on it
   bool writes_model_ = true;        ///< false: a checkpoint instead
   std::optional<Meter> meter_;

@@ -425,6 +425,12 @@ Owned<ort::SessionOptions> session_options(const Library& library,
   check(api, api.add_config_entry(made, "session.force_spinning_stop", "1"));
   // Weights outside of the arena, so that it counts activations only.
   check(api, api.add_config_entry(made, "session.use_device_allocator_for_initializers", "1"));
+  if (options.large) {
+    // Neither transposed and folded nor packed: such copies are as large as the weights.
+    check(api, api.add_config_entry(made, "session.disable_prepacking", "1"));
+    check(api, api.add_config_entry(made, "optimization.disable_specified_optimizers",
+                                    "ConstantFolding"));
+  }
   add_kernels(api, library.base, made);
   append_provider(library, made, options.provider);
   return owned;

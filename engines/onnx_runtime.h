@@ -18,6 +18,7 @@ class OnnxRuntime {
   struct Options {
     int threads = 1;            ///< intra-op threads
     std::string provider = {};  ///< "cuda", "openvino:device_type=GPU,…"; empty, "cpu": none
+    bool large = false;         ///< weights stay as they are in the file: slower, half the memory
   };
 
   /// Loads the library, version 1.5 or newer, and leaves it loaded.

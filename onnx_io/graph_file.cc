@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string>
 #include <string_view>
 
 #include "parsimony/base/errors.h"
@@ -68,8 +70,36 @@ void set_tensor(AttributeProto& to, const Attribute& value, const std::string& t
   *to.mutable_t() = tensor_of("", tensor);
 }
 
+void add_nodes(const Graph& graph, BodyId body, onnx::GraphProto& to);
+
+void add_body(const Graph& graph, const Body& body, BodyId id, onnx::NodeProto& to) {
+  AttributeProto& attribute = *to.add_attribute();
+  attribute.set_name(body.attribute);
+  attribute.set_type(AttributeProto::GRAPH);
+  onnx::GraphProto& inside = *attribute.mutable_g();
+  inside.set_name(body.attribute);
+  const auto typed = [&](ValueId v, onnx::ValueInfoProto& info) {
+    info.set_name(graph.value(v).name);
+    set_type(graph.value(v), info);
+  };
+  for (const ValueId v : body.inputs) typed(v, *inside.add_input());
+  add_nodes(graph, id, inside);
+  std::set<std::string> made;
+  for (const onnx::NodeProto& node : inside.node()) {
+    made.insert(node.output().begin(), node.output().end());
+  }
+  for (const ValueId v : body.outputs) {
+    if (!made.contains(graph.value(v).name)) {
+      throw not_writable(graph.value(v).name, "is the result of a body that does not compute it");
+    }
+    typed(v, *inside.add_output());
+  }
+}
+
 void add_node(const Graph& graph, const Node& node, onnx::GraphProto& to) {
-  if (node.has_subgraph) throw not_writable(label_of(graph, node), "has a body");
+  if (node.has_subgraph && node.bodies.empty()) {
+    throw not_writable(label_of(graph, node), "has a body");
+  }
   onnx::NodeProto& proto = *to.add_node();
   proto.set_name(node.name);
   proto.set_op_type(node.op);
@@ -78,6 +108,14 @@ void add_node(const Graph& graph, const Node& node, onnx::GraphProto& to) {
   for (const ValueId v : node.inputs) proto.add_input(name(v));
   for (const ValueId v : node.outputs) proto.add_output(name(v));
   set_attributes(node, proto);
+  for (const BodyId body : node.bodies) add_body(graph, graph.bodies[body], body, proto);
+}
+
+/// Adds the nodes that stand in this body, kNone: in none.
+void add_nodes(const Graph& graph, BodyId body, onnx::GraphProto& to) {
+  for (const Node& node : graph.nodes) {
+    if (node.body == body) add_node(graph, node, to);
+  }
 }
 
 void add_weight(const Value& value, const Weight& weight, const std::optional<ExternalPlace>& place,
@@ -143,8 +181,8 @@ onnx::ModelProto model_of(const Graph& graph,
   for (const Node& node : graph.nodes) {
     int& opset = opsets[node.domain];
     opset = std::max(opset, node.opset);
-    add_node(graph, node, to);
   }
+  add_nodes(graph, kNone, to);
   for (const auto& [domain, version] : opsets) {
     onnx::OperatorSetIdProto& import = *model.add_opset_import();
     import.set_domain(domain);

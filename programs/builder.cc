@@ -196,6 +196,16 @@ ValueId Builder::body_input(ValueId like, std::optional<Shape> shape) {
   return id;
 }
 
+void Builder::finish_body(BodyId body, const std::vector<ValueId>& results) {
+  begin("result");
+  std::vector<ValueId> made;
+  for (const ValueId result : results) {
+    made.push_back(emit("Identity", {{result}}));
+    alias(made.back(), result);
+  }
+  graph_.bodies[body].outputs = std::move(made);
+}
+
 std::vector<ValueId> Builder::emit_control(const std::string& op,
                                            const std::vector<ValueId>& inputs,
                                            const std::vector<BodyId>& bodies) {

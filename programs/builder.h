@@ -89,6 +89,8 @@ class Builder : private GraphBuilder {
   ValueId body_input(ValueId like, std::optional<Shape> shape);
   /// Adds later nodes to this body. @returns the previous one
   BodyId enter(BodyId body) { return std::exchange(body_, body); }
+  /// Makes the values, which may stand outside of it, the results of a body.
+  void finish_body(BodyId body, const std::vector<ValueId>& results);
   /// Emits an If or Loop with these bodies, with the results of the first.
   std::vector<ValueId> emit_control(const std::string& op, const std::vector<ValueId>& inputs,
                                     const std::vector<BodyId>& bodies);
@@ -174,5 +176,10 @@ ValueId sizes_of(Builder& builder, ValueId value);
 
 /// Returns the whole with the part replaced: Concat(x[:begin], replacement, x[end:]).
 ValueId replaced(Builder& builder, const Part& part, ValueId replacement);
+
+/// Returns what changes if `result` is written into `value`: that, then what it is a part of, each
+/// with what it becomes, up to the owner of the memory; fewer if one is a view of another kind.
+std::vector<std::pair<ValueId, ValueId>> written_through(Builder& builder, ValueId value,
+                                                         ValueId result);
 
 }  // namespace parsimony::programs

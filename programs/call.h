@@ -143,9 +143,9 @@ Lowering lower_same, lower_copy, lower_copy_into, lower_maybe_copy, lower_cast, 
     lower_linspace;
 
 // lower_shape.cc
-Lowering lower_view, lower_flatten, lower_unflatten, lower_permute, lower_transpose, lower_movedim,
-    lower_t, lower_squeeze, lower_unsqueeze, lower_expand, lower_as, lower_repeat,
-    lower_repeat_interleave, lower_channel_shuffle;
+Lowering lower_view, lower_as_strided, lower_flatten, lower_unflatten, lower_permute,
+    lower_transpose, lower_movedim, lower_t, lower_squeeze, lower_unsqueeze, lower_expand, lower_as,
+    lower_repeat, lower_repeat_interleave, lower_channel_shuffle;
 
 // lower_complex.cc
 Lowering lower_complex_mul, lower_complex_div, lower_complex_add, lower_complex_matmul,

@@ -1,5 +1,7 @@
 // Reshaping operators. Literal sizes become constants that a plan can change; sizes taken from a
 // tensor follow it.
+#include <algorithm>
+
 #include "parsimony/base/ranges.h"
 #include "parsimony/programs/builder.h"
 #include "parsimony/programs/call.h"
@@ -51,6 +53,18 @@ void lower_view(Call& call) {
   std::vector<Element> sizes = call.elements(1);
   for (const Element& size : sizes) call.require(size.run_time != kNone || size.fixed != 0);
   call.set_view(with_sizes(call, x, sizes), x.value);
+}
+
+/// as_strided(x, sizes, strides, offset), as the decomposition of pooling has it: a tensor of x's
+/// sizes, of which one at most is above 1, has the same elements whatever the strides of x are.
+void lower_as_strided(Call& call) {
+  const std::vector<int64_t> sizes = call.integers(1);
+  const std::vector<int64_t> strides = call.integers(2);
+  call.require(sizes == call.shape(call.tensor(0).value) && strides.size() == sizes.size());
+  call.require(call.integer(3, 0) == 0);
+  call.require(std::ranges::count_if(sizes, [](int64_t size) { return size > 1; }) <= 1);
+  for (size_t d = 0; d < sizes.size(); ++d) call.require(sizes[d] <= 1 || strides[d] == 1);
+  lower_view(call);
 }
 
 /// flatten(x, start, end)

@@ -119,4 +119,16 @@ ValueId replaced(Builder& builder, const Part& part, ValueId replacement) {
   return whole;
 }
 
+std::vector<std::pair<ValueId, ValueId>> written_through(Builder& builder, ValueId value,
+                                                         ValueId result) {
+  std::vector<std::pair<ValueId, ValueId>> written{{value, result}};
+  const ValueId root = builder.root(value);
+  while (written.back().first != root) {
+    const std::optional<Part> part = part_of(builder, written.back().first);
+    if (!part) break;
+    written.emplace_back(part->whole, replaced(builder, *part, written.back().second));
+  }
+  return written;
+}
+
 }  // namespace parsimony::programs

@@ -175,6 +175,7 @@ std::unordered_map<std::string_view, Rule> rules() {
       {lower_linspace, {"linspace"}},
       // lower_shape.cc
       {lower_view, {"reshape", "view"}},
+      {lower_as_strided, {"as_strided"}},
       {lower_flatten, {"flatten", "ravel"}},
       {lower_unflatten, {"unflatten"}},
       {lower_permute, {"permute"}},

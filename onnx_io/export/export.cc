@@ -162,7 +162,12 @@ class Exporter {
       live_[n] = std::ranges::any_of(node.outputs, [&](ValueId v) {
         return read_.contains(v) && sizes_.constant(v) == nullptr;
       });
-      if (live_[n]) read_.insert(node.inputs.begin(), node.inputs.end());
+      if (!live_[n]) continue;
+      read_.insert(node.inputs.begin(), node.inputs.end());
+      for (const BodyId body : node.bodies) {
+        const std::vector<ValueId>& results = source_.bodies[body].outputs;
+        read_.insert(results.begin(), results.end());
+      }
     }
   }
 
@@ -194,12 +199,99 @@ class Exporter {
     return values_[id] = result;
   }
 
+  /// Returns the body of the exported graph for one of the source, whose inputs it defines.
+  BodyId body(BodyId id) {
+    if (id == kNone) return kNone;
+    if (const auto known = bodies_.find(id); known != bodies_.end()) return known->second;
+    const Body& source = source_.bodies[id];
+    Body made;
+    made.attribute = source.attribute;
+    made.around = body(source.around);
+    // Of a loop: its iteration, whether it goes on, and what iterations hand on.
+    for (size_t i = 0; i < source.inputs.size(); ++i) {
+      const DType dtype = i == 0   ? DType::kInt64
+                          : i == 1 ? DType::kBool
+                                   : out_.dtype(value(source_.nodes[source.owner].inputs[i]));
+      const ValueId input = out_.value(source_.value(source.inputs[i]).name, dtype);
+      if (i < 2) out_.graph().value(input).declared = Shape();
+      values_[source.inputs[i]] = input;
+      made.inputs.push_back(input);
+    }
+    return bodies_[id] = out_.graph().bodies.push_back(std::move(made));
+  }
+
   void write(const Node& node) {
+    const BodyId around = body(node.body);
+    const NodeId first = out_.graph().nodes.next_id();
+    if (node.bodies.empty()) {
+      write_operator(node);
+    } else {
+      write_control(node);
+    }
+    put_into(around, first);
+  }
+
+  /// The nodes from this one on that are in no body.
+  void put_into(BodyId body, NodeId first) {
+    for (NodeId n = first; n < out_.graph().nodes.next_id(); ++n) {
+      Node& made = out_.graph().nodes[n];
+      if (made.body == kNone) made.body = body;
+    }
+  }
+
+  /// If and Loop, whose bodies have been written. Bodies have results of one type: a loop's are
+  /// those of its states, and whether it goes on.
+  void write_control(const Node& node) {
+    out_.begin(node.name.empty() ? key_of(source_, node) : node.name);
+    std::vector<ValueId> inputs;
+    for (const ValueId input : node.inputs) inputs.push_back(value(input));
+    const bool loops = node.op == "Loop";
+    if (loops) inputs[0] = out_.cast(inputs[0], DType::kInt64);
+    inputs[loops ? 1 : 0] = out_.cast(inputs[loops ? 1 : 0], DType::kBool);
+    std::vector<DType> types;
+    if (loops) types.push_back(DType::kBool);
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      types.push_back(
+          out_.dtype(loops ? inputs[i + 2] : value(source_.bodies[node.bodies[0]].outputs[i])));
+    }
+    std::vector<BodyId> bodies;
+    for (const BodyId id : node.bodies) {
+      bodies.push_back(body(id));
+      const NodeId first = out_.graph().nodes.next_id();
+      std::vector<ValueId> results;
+      for (size_t i = 0; i < types.size(); ++i) {
+        ValueId result = value(source_.bodies[id].outputs[i]);
+        if (loops && i == 0) result = out_.cast(result, DType::kBool);
+        if (out_.dtype(result) != types[i]) {
+          throw not_lowered(node.op, label_of(source_, node), "its blocks return different types");
+        }
+        // What stands outside of a body cannot be its result.
+        results.push_back(out_.emit("Identity", {result}));
+        out_.set_dtype(results.back(), types[i]);
+      }
+      put_into(bodies.back(), first);
+      out_.graph().bodies[bodies.back()].outputs = std::move(results);
+    }
+    const std::vector<ValueId> made = out_.emit_many(node.op, inputs, node.outputs.size());
+    Node& control = out_.graph().nodes.back();
+    control.has_subgraph = true;
+    control.bodies = bodies;
+    for (const BodyId id : bodies) {
+      out_.graph().bodies[id].owner = out_.graph().nodes.id_of(control);
+    }
+    for (size_t i = 0; i < made.size(); ++i) {
+      out_.set_dtype(made[i], types[types.size() - made.size() + i]);
+    }
+    bind(node, made);
+  }
+
+  void write_operator(const Node& node) {
     const NodeView view(source_, node, sizes_.facts());
     const Lower lower = find_lowering(node.domain, node.op);
     if (lower == nullptr && (node.has_subgraph || !node.domain.empty())) refuse(node);
     Lowering lowering{.view = view, .out = out_, .inputs = {}, .requested = {}, .results = {}};
     lowering.open_batch = sizes_.open_batch();
+    lowering.keeps_weights = options_.keeps_weights;
     for (const ValueId input : node.inputs) lowering.inputs.push_back(value(input));
     for (const ValueId output : node.outputs) lowering.requested.push_back(read_.contains(output));
     lowering.results.assign(node.outputs.size(), kNone);
@@ -211,12 +303,12 @@ class Exporter {
       lowering.results =
           out_.emit_many(node.op, lowering.inputs, node.outputs.size(), node.attributes);
     }
-    bind(node, lowering);
+    bind(node, lowering.results);
   }
 
-  void bind(const Node& node, const Lowering& lowering) {
+  void bind(const Node& node, const std::vector<ValueId>& results) {
     for (size_t i = 0; i < node.outputs.size(); ++i) {
-      const ValueId result = lowering.results[i];
+      const ValueId result = results[i];
       if (result == kNone) continue;
       values_[node.outputs[i]] = result;
       const Value& known = out_.graph().value(result);
@@ -232,10 +324,8 @@ class Exporter {
       throw UnsupportedError(call.empty() ? node.op : call,
                              " cannot be exported: its control flow depends on data",
                              where_called(text(node, "line")),
-                             source_.format == "torch.export"
-                                 ? ". Export a module that always takes the branch you want"
-                                 : ". Trace the module (torch.jit.trace) on an input that takes "
-                                   "the branch you want, and export the trace");
+                             ". What can are torch.cond, and blocks of TorchScript that change "
+                             "nothing outside of them");
     }
     throw UnsupportedError("node ", in_quotes(label_of(source_, node)),
                            " cannot be exported: ", call.empty() ? node.op : call,
@@ -276,6 +366,7 @@ class Exporter {
   IdVector<NodeId, bool> live_;
   std::unordered_set<ValueId> read_;
   std::unordered_map<ValueId, ValueId> values_;
+  std::unordered_map<BodyId, BodyId> bodies_;
 };
 
 }  // namespace

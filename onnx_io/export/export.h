@@ -31,6 +31,9 @@ struct ExportOptions {
   bool fold_batchnorm = false;
   /// Names of the outputs in order; the remaining ones keep the graph's names.
   std::vector<std::string> outputs = {};
+  /// Every weight has its own form, for whoever changes it by its name: what other forms are needed
+  /// is computed when the model runs.
+  bool keeps_weights = false;
   /// Where a weight already is; without an answer it goes into the model. Empty: all do. A model
   /// with such weights is not checked.
   std::function<std::optional<ExternalPlace>(const Weight&)> place = {};

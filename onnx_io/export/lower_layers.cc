@@ -123,8 +123,20 @@ Bytes reordered(const Lowering& s, size_t i, const std::vector<size_t>& order) {
   return result;
 }
 
+/// The same, computed when the model runs.
+ValueId reordering(Lowering& s, size_t i, const std::vector<size_t>& order) {
+  if (order.size() == 1) return s.in(i);
+  const auto gates = s.out.emit_many("Split", {s.in(i)}, order.size(), {{"axis", int64_t{0}}});
+  std::vector<ValueId> result;
+  for (const size_t from : order) result.push_back(gates[from]);
+  return s.out.emit("Concat", result, {{"axis", int64_t{0}}});
+}
+
 /// [1, …]: one direction.
 ValueId matrix(Lowering& s, size_t i, const CellKind& kind, const std::string& name) {
+  if (s.keeps_weights) {
+    return s.out.emit("Unsqueeze", {reordering(s, i, kind.order), s.out.integers({0})});
+  }
   Shape dims = s.shape(static_cast<int>(i));
   dims.insert(dims.begin(), 1);
   return s.out.tensor(name, s.out.dtype(s.in(i)), dims, reordered(s, i, kind.order));
@@ -132,6 +144,12 @@ ValueId matrix(Lowering& s, size_t i, const CellKind& kind, const std::string& n
 
 ValueId biases(Lowering& s, const CellKind& kind, const std::string& name) {
   if (s.in(3) == kNone) return kNone;
+  if (s.keeps_weights) {
+    const ValueId both =
+        s.out.emit("Concat", {reordering(s, 3, kind.order), reordering(s, 4, kind.order)},
+                   {{"axis", int64_t{0}}});
+    return s.out.emit("Unsqueeze", {both, s.out.integers({0})});
+  }
   Bytes both = reordered(s, 3, kind.order);
   const Bytes second = reordered(s, 4, kind.order);
   both.insert(both.end(), second.begin(), second.end());

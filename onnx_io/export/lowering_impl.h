@@ -53,6 +53,7 @@ struct Lowering {
   std::vector<bool> requested;   ///< per output: whether it is read
   std::vector<ValueId> results;  ///< to be filled, one per requested output
   bool open_batch = false;       ///< dimension 0 of tensors is dynamic
+  bool keeps_weights = false;    ///< as in ExportOptions
 
   const Node& node() const { return view.node(); }
   ValueId in(size_t i) const { return i < inputs.size() ? inputs[i] : kNone; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <future>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -47,6 +48,8 @@ bool is_new_program(std::string_view entry) {
 /// Python writes numbers that JSON has no words for as bare words; here they are strings with a
 /// mark, which `with_bare_numbers` takes off again.
 std::string with_quoted_numbers(std::string_view json) {
+  const auto occurs = [&](std::string_view word) { return json.find(word) != json.npos; };
+  if (std::ranges::none_of(kBareNumbers, occurs)) return std::string(json);
   std::string text;
   text.reserve(json.size());
   bool in_string = false;
@@ -323,6 +326,40 @@ void Archive::write_group(ZipWriter& zip, const Group& group,
   zip.add(group.pickle->name, file.bytes());
 }
 
+namespace {
+
+/// Makes the elements of the next tensor while those of one are written.
+class MadeAhead {
+ public:
+  explicit MadeAhead(const std::vector<ArchivedTensor>& tensors) {
+    std::set<std::pair<const void*, size_t>> known;
+    for (const ArchivedTensor& tensor : tensors) {
+      if (tensor.late && known.insert(identity(tensor)).second) later_.push_back(tensor.late.get());
+    }
+    begin();
+  }
+
+  /// In the order of the list, each once; empty if they exist.
+  std::vector<std::byte> elements(const ArchivedTensor& tensor) {
+    if (!tensor.late) return {};
+    std::vector<std::byte> made = made_.get();
+    begin();
+    return made;
+  }
+
+ private:
+  void begin() {
+    if (next_ == later_.size()) return;
+    made_ = std::async(std::launch::async, [of = later_[next_++]] { return of->make(); });
+  }
+
+  std::vector<const LateElements*> later_;
+  size_t next_ = 0;
+  std::future<std::vector<std::byte>> made_;
+};
+
+}  // namespace
+
 void Archive::write_list(ZipWriter& zip, const Group& group,
                          const std::vector<ArchivedTensor>& tensors) const {
   auto list = nlohmann::ordered_json::parse(zip_.content(*group.list));
@@ -330,12 +367,12 @@ void Archive::write_list(ZipWriter& zip, const Group& group,
   const auto before = std::exchange(config, nlohmann::ordered_json::object());
   const std::string stem = group.folder.ends_with("/weights/") ? "weight_" : "tensor_";
   std::map<std::pair<const void*, size_t>, std::string> files;
+  MadeAhead ahead(tensors);
   for (const ArchivedTensor& tensor : tensors) {
     std::string& file = files[identity(tensor)];
     if (file.empty()) {
       file = stem + std::to_string(files.size() - 1);
-      const std::vector<std::byte> made =
-          tensor.late ? tensor.late->make() : std::vector<std::byte>();
+      const std::vector<std::byte> made = ahead.elements(tensor);
       const std::span<const std::byte> elements = tensor.late ? made : tensor.elements;
       zip.add(group.folder + file,
               {reinterpret_cast<const char*>(elements.data()), elements.size()});

@@ -114,7 +114,7 @@ std::string ExportedModel::scratch_onnx(const Graph& graph, const std::vector<In
   };
   const std::string path = folder / "model.onnx";
   try {
-    write_file(path, onnx_io::export_onnx(graph, sizes, {.place = place}));
+    write_file(path, onnx_io::export_onnx(graph, sizes, {.keeps_weights = true, .place = place}));
   } catch (const ModelError& error) {
     throw UnsupportedError("the program cannot be run as ONNX: ", error.what());
   }
@@ -153,7 +153,7 @@ std::unique_ptr<Network> ExportedModel::open_masked(Engine& engine, const Plan& 
       std::make_unique<onnx_io::OnnxModel>(scratch_onnx(original(), program_->sizes, archive_)));
   try {
     return exported->open_masked(engine, plan);
-  } catch (const ModelError& error) {  // the export stores a weight in another form: LSTM
+  } catch (const ModelError& error) {
     throw UnsupportedError("the masked program cannot be run as ONNX: ", error.what());
   }
 }

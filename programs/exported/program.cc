@@ -623,20 +623,13 @@ class ProgramReader {
     const ValueId root = builder_.root(written.value);
     const bool same_memory =
         builder_.root(result.value) == root;  // squeeze_: the view alone changes
-    std::map<ValueId, ValueId> now{{written.value, result.value}};
-    ValueId outermost = result.value;
     const bool owned = graph_.value(root).weight == kNone;
-    for (ValueId value = written.value; owned && !same_memory && value != root;) {
-      const std::optional<Part> part = part_of(builder_, value);
-      if (!part) break;
-      const ValueId whole = replaced(builder_, *part, now.at(value));
-      value = part->whole;
-      now.emplace(value, whole);
-      outermost = whole;
+    std::vector<std::pair<ValueId, ValueId>> changed{{written.value, result.value}};
+    if (owned && !same_memory) changed = written_through(builder_, written.value, result.value);
+    for (const auto& [before, after] : changed) {
+      if (!same_memory) builder_.alias(after, changed.back().second);
     }
-    for (const auto& [before, after] : now) {
-      if (!same_memory) builder_.alias(after, outermost);
-    }
+    const std::map<ValueId, ValueId> now(changed.begin(), changed.end());
     for (Names* scope : scopes_) {
       for (auto& [name, binding] : *scope) {
         if (!binding.is(BindingKind::kTensor)) continue;
@@ -828,18 +821,15 @@ class ProgramReader {
       Names inner = inner_names(graph, at, operands);
       follow(graph, at, inner);
       const std::vector<Binding> results = results_of(graph, inner);
-      builder_.begin("result");
-      std::vector<ValueId> made;
+      std::vector<ValueId> values;
       for (const Binding& result : results) {
         const bool is_tensor = result.is(BindingKind::kTensor);
         if (!is_tensor && !result.is_number())
           throw UnsupportedError(node.place(),
                                  ": a branch returns something other than a tensor or number");
-        const ValueId value = is_tensor ? result.value : numbers_.run_time(result).value;
-        made.push_back(builder_.emit("Identity", {{value}}));
-        builder_.alias(made.back(), value);  // a branch may return what stands outside
+        values.push_back(is_tensor ? result.value : numbers_.run_time(result).value);
       }
-      graph_.bodies[bodies[b]].outputs = std::move(made);
+      builder_.finish_body(bodies[b], values);
       builder_.enter(around);
     }
     scopes_ = around_both;

@@ -209,12 +209,76 @@ TEST(ExportRefuses, BitsOfIntegers) {
   expect_refused(expression("torch.bitwise_not(torch.argmax(x, 1))"), {2, 3}, "booleans");
 }
 
+/// `lines` of a forward(self, x), each indented by four.
+torch::jit::Module program(const std::string& lines) {
+  torch::jit::Module module = expression("x", {{6, 6}, {6, 6}});
+  torch::jit::Module made("Net");
+  for (const auto& parameter : module.named_parameters()) {
+    made.register_parameter(parameter.name, parameter.value, false);
+  }
+  made.define("def forward(self, x):\n" + lines);
+  return made;
+}
+
+/// A branch may return what stands around it, or a constant; branches may be nested.
+TEST(ExportControl, BranchesThatDataDecide) {
+  const Exported made = expect_exported(program(R"(
+    y = torch.linear(x, self.w0)
+    if bool(y.mean() > 0):
+        if bool(x.mean() > 0):
+            y = torch.linear(y, self.w1) + y
+        else:
+            y = x
+        z = y * 2
+    else:
+        z = torch.ones([6])
+    return y, z
+)"),
+                                        {{{3, 6}, {}}}, {.dynamic_batch = true});
+  EXPECT_TRUE(made.proof.holds());
+}
+
+TEST(ExportControl, LoopsUntilDataSaySo) {
+  const Exported made = expect_exported(program(R"(
+    steps = 0
+    limit = x.abs().mean()
+    while bool(x.abs().mean() > limit / 8):
+        x = torch.tanh(x) / 2
+        steps += 1
+    return torch.linear(x, self.w0) * steps
+)"),
+                                        {{{3, 6}, {}}}, {.dynamic_batch = true});
+  EXPECT_TRUE(made.proof.holds());
+}
+
+/// The type of a result would depend on the data.
+TEST(ExportRefuses, BlocksThatReturnDifferentTypes) {
+  expect_refused(program(R"(
+    if bool(x.mean() > 0):
+        y = torch.argmax(x, 1)
+    else:
+        y = x.mean(1)
+    return y
+)"),
+                 {3, 6}, "different types");
+  expect_refused(program(R"(
+    y = torch.argmax(x, 1)
+    while bool(y.sum() < 100):
+        y = y + 0.5
+    return y
+)"),
+                 {3, 6}, "different types");
+}
+
+/// A block that changes what stands around it has no counterpart.
 TEST(ExportRefuses, WhatOnlyDataDecide) {
-  auto module = expression("x");
-  module = torch::jit::Module("Net");
-  module.define(
-      "def forward(self, x):\n    if bool(x.sum() > 0):\n        return x\n    return -x\n");
-  expect_refused(module, {2, 3}, "prim::If");
+  expect_refused(program(R"(
+    y = x * 1
+    if bool(x.sum() > 0):
+        y.add_(1)
+    return y + x
+)"),
+                 {2, 6}, "prim::If");
 }
 
 TEST(ExportRefuses, WritesThatAreSeenElsewhere) {

@@ -150,6 +150,22 @@ TEST(OnnxRuntime, ComputesFromFilesAndBytes) {
   }
 }
 
+/// Weights of large models are read as they are, also transposed ones.
+TEST(OnnxRuntime, LargeModelsComputeTheSame) {
+  const auto library = engine();
+  if (!library) GTEST_SKIP() << "there is no ONNX Runtime";
+  const OnDisk model(
+      "net (float[1,2,3] x) => (float[1,2,2] y)\n"
+      "<float[2,3] w = {1,2,3,4,5,6}>\n"
+      "{ t = Transpose<perm = [1,0]>(w)\n y = MatMul(x, t) }");
+  const auto x = tensor_of<float>("x", DType::kFloat32, {1, 2, 3}, {1, 0, 0, 0, -1, 1});
+  for (const bool large : {false, true}) {
+    const auto net = library->open(model.path(), {.threads = 1, .large = large});
+    EXPECT_EQ(elements_of<float>(net->run({{x}}, {}).at(0).at(0)),
+              (std::vector<float>{1, 4, 1, 1}));
+  }
+}
+
 TEST(OnnxRuntime, SaysWhyItRefuses) {
   const auto library = engine();
   if (!library) GTEST_SKIP() << "there is no ONNX Runtime";

@@ -36,6 +36,8 @@ const Between kBetween[] = {
     {"Fold",
      "    y = torch.col2im(torch.im2col(y, [3, 3], [1, 1], [1, 1], [1, 1]), [6, 6], [3, 3], "
      "[1, 1], [1, 1], [1, 1])\n"},
+    {"StridedMeans",
+     "    y = y + torch.as_strided(y.mean([0, 2, 3], True), [1, 8, 1, 1], [8, 1, 8, 8])\n"},
     {"Rotated", "    y = y + torch.rot90(y, 1, [2, 3])\n"},
     {"Differences", "    y = torch.diff(y, 1, 3)\n"},
     {"DifferencesFrom", "    y = torch.diff(y, 1, 3, y[:, :, :, 2:3], y[:, :, :, :1])\n"},

@@ -147,6 +147,8 @@ Kernel reduce_sum, reduce_l1, reduce_sum_square, reduce_l2, reduce_log_sum, redu
 Presence of_matrices;
 
 // shape.cc
+/// Returns the operand's axes in the order of Transpose's result.
+Ints order_of_axes(const Call& call);
 Kernel reshape, flatten, squeeze, unsqueeze, transpose, concat, split, slice, pad, expand, tile,
     depth_to_space, space_to_depth, crop, shape, size, center_crop_pad, optional_has_element,
     sequence_construct, sequence_empty, sequence_at, sequence_length, sequence_insert,

@@ -73,6 +73,7 @@ class Execution {
       : program_(program), training_(training), observer_(observer) {
     values_.resize(program.names.size());
     if (program.masked) present_.resize(program.names.size());
+    if (program.masked) transposed_.resize(program.names.size());
     if (program.masked) small_.emplace(program);
     for (const ValueId v : values_.ids()) {
       const StoredWeight* stored = program.stored(v);
@@ -126,7 +127,9 @@ class Execution {
   void keep(const Step& step, const Call& call, Tensors results) {
     results.resize(step.node.outputs.size());
     Tensors present(results.size());
-    if (has_absences(call)) present = set_present(step, call, results);
+    if (has_absences(call) && !stays_weight(step, call)) {
+      present = set_present(step, call, results);
+    }
     if (small_) small_->follow(step, call);
     Partials parts;
     for (size_t i = 0; i < results.size(); ++i) {
@@ -148,8 +151,26 @@ class Execution {
  private:
   /// Returns the weight if parts of it are absent.
   const StoredWeight* cut_weight(ValueId v) const {
+    if (v == kNone) return nullptr;
     const StoredWeight* stored = program_.stored(v);
+    if (stored == nullptr) stored = transposed_[v].get();
     return stored == nullptr || stored->kept.empty() ? nullptr : stored;
+  }
+
+  /// A transposed weight remains one: its presence is that of its axes, and nothing in it needs to
+  /// become zero.
+  bool stays_weight(const Step& step, const Call& call) {
+    const StoredWeight* weight = call.weight(0);
+    if (weight == nullptr || step.op->kernel != transpose) return false;
+    auto turned = std::make_shared<StoredWeight>();
+    for (const int64_t axis : wrapped(order_of_axes(call), index(weight->dims.size()))) {
+      turned->dims.push_back(weight->dims[axis]);
+      if (const at::Tensor stays = weight->flags(axis); stays.defined()) {
+        turned->kept.emplace_back(std::ssize(turned->dims) - 1, stays);
+      }
+    }
+    transposed_[step.node.outputs[0]] = std::move(turned);
+    return true;
   }
 
   static bool has_absences(const Call& call) {
@@ -224,7 +245,8 @@ class Execution {
   const Observer& observer_;
   IdVector<ValueId, at::Tensor> values_;
   IdVector<ValueId, at::Tensor> present_;
-  std::optional<SmallSizes> small_;  ///< of masked execution
+  IdVector<ValueId, std::shared_ptr<const StoredWeight>> transposed_;  ///< transposed weights
+  std::optional<SmallSizes> small_;                                    ///< of masked execution
 };
 
 /// Provides streamed weights to runs during its lifetime.

@@ -93,12 +93,13 @@ Tensors unsqueeze(const Call& call) {
   return {x.reshape(dims)};
 }
 
-Tensors transpose(const Call& call) {
-  const at::Tensor& x = call.in(0);
-  Ints order(x.dim());
+Ints order_of_axes(const Call& call) {
+  Ints order(call.in(0).dim());
   std::iota(order.rbegin(), order.rend(), 0);
-  return {x.permute(call.integers("perm", order))};
+  return call.integers("perm", order);
 }
+
+Tensors transpose(const Call& call) { return {call.in(0).permute(order_of_axes(call))}; }
 
 Tensors concat(const Call& call) {
   return {at::cat(call.inputs, wrapped(call.integer("axis", 1), call.in(0).dim()))};

@@ -90,15 +90,7 @@ std::optional<std::vector<Binding>> Interpreter::follow_body(jit::Block& block, 
     results.push_back(of(output));
     fits = fits && take_apart(builder_, results.back(), leaves);
   }
-  if (fits) {
-    builder_.begin("result");
-    std::vector<ValueId> made;
-    for (const ValueId v : values_of("return", leaves)) {
-      made.push_back(builder_.emit("Identity", {{v}}));
-      builder_.alias(made.back(), v);  // a block may return an outer value
-    }
-    graph_.bodies[body].outputs = std::move(made);
-  }
+  if (fits) builder_.finish_body(body, values_of("return", leaves));
   first_inside_ = before;
   builder_.enter(around);
   return fits ? std::optional(std::move(results)) : std::nullopt;

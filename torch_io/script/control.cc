@@ -292,20 +292,6 @@ void Interpreter::pin_aliases(const std::string& op, ValueId value) {
   builder_.pin(op, values);
 }
 
-/// Returns the new values of the written value, then of those that contain it, up to the owner of
-/// the memory; fewer if one of them is a view of another kind.
-std::vector<std::pair<ValueId, ValueId>> Interpreter::written_through(ValueId value,
-                                                                      ValueId result) {
-  std::vector<std::pair<ValueId, ValueId>> written{{value, result}};
-  const ValueId root = builder_.root(value);
-  while (written.back().first != root) {
-    const std::optional<Part> part = part_of(builder_, written.back().first);
-    if (!part) break;
-    written.emplace_back(part->whole, replaced(builder_, *part, written.back().second));
-  }
-  return written;
-}
-
 /// Whether another view of the same memory, not among those written, is still in use.
 bool Interpreter::is_viewed_after(const jit::Node* node, ValueId root,
                                   const std::vector<std::pair<ValueId, ValueId>>& written) const {
@@ -332,7 +318,7 @@ void Interpreter::write_to(jit::Node* node, ValueId result) {
   const bool outside = first_inside_ != kNone && root.number() < first_inside_.number();
   if (outside) throw OutsideWritten();
   const bool owned = graph_.value(root).weight == kNone && loops_ == 0;
-  auto written = owned ? written_through(value, result)
+  auto written = owned ? written_through(builder_, value, result)
                        : std::vector<std::pair<ValueId, ValueId>>{{value, result}};
   if (!owned || written.back().first != root || is_viewed_after(node, root, written)) {
     const std::string op = node->kind().toUnqualString();

@@ -76,12 +76,10 @@ using programs::Attributes;
 using programs::Call;
 using programs::find_complex_rule;
 using programs::find_rule;
-using programs::Part;
-using programs::part_of;
-using programs::replaced;
 using programs::Rule;
 using programs::SettledNumber;
 using programs::size_at;
+using programs::written_through;
 
 /// The tensors of a module as weights of the Graph. Each tensor is one weight, even if it has
 /// several names.
@@ -188,7 +186,6 @@ class Interpreter {
   void keep_for_training(torch::jit::Block& block);
   bool collect_for_training(torch::jit::Block& block, std::vector<ValueId>& values);
   void write_to(torch::jit::Node* node, ValueId result);
-  std::vector<std::pair<ValueId, ValueId>> written_through(ValueId value, ValueId result);
   bool is_viewed_after(const torch::jit::Node* node, ValueId root,
                        const std::vector<std::pair<ValueId, ValueId>>& written) const;
   void pin_aliases(const std::string& op, ValueId value);
