@@ -136,11 +136,15 @@ std::vector<double> DataEngine::block_influences(const Graph& graph,
 
 ErrorData DataEngine::samples(const Graph& graph, const CalibrationData& data, bool unseen) const {
   if (ProcessEngine* process = this->process()) {
+    process->share(graph);
     ErrorData result;
     constexpr int64_t kBatch = 64;
-    runs_of (*process)(kBatch, [&](const EngineValues& inputs, int64_t /*samples*/) {
+    int64_t count = 0;
+    runs_of (*process)(kBatch, [&](const EngineValues& inputs, int64_t samples) {
       result.batches.push_back(on_host(inputs));
+      count += samples;
     });
+    result.labels = process->classes(count);
     return result;
   }
   return either(

@@ -14,6 +14,7 @@
 #include <utility>
 #include <variant>
 
+#include "parsimony/api/recovery/fit_sums.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/json_reader.h"
 #include "parsimony/base/parse.h"
@@ -227,29 +228,31 @@ class ProcessEngine::OpenNetwork final : public Network {
   std::vector<TensorList> run(const std::vector<TensorList>& inputs,
                               const RunOptions& /*options*/) override {
     std::vector<TensorList> outputs;
-    for (const TensorList& one : inputs) {
-      TensorList& list = outputs.emplace_back();
-      for (const EngineValue& value : forward(host_values(one))) list.push_back(value->to_host());
-    }
+    for (const TensorList& one : inputs) outputs.push_back(on_host(forward(host_values(one))));
     return outputs;
   }
 
-  void bind(const TensorList& /*inputs*/) override { throw not_timed(); }
-  void compute() override { throw not_timed(); }
-  TensorList outputs() override { return {}; }
+  void bind(const TensorList& inputs) override { inputs_ = host_values(inputs); }
+  void compute() override { outputs_ = forward(inputs_); }
+  TensorList outputs() override { return on_host(outputs_); }
 
  private:
-  static UnsupportedError not_timed() {
-    return UnsupportedError("networks of another process are not timed");
-  }
-
   const std::shared_ptr<Connection> connection_;
   const int64_t number_;
+  EngineValues inputs_;  ///< what was bound
+  EngineValues outputs_;
 };
 
+namespace {
+
+constexpr std::string_view kPrefix = "process:";
+
+}  // namespace
+
+bool ProcessEngine::of_process(const std::string& data) { return data.starts_with(kPrefix); }
+
 std::unique_ptr<ProcessEngine> ProcessEngine::of(const std::string& data) {
-  constexpr std::string_view kPrefix = "process:";
-  if (!data.starts_with(kPrefix)) return nullptr;
+  if (!of_process(data)) return nullptr;
   const auto socket = number_of<int>(data.substr(kPrefix.size()));
   if (!socket) throw ConfigError(data, ": expected process:FD, the number of an open socket");
   return std::unique_ptr<ProcessEngine>(new ProcessEngine(*socket));
@@ -324,6 +327,15 @@ EngineValues ProcessEngine::inputs(int64_t first, int64_t count) {
   return Value::all_of(connection_,
                        connection_->ask(R"("do":"inputs","first":)" + std::to_string(first) +
                                         R"(,"count":)" + std::to_string(count)));
+}
+
+std::vector<int64_t> ProcessEngine::classes(int64_t count) {
+  const Connection::Answer answer =
+      connection_->ask(R"("do":"classes","count":)" + std::to_string(count));
+  std::vector<int64_t> classes;
+  const JsonDocument document = answer.document();
+  for (const JsonReader one : document.root().at("classes").list()) classes.push_back(one.count());
+  return classes;
 }
 
 std::vector<std::vector<double>> ProcessEngine::gradients(Network& network, int64_t first,

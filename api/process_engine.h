@@ -21,6 +21,8 @@ class ProcessEngine final : public Engine {
   /// Returns the engine that data name; null for other data.
   /// @throws ConfigError if FD is not a number; UnsupportedError if nobody answers
   static std::unique_ptr<ProcessEngine> of(const std::string& data);
+  /// Returns whether the data are those of a process.
+  static bool of_process(const std::string& data);
 
   std::string name() const override { return "process"; }
   std::string version() const override { return {}; }
@@ -43,6 +45,8 @@ class ProcessEngine final : public Engine {
   std::vector<int64_t> runs(int64_t requested) const;
   /// Returns the network's inputs for samples [first, first + count).
   EngineValues inputs(int64_t first, int64_t count);
+  /// Returns the class of each of the first `count` samples; empty if they have none.
+  std::vector<int64_t> classes(int64_t count);
 
   /// A value x, or an operand x of a node, and the dimension of x over which is not summed.
   struct Factor {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <span>
 
 #include "parsimony/base/ranges.h"
 #include "parsimony/checkpoints/formats_impl.h"
@@ -227,20 +228,21 @@ void copy_storage(const IdVector<TensorId, StoredTensor>& tensors, std::string_v
 
 namespace {
 
-/// Writes the elements of the axes from `axis` on, in order, and returns the end. What a stride of
-/// 0 repeats is copied from what has been written.
-std::byte* gather(const StoredTensor& tensor, size_t axis, const char* from, std::byte* to) {
-  const int64_t size = tensor.type->bytes;
-  if (axis == tensor.dims.size())
-    return std::copy_n(reinterpret_cast<const std::byte*>(from), size, to);
-  const int64_t count = tensor.dims[axis];
-  const int64_t stride = tensor.strides[axis];
-  if (axis + 1 == tensor.dims.size() && stride == 1) {
-    return std::copy_n(reinterpret_cast<const std::byte*>(from), count * size, to);
-  }
+/// An axis of more than one element.
+struct Axis {
+  int64_t count = 0;
+  int64_t stride = 0;  ///< in elements
+};
+
+/// Writes the elements of the axes in order, and returns the end. What a stride of 0 repeats is
+/// copied from what has been written.
+std::byte* gather(std::span<const Axis> axes, int64_t size, const std::byte* from, std::byte* to) {
+  if (axes.empty()) return std::copy_n(from, size, to);
+  const auto [count, stride] = axes.front();
+  if (axes.size() == 1 && stride == 1) return std::copy_n(from, count * size, to);
   std::byte* end = to;
-  for (int64_t i = 0; i < count && (stride != 0 || i == 0); ++i) {
-    end = gather(tensor, axis + 1, from + i * stride * size, end);
+  for (int64_t i = 0; i < (stride == 0 ? 1 : count); ++i) {
+    end = gather(axes.subspan(1), size, from + i * stride * size, end);
   }
   if (stride != 0) return end;
   std::byte* const last = to + (end - to) * count;
@@ -257,7 +259,13 @@ StoredValues values_of(const StoredTensor& tensor, std::string_view storage) {
         std::as_bytes(std::span(storage.substr(tensor.offset * size, tensor.count() * size))));
   }
   std::vector<std::byte> values(tensor.count() * size);
-  if (!values.empty()) gather(tensor, 0, storage.data() + tensor.offset * size, values.data());
+  if (values.empty()) return StoredValues(std::move(values));
+  std::vector<Axis> axes;
+  for (size_t d = 0; d < tensor.dims.size(); ++d) {
+    if (tensor.dims[d] > 1) axes.push_back({tensor.dims[d], tensor.strides[d]});
+  }
+  const std::string_view from = storage.substr(tensor.offset * size);
+  gather(axes, size, reinterpret_cast<const std::byte*>(from.data()), values.data());
   return StoredValues(std::move(values));
 }
 

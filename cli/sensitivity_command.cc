@@ -6,6 +6,7 @@
 #include "parsimony/api/data_engine.h"
 #include "parsimony/api/importance.h"
 #include "parsimony/api/network_error.h"
+#include "parsimony/api/process_engine.h"
 #include "parsimony/api/prune.h"
 #include "parsimony/base/files.h"
 #include "parsimony/cli/command.h"
@@ -85,7 +86,8 @@ LossMeasure loss_in_memory(const std::optional<BuiltInMetric>& metric, const std
   loss.measure = metric                      ? name + " lost"
                  : comparison.accuracy() < 0 ? "output error"
                                              : "accuracy lost";
-  loss.data = data.empty() ? "random inputs" : data;
+  const bool of_process = ProcessEngine::of_process(data);
+  loss.data = data.empty() ? "random inputs" : of_process ? "data of the caller" : data;
   loss.samples = comparison.samples();
   loss.accuracy = comparison.accuracy();
   const double dense = metric ? metric->of(comparison, comparison.expected()) : 0;
@@ -150,7 +152,7 @@ void run_sensitivity(const SensitivityCommandOptions& options, const Session& se
   const AnalysedModel model = read_and_analyse(options.model, options.inputs, {}, session.quiet);
   check_outputs_beside(outputs, {}, *model.model);
   const Graph& graph = model.graph();
-  DataEngine engine(options.engine, options.threads);
+  DataEngine engine(options.engine, options.threads, options.calibration);
   Progress progress({}, !session.quiet);
   progress.begin("the dense network");
   check_calibration(options.calibration);

@@ -378,8 +378,8 @@ void set_limits(std::vector<Limit> limits, std::string_view place, GivenRequest&
     }
   }
   // Milliseconds are measured, within all other limits.
-  std::ranges::stable_partition(
-      limits, [](const Limit& limit) { return limit.budget == Budget::kLatency; });
+  std::stable_partition(limits.begin(), limits.end(),
+                        [](const Limit& limit) { return limit.budget == Budget::kLatency; });
   Request& request = given.request;
   request.budget = limits.front().budget;
   request.amount = limits.front().amount;

@@ -237,12 +237,13 @@ void join(Call& call, std::vector<Operand> tensors, int64_t axis) {
   const auto floating = [&](const Operand& tensor) {
     return is_floating(call.out.graph().value(tensor.value).dtype);
   };
-  const auto skipped = std::ranges::stable_partition(
-      tensors, [&](const Operand& tensor) { return !is_void(call, tensor); });
+  const auto skipped =
+      std::stable_partition(tensors.begin(), tensors.end(),
+                            [&](const Operand& tensor) { return !is_void(call, tensor); });
   bool real = false;
-  if (skipped.begin() != tensors.begin()) {
-    real = std::ranges::any_of(skipped, floating);
-    tensors.erase(skipped.begin(), skipped.end());
+  if (skipped != tensors.begin()) {
+    real = std::any_of(skipped, tensors.end(), floating);
+    tensors.erase(skipped, tensors.end());
     real = real && std::ranges::none_of(tensors, floating);
   }
   if (call.out.is_complex(tensors[0].value)) axis = call.axis(axis, call.rank(tensors[0].value));

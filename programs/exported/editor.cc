@@ -836,7 +836,7 @@ std::vector<NodeId> ProgramEditor::unwritable(const Archive& archive, const Prog
     }
   }
   std::ranges::sort(nodes);
-  nodes.erase(std::ranges::unique(nodes).begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   return nodes;
 }
 

@@ -664,7 +664,7 @@ class ProgramReader {
     };
     for (const JsonReader input : node.at("inputs").list()) read(input.at("arg"));
     std::ranges::sort(values);
-    values.erase(std::ranges::unique(values).begin(), values.end());
+    values.erase(std::unique(values.begin(), values.end()), values.end());
     return values;
   }
 

@@ -14,6 +14,7 @@ import numpy
 import torch
 from torch import Tensor
 
+from .command import run_command, run_served
 from .errors import ConfigError, UnsupportedError
 from .inputs import Inputs, evaluating
 from .operators import NUMBERS, TYPES, Network, Node, NotRun
@@ -166,6 +167,26 @@ def _part(labels: Any, first: int, count: int, size: int) -> Any:
     return labels[first : first + count]
 
 
+def run_on_data(
+    arguments: Sequence[Any], engine: "Engine", folder: Path
+) -> "Tuple[str, List[str]]":
+    """Runs the command on data that `engine` has or, where it cannot do that, on files of them. Returns
+    its output, and the options for these files.
+
+    Raises:
+        Error: as for `run_command`.
+    """
+    try:
+        return run_served(arguments, engine.serve), []
+    except UnsupportedError:
+        if engine.failure is not None:
+            raise engine.failure from None
+        if engine.has_loss:  # which the command does not have
+            raise
+        options = engine.samples.options(folder, engine.program.names)
+        return run_command([*arguments, *options]), options
+
+
 class Engine:
     """Answers the command's questions about samples and networks.
 
@@ -255,6 +276,18 @@ class Engine:
     def _inputs(self, asked: Mapping[str, Any], data: bytes) -> Tuple[Dict[str, Any], bytes]:
         first, count = asked["first"], asked["count"]
         return self._values(self.samples.inputs(first, count))
+
+    def _classes(self, asked: Mapping[str, Any], data: bytes) -> Tuple[Dict[str, Any], bytes]:
+        """Returns the labels if they are a class for each sample."""
+        found: List[int] = []
+        for batch, count in zip(self.samples.batches, self.samples.counts):
+            labels = batch.labels
+            if not isinstance(labels, Tensor) or labels.shape != (count,):
+                return {"classes": []}, b""
+            if labels.is_floating_point() or labels.is_complex() or bool((labels < 0).any()):
+                return {"classes": []}, b""
+            found += labels.long().tolist()
+        return {"classes": found[: asked["count"]]}, b""
 
     def _open(self, asked: Mapping[str, Any], data: bytes) -> Tuple[Dict[str, Any], bytes]:
         parts = _Parts(data)

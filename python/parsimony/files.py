@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from . import scores as scoring
 from .command import run_command
+from .engine import Engine, Samples, run_on_data
 from .errors import VerificationError
 from .inputs import Inputs, evaluating
 from .program import Program
@@ -90,7 +91,8 @@ def sensitivity(
         example_inputs: as for `prune`.
         ratio: propose ratios of equal error that remove this share of all channels: 0.5 or "50%".
         ratios: the shares of a group to try, 0.1 to 0.9 by default.
-        data: labelled batches, as for `prune`; the curves then show the loss of accuracy.
+        data: batches, as for `prune`, on which networks run in torch on the module's device; with
+            classes as labels the curves show the loss of accuracy.
         samples: number of samples of the data, or of random inputs.
 
     Returns:
@@ -106,15 +108,14 @@ def sensitivity(
         curves, config = folder / "curves.json", folder / "config.json"
         arguments: List[Any] = ["sensitivity", folder / "model.pt2"]
         arguments += ["--criterion", criterion, "--json", curves, "--threads", 1]
-        arguments += ["--samples", samples, "--seed", seed]
+        arguments += ["--seed", seed]
         arguments += ["--ratio", ratio, "--config-out", config] if ratio is not None else []
         arguments += ["--ratios", ",".join(map(str, ratios))] if ratios is not None else []
-        if data is not None:
-            arguments += [
-                "--calibration",
-                scoring.calibration(data, samples, folder, program.names),
-            ]
-        text = run_command(arguments)
+        if data is None:
+            text = run_command([*arguments, "--samples", samples])
+        else:
+            engine = Engine(program, Samples(program, data, samples))
+            text, _ = run_on_data(arguments, engine, folder)
         proposal = json.loads(config.read_text()) if ratio is not None else None
         return Sensitivity(json.loads(curves.read_text()), proposal, text)
 

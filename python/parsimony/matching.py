@@ -118,6 +118,11 @@ class Matching:
             ]
             trained.append(_Trained(names, group, values.clone(), _kept(plan, names, values)))
         with self._program.differentiable(), torch.enable_grad():
+            if not trained or not self._loss(0).requires_grad:
+                plan.notes.append(
+                    "outputs not matched: they depend on no parameter that is trained"
+                )
+                return
             notes = self._minimise(trained)
         plan.notes += notes
         updates = {entry["tensor"]: entry for entry in plan.data.get("updates", [])}
@@ -173,7 +178,11 @@ class Matching:
         with torch.no_grad():
             for one in trained:
                 parts = [gradients[id(p)] for p in one.parameters]
-                known = [part.to(one.master.dtype) for part in parts if part is not None]
+                known = [
+                    (part.to_dense() if part.is_sparse else part).to(one.master.dtype)
+                    for part in parts
+                    if part is not None
+                ]
                 one.master.grad = sum(known[1:], known[0]) if known else None
             adam.step()
             for one in trained:
@@ -272,21 +281,26 @@ def _update(name: str, values: Tensor) -> Dict[str, Any]:
 
 
 def _kinds(program: Program, count: int) -> List[Mapping[str, int]]:
-    """Returns what computes each output: {"softmax": axis}, {"sigmoid": 0}, or nothing known."""
-    (output,) = [node for node in program.exported.graph.nodes if node.op == "output"]
-    names = program.exported.graph_signature.user_outputs
-    nodes = {node.name: node for node in output.all_input_nodes}
+    """Returns what computes each of `count` tensors: {"softmax": axis}, {"sigmoid": 0}, or nothing
+    known."""
+    nodes = {node.name: node for node in program.exported.graph.nodes}
+    specs = program.exported.graph_signature.output_specs
+    found = [nodes[one.arg.name] for one in specs if _is_tensor_of_user(one)]
+    if len(found) < count:
+        return [{}] * count
     kinds: List[Mapping[str, int]] = []
-    for name in names[:count]:
-        node = nodes.get(name) if isinstance(name, str) else None
-        kind = (
-            str(getattr(node.target, "_schema", None) and node.target._schema.name) if node else ""
-        )
+    for node in found[:count]:
+        schema = getattr(node.target, "_schema", None)
+        kind = "" if schema is None else schema.name
         if kind in ("aten::softmax", "aten::_softmax"):
             kinds.append({"softmax": node.args[1]})
         else:
             kinds.append({"sigmoid": 0} if kind == "aten::sigmoid" else {})
-    return kinds + [{}] * (count - len(kinds))
+    return kinds
+
+
+def _is_tensor_of_user(spec: Any) -> bool:
+    return spec.kind.name == "USER_OUTPUT" and type(spec.arg).__name__ == "TensorArgument"
 
 
 def _distance_of(kind: Mapping[str, int], wanted: Sequence[Tensor]) -> Optional[Distance]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Union
 
-from .command import StartedCommand, run_command, run_served
-from .errors import ConfigError, Error, UnsupportedError
+from .command import StartedCommand, run_command
+from .errors import ConfigError, Error
 from .keywords import listed
 from .plan import Plan
 
@@ -164,16 +164,11 @@ class Request:
         if self.engine is None:
             run_command(arguments)
             return
-        try:
-            run_served(arguments, self.engine.serve)
-        except UnsupportedError:
-            if self.engine.failure is not None:
-                raise self.engine.failure from None
-            if self.engine.has_loss:  # which the command does not have
-                raise
-            options = self.engine.samples.options(folder, self.engine.program.names)
-            run_command([*arguments, *options])
-            self.options += options
+        from .engine import run_on_data  # which needs torch
+
+        _, files = run_on_data(arguments, self.engine, folder)
+        if files:
+            self.options += files
             self.engine = None
 
     def _arguments(self, model: Path, folder: Path, small: Path) -> List[Any]:

@@ -310,3 +310,18 @@ def test_each_output_has_its_distance() -> None:
         and abs(float(constant(torch.ones(4), torch.ones(4) + 1e-3)) - 1e-6) < 1e-8
     )
     parsimony.prune(model, x, ratio=0.5, data=[x, x + 1], recover="outputs", recover_epochs=2)
+
+
+def test_sensitivity_runs_in_torch(no_files: None) -> None:
+    model = networks.Residual().eval()
+    example = torch.randn(8, 3, 6, 6)
+    found = parsimony.sensitivity(model, example, data=data(), ratios=[0.5, 0.9], samples=48)
+    with torch.no_grad():
+        hits = torch.cat([model(x).argmax(1) == y for x, y in data()])
+    assert found.curves["samples"] == 48
+    assert found.curves["accuracy"] == pytest.approx(float(hits.double().mean()))
+    errors = [error for group in found.curves["groups"] for error in group["errors"]]
+    assert any(errors) and all(-1 <= error <= 1 for error in errors)
+    unlabelled = [x for x, _ in data()]
+    found = parsimony.sensitivity(model, example, data=unlabelled, ratios=[0.5], samples=48)
+    assert "accuracy" not in found.curves and found.curves["groups"]

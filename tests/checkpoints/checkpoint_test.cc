@@ -163,5 +163,30 @@ TEST(Checkpoint, ShardsAreOne) {
   EXPECT_THROW(open_checkpoint(folder / "m.index.json"), ModelError);
 }
 
+/// Transposed, repeated along an outer and an inner axis, with single elements between, from behind
+/// the beginning, empty, and of a rank that no program has.
+TEST(Values, OfViewsAreThoseOfTheirAxes) {
+  std::string bytes(12, '\0');
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i);
+  const auto values = [&](Shape dims, std::vector<int64_t> strides, int64_t offset = 0) {
+    const StoredTensor view{.path = {"x"},
+                            .type = element_type_of_name("int8"),
+                            .dims = std::move(dims),
+                            .strides = std::move(strides),
+                            .offset = offset};
+    const StoredValues found = values_in(view, bytes, "file");
+    std::vector<int> numbers;
+    for (const std::byte one : found.bytes()) numbers.push_back(static_cast<int>(one));
+    return numbers;
+  };
+  EXPECT_EQ(values({2, 3}, {1, 2}), (std::vector<int>{0, 2, 4, 1, 3, 5}));
+  EXPECT_EQ(values({3, 2}, {0, 1}, 4), (std::vector<int>{4, 5, 4, 5, 4, 5}));
+  EXPECT_EQ(values({2, 1, 3}, {5, 7, 0}), (std::vector<int>{0, 0, 0, 5, 5, 5}));
+  EXPECT_EQ(values({2, 2, 2}, {1, 0, 4}), (std::vector<int>{0, 4, 0, 4, 1, 5, 1, 5}));
+  EXPECT_EQ(values({1, 5}, {3, 0}, 11), (std::vector<int>{11, 11, 11, 11, 11}));
+  EXPECT_EQ(values({3, 0}, {1, 9}), std::vector<int>());
+  EXPECT_EQ(values(Shape(1000000, 1), std::vector<int64_t>(1000000, 2), 6), std::vector<int>{6});
+}
+
 }  // namespace
 }  // namespace parsimony
