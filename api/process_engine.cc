@@ -14,7 +14,6 @@
 #include <utility>
 #include <variant>
 
-#include "parsimony/api/recovery/fit_sums.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/json_reader.h"
 #include "parsimony/base/parse.h"

@@ -29,10 +29,14 @@ EngineValues host_values(TensorList tensors) {
   return values;
 }
 
-EngineValues Network::forward(const EngineValues& inputs) {
+TensorList on_host(const EngineValues& values) {
   TensorList tensors;
-  for (const EngineValue& input : inputs) tensors.push_back(input->to_host());
-  return host_values(std::move(run({std::move(tensors)}).front()));
+  for (const EngineValue& value : values) tensors.push_back(value->to_host());
+  return tensors;
+}
+
+EngineValues Network::forward(const EngineValues& inputs) {
+  return host_values(std::move(run({on_host(inputs)}).front()));
 }
 
 }  // namespace parsimony

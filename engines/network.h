@@ -44,6 +44,8 @@ using EngineValues = std::vector<EngineValue>;
 /// Returns a value in host memory, which any engine accepts.
 EngineValue host_value(TensorBytes tensor);
 EngineValues host_values(TensorList tensors);
+/// Copies values to host memory.
+TensorList on_host(const EngineValues& values);
 
 /// An operand of a node that selects among numbers (TopK, comparisons, rounding), in two networks.
 struct ComparedChoice {

@@ -40,12 +40,6 @@ void sum_over(const Together& together, Eigen::MatrixXd& matrix) {
 
 }  // namespace
 
-TensorList on_host(const EngineValues& values) {
-  TensorList tensors;
-  for (const EngineValue& value : values) tensors.push_back(value->to_host());
-  return tensors;
-}
-
 FitSums::FitSums(int64_t systems, bool weights, bool shift)
     : weights_(weights), shift_(shift || !weights), sums_(static_cast<size_t>(systems)) {}
 

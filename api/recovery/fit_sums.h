@@ -108,7 +108,4 @@ class LayerSums {
   std::map<Kind, Summing> known_;
 };
 
-/// Copies values to host memory.
-TensorList on_host(const EngineValues& values);
-
 }  // namespace parsimony

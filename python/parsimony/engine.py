@@ -40,6 +40,8 @@ class Samples:
 
     def __init__(self, program: Program, data: Iterable[Any], samples: int) -> None:
         self._examples, self._names = program.inputs.tensors(), program.names
+        self.batch = _length(self._examples[0])
+        samples = max(samples, self.batch)  # runs have that many
         self.batches = [
             Batch(inputs.named_like(program.inputs), labels)
             for inputs, labels in batches(data, samples)
@@ -53,7 +55,6 @@ class Samples:
                 )
         self.counts = [_length(batch.inputs.tensors()[0]) for batch in self.batches]
         self.count = min(samples, sum(self.counts))
-        self.batch = _length(self._examples[0])
         self.device = self._examples[0].device
         self._tensors: List[Tensor] = []
         self._labels: Any = None

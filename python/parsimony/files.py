@@ -93,7 +93,8 @@ def sensitivity(
         ratios: the shares of a group to try, 0.1 to 0.9 by default.
         data: batches, as for `prune`, on which networks run in torch on the module's device; with
             classes as labels the curves show the loss of accuracy.
-        samples: number of samples of the data, or of random inputs.
+        samples: number of samples of the data, at least as many as the example inputs have, or of
+            random inputs.
 
     Returns:
         The curves, and the proposal as a config list for `prune`.

@@ -369,9 +369,7 @@ class _Pruning:
             self.numbers = self.program.numbers_of_sizes()
             self.of_tensors = of_tensors
         elif not self.of_tensors:
-            now = self.program.numbers_of_sizes()
-            common = self.numbers.items() & now.items()
-            self.numbers = dict(common)
+            self.numbers = dict(self.numbers.items() & self.program.numbers_of_sizes().items())
 
     def _needed(
         self,

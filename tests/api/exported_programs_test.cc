@@ -84,6 +84,18 @@ bool is_program(const std::string& entry) {
   return entry.ends_with("program.json") || entry.ends_with("model.json");
 }
 
+/// Copies an archive with `to` in place of the first `from` in its program.
+void copy_with_program(const std::string& file, const std::string& copy, const std::string& from,
+                       const std::string& to) {
+  copy_with(file, copy,
+            [&](const std::string& name, std::string content) -> std::optional<std::string> {
+              const size_t at = is_program(name) ? content.find(from) : std::string::npos;
+              EXPECT_TRUE(!is_program(name) || at != std::string::npos) << from;
+              if (at != std::string::npos) content.replace(at, from.size(), to);
+              return content;
+            });
+}
+
 class ExportedFile : public testing::TestWithParam<std::string> {
  protected:
   std::string path() const { return kFolder + GetParam(); }
@@ -337,13 +349,8 @@ TEST(Exported, UnknownOperatorsPin) {
 
 TEST(Exported, ANewerMinorSchemaIsReadWithANote) {
   const TemporaryFolder folder;
-  copy_with(kFolder + "nested.2.14.pt2", folder / "newer.pt2",
-            [](const std::string& name, std::string content) -> std::optional<std::string> {
-              const std::string from = "\"minor\": 20";
-              const size_t at = is_program(name) ? content.find(from) : std::string::npos;
-              if (at != std::string::npos) content.replace(at, from.size(), "\"minor\": 21");
-              return content;
-            });
+  copy_with_program(kFolder + "nested.2.14.pt2", folder / "newer.pt2", R"("minor": 20)",
+                    R"("minor": 21)");
   ExportedModel model(folder / "newer.pt2", {});
   ASSERT_EQ(model.graph().notes.size(), 1U);
   EXPECT_NE(model.graph().notes[0].find("schema version 8.21"), std::string::npos);
@@ -351,13 +358,9 @@ TEST(Exported, ANewerMinorSchemaIsReadWithANote) {
 
 TEST(Exported, AMillionLevelsAreRefused) {
   const TemporaryFolder folder;
-  copy_with(kFolder + "nested.2.14.pt2", folder / "deep.pt2",
-            [](const std::string& name, std::string content) -> std::optional<std::string> {
-              const std::string from = "\"guards_code\": [";
-              const size_t at = is_program(name) ? content.find(from) : std::string::npos;
-              if (at != std::string::npos) content.insert(at + from.size(), 1000000, '[');
-              return content;
-            });
+  const std::string list = R"("guards_code": [)";
+  copy_with_program(kFolder + "nested.2.14.pt2", folder / "deep.pt2", list,
+                    list + std::string(1000000, '['));
   EXPECT_THROW(ExportedModel(folder / "deep.pt2", {}), ModelError);
 }
 
