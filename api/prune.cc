@@ -166,6 +166,11 @@ class Planner {
     analysis.facts = std::move(shapes.probed.facts);
     analysis.sample = std::move(shapes.sample);
     other_sizes_ = std::move(shapes.other_sizes);
+    if (analysis.probe.open) {
+      pruning_.notes.push_back(
+          "no sizes were found for what the file leaves open of its inputs: what follows from them "
+          "keeps its channels; --input gives them");
+    }
     resolve_interface();
   }
 
@@ -403,6 +408,32 @@ class Planner {
     pruning_.small = cost.under(pruning_.allocation.masks);
     note_conflicts(analysis.coupling, pruning_);
     note_outcomes(analysis.coupling, request_.mixing, pruning_.notes);
+    note_interface();
+  }
+
+  /// States that were found, and inputs and outputs with other sizes than callers know.
+  void note_interface() {
+    if (contains(request_.interface.states, "auto")) {
+      for (const PlanState& state : states_) {
+        pruning_.notes.push_back("output \"" + state.output +
+                                 "\" is taken for what the next run reads as input \"" +
+                                 state.input + "\"");
+      }
+    }
+    const std::vector<PlanEnd>& ends = pruning_.plan.ends;
+    for (auto end = ends.begin(); end != ends.end();) {
+      const PlanEnd& first = *end;
+      const auto& values = first.input ? graph_.inputs : graph_.outputs;
+      const auto value = std::ranges::find_if(
+          values, [&](ValueId v) { return graph_.value(v).name == first.value; });
+      Shape before = *pruning_.analysis.facts.shapes[*value];
+      Shape after = before;
+      for (; end != ends.end() && end->value == first.value && end->input == first.input; ++end) {
+        after[end->axis] = std::ssize(end->keep);
+      }
+      pruning_.notes.push_back((first.input ? "input \"" : "output \"") + first.value +
+                               "\" shrinks from " + to_string(before) + " to " + to_string(after));
+    }
   }
 
   void complete_constants() {

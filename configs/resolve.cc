@@ -2,6 +2,7 @@
 #include <re2/re2.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <set>
 #include <utility>
 
@@ -358,12 +359,21 @@ NodeId leader_of(const Graph& graph, const LayerNames& names, const ConfigEntry&
   return found.front();
 }
 
+using NameList = std::vector<std::string>;
+
+bool any_given(std::initializer_list<const NameList*> lists) {
+  return std::ranges::any_of(lists, [](const NameList* list) { return !list->empty(); });
+}
+
+/// Does the entry say which layers it is for?
+bool includes_some(const ConfigEntry& entry) {
+  return any_given({&entry.op_types, &entry.op_names, &entry.op_names_re, &entry.op_partial_names});
+}
+
 /// An entry that selects everything may meet a network that has no layers.
 bool has_selector(const ConfigEntry& entry) {
-  const auto lists = {&entry.op_types,           &entry.op_names,         &entry.op_names_re,
-                      &entry.op_partial_names,   &entry.exclude_op_types, &entry.exclude_op_names,
-                      &entry.exclude_op_names_re};
-  return std::any_of(lists.begin(), lists.end(), [](const auto* list) { return !list->empty(); });
+  return includes_some(entry) ||
+         any_given({&entry.exclude_op_types, &entry.exclude_op_names, &entry.exclude_op_names_re});
 }
 
 /// Request of the entry in `settings`; kNone for an entry that excludes.
@@ -390,6 +400,7 @@ Settings resolve(const ConfigList& config, const Graph& graph) {
     if (!entry.aligned_with.empty()) {
       settings.requests.back().aligned_with = leader_of(graph, names, entry);
     }
+    if (!includes_some(entry)) settings.elsewhere = request;
     bool selects = false;
     for (const NodeId n : names.layers()) {
       LayerSetting& setting = settings.layers[n];

@@ -28,6 +28,9 @@ class GrowingFacts {
   /// has become the owner of their body.
   void forget(NodeId node, ValueId value);
 
+  /// After a ShapeError: the sizes of the operands that do not fit.
+  const std::vector<int64_t>& sizes_at_fault() const { return sizes_at_fault_; }
+
  private:
   class Inference;
   struct Turns;
@@ -35,6 +38,7 @@ class GrowingFacts {
   const Graph& graph_;
   const Probe& probe_;
   bool may_assume_ = true;
+  std::vector<int64_t> sizes_at_fault_;
   std::unique_ptr<Turns> turns_;
   std::unique_ptr<Inference> inference_;  ///< null before the first call, and where it begins anew
 };

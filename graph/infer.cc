@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <functional>
+#include <ranges>
 #include <set>
 #include <span>
 #include <string_view>
 #include <utility>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/base/ranges.h"
 #include "parsimony/graph/attributes.h"
 #include "parsimony/graph/growing_facts.h"
 #include "parsimony/graph/interface.h"
@@ -50,11 +52,15 @@ class Symbols {
  public:
   explicit Symbols(const Probe& probe) : probe_(probe) {}
 
-  Shape fix_input(const Value& value) {
+  /// @param number  of the input; kNone for one of a body
+  Shape fix_input(const Value& value, int number) {
     Shape shape = *value.declared;
     for (size_t d = 0; d < shape.size(); ++d) {
       if (shape[d] >= 0) continue;
-      const int64_t fallback = d == 0 ? probe_.first : probe_.other;
+      const auto own = probe_.sizes.find({number, static_cast<int>(d)});
+      const int64_t fallback = own != probe_.sizes.end() ? own->second
+                               : d == 0                  ? probe_.first
+                                                         : probe_.other;
       if (symbol_of(value, d).empty()) {
         shape[d] = fallback;
       } else {
@@ -121,7 +127,10 @@ class GrowingFacts::Inference {
         leave(node);
       } catch (const ModelError& error) {
         // A branch that is not taken need not be consistent.
-        if (node.body == kNone) throw ShapeError(next_, error.what());
+        if (node.body == kNone) {
+          note_sizes(node);
+          throw ShapeError(next_, error.what());
+        }
         for (const ValueId v : node.outputs) {
           if (v != kNone) facts_.shapes[v].reset();
         }
@@ -139,11 +148,21 @@ class GrowingFacts::Inference {
   }
 
   Facts& facts() { return facts_; }
+  const std::vector<int64_t>& sizes_at_fault() const { return sizes_at_fault_; }
 
   /// True if inputs of bodies with varying shapes were found: inference has to be repeated.
   bool must_repeat() const { return must_repeat_; }
 
  private:
+  void note_sizes(const Node& node) {
+    for (const ValueId v : node.inputs) {
+      if (v == kNone || !facts_.shapes[v]) continue;
+      sizes_at_fault_.insert(sizes_at_fault_.end(), facts_.shapes[v]->begin(),
+                             facts_.shapes[v]->end());
+    }
+    sort_unique(sizes_at_fault_);
+  }
+
   void resize(size_t values) {
     facts_.shapes.resize(values);
     facts_.constants.resize(values);
@@ -157,8 +176,9 @@ class GrowingFacts::Inference {
     entered_[id] = body.owner != kNone;
     enter(body.around);
     if (body.owner == kNone) return;
-    const Shapes shapes =
-        operators::shapes_inside(NodeView(graph_, graph_.node(body.owner), facts_));
+    const Node& owner = graph_.node(body.owner);
+    if (!joins_bodies(owner) && facts_.may_assume && !probe_.open) return enter_alone(body);
+    const Shapes shapes = operators::shapes_inside(NodeView(graph_, owner, facts_));
     for (size_t i = 0; i < body.inputs.size(); ++i) {
       const ValueId v = body.inputs[i];
       const bool known =
@@ -166,6 +186,16 @@ class GrowingFacts::Inference {
       settle(v, known ? shapes[i] : fixed_shape(graph_.values[v]));
       const auto of_list = turns_.tensors.find(v);
       if (of_list != turns_.tensors.end()) settle(v, of_list->second);
+    }
+  }
+
+  /// Gives the inputs of a body shapes for one of its runs, where nothing is known of how the
+  /// operator calls it.
+  void enter_alone(const Body& body) {
+    Symbols symbols(probe_);
+    for (const ValueId v : body.inputs) {
+      const Value& value = graph_.values[v];
+      if (value.declared) settle(v, symbols.fix_input(value, kNone));
     }
   }
 
@@ -226,12 +256,14 @@ class GrowingFacts::Inference {
       }
       settle(v, spec.dims);
       symbols_.learn(value, spec.dims);
-    } else if (value.declared) {
-      settle(v, symbols_.fix_input(value));
+    } else if (value.declared && (!probe_.open || !is_open(*value.declared))) {
+      settle(v, symbols_.fix_input(value, static_cast<int>(i)));
     }
-    if (specified && probe_.inputs[i].value && facts_.shapes[v] && facts_.shapes[v]->empty()) {
+    const auto& shape = facts_.shapes[v];
+    if (specified && probe_.inputs[i].value && shape && element_count(*shape) == 1) {
       const DType type = is_floating(value.dtype) ? value.dtype : DType::kInt64;
       facts_.constants[v] = HostTensor::of(*probe_.inputs[i].value, type);
+      facts_.constants[v]->dims = *shape;
     }
     want_countable(v);
   }
@@ -292,7 +324,9 @@ class GrowingFacts::Inference {
     if (has_trait(view.node(), kReadsSizes)) return true;
     if (has_trait(view.node(), kTakesElement)) return view.constant(0) != nullptr;
     if (has_trait(view.node(), kFills) && view.constant(0) != nullptr) return makes_integers(view);
-    for (int i = 0; i < view.inputs(); ++i) {
+    if (repeats_number(view)) return false;  // a tensor of any size, which may shrink
+    const bool reads_type = schema_of(view.node()).factor == operators::factor_cast_like;
+    for (int i = 0; i < (reads_type ? 1 : view.inputs()); ++i) {
       if (!view.has_input(i)) continue;
       const HostTensor* constant = view.constant(i);
       if (constant == nullptr) return false;
@@ -302,6 +336,17 @@ class GrowingFacts::Inference {
       }
     }
     return view.inputs() > 0;
+  }
+
+  /// Sizes lie in lists; a number along more axes is none of them.
+  static bool repeats_number(const NodeView& view) {
+    const HostTensor* number = view.constant(0);
+    if (schema_of(view.node()).factor != operators::factor_expand) return false;
+    if (number == nullptr || number->count() != 1) return false;
+    const Shape* asked = view.in_shape(1);
+    const size_t axes =
+        asked == nullptr || asked->empty() ? 0 : static_cast<size_t>(asked->front());
+    return number->floating() || std::max(axes, number->dims.size()) > 1;
   }
 
   static bool makes_integers(const NodeView& view) {
@@ -330,6 +375,7 @@ class GrowingFacts::Inference {
   size_t inputs_ = 0;  ///< read so far
   NodeId next_{0};     ///< not visited yet
   bool must_repeat_ = false;
+  std::vector<int64_t> sizes_at_fault_;
 };
 
 GrowingFacts::GrowingFacts(const Graph& graph, const Probe& probe)
@@ -346,6 +392,7 @@ const Facts& GrowingFacts::now() {
     try {
       inference->advance();
     } catch (const ShapeError&) {
+      sizes_at_fault_ = inference->sizes_at_fault();
       *turns_ = {};
       may_assume_ = !may_assume_;
       if (may_assume_) throw;
@@ -381,16 +428,125 @@ Facts infer(const Graph& graph, const Probe& probe) { return GrowingFacts(graph,
 
 namespace {
 
-/// Do the inputs leave sizes open, of those from dimension `first` on?
-bool leaves_open(const Graph& graph, size_t first = 0) {
+/// Do the inputs leave sizes open?
+bool leaves_open(const Graph& graph) {
   return std::ranges::any_of(graph.inputs, [&](ValueId id) {
     const auto& declared = graph.value(id).declared;
-    return declared && is_open(std::span(*declared).subspan(std::min(first, declared->size())));
+    return declared && is_open(*declared);
   });
 }
 
 int64_t known_shapes(const Facts& facts) {
   return std::ranges::count_if(facts.shapes, [](const auto& s) { return s.has_value(); });
+}
+
+/// Does the caller say what every input is?
+bool all_given(const Graph& graph, const std::vector<InputSpec>& inputs) {
+  return inputs.size() >= graph.inputs.size() &&
+         std::ranges::none_of(inputs, [](const InputSpec& spec) { return spec.open; });
+}
+
+using OpenDim = std::pair<int, int>;  // input and axis
+
+/// Symbolic dimensions of inputs without a given shape; of a name the first.
+std::vector<OpenDim> open_dims(const Graph& graph, const Probe& probe) {
+  std::vector<OpenDim> dims;
+  std::set<std::string_view> names;
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    const Value& value = graph.value(graph.inputs[i]);
+    const bool given = i < probe.inputs.size() && !probe.inputs[i].open;
+    for (size_t d = 0; value.declared && !given && d < value.declared->size(); ++d) {
+      if ((*value.declared)[d] >= 0) continue;
+      const std::string_view name = symbol_of(value, d);
+      if (!name.empty() && !names.insert(name).second) continue;
+      dims.emplace_back(static_cast<int>(i), static_cast<int>(d));
+    }
+  }
+  return dims;
+}
+
+/// An integer that has the name of a dimension is its size: both get the same.
+void give_sizes(const Graph& graph, Probe& probe) {
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    const Value& value = graph.value(graph.inputs[i]);
+    const bool given = i < probe.inputs.size() && (!probe.inputs[i].open || probe.inputs[i].value);
+    const bool number = value.declared && std::ranges::all_of(*value.declared, [](int64_t size) {
+                          return size == 1;
+                        });
+    if (given || !number || !is_index_type(value.dtype)) continue;
+    for (const auto& [input, dim] : open_dims(graph, probe)) {
+      if (symbol_of(graph.value(graph.inputs[input]), dim) != value.name) continue;
+      InputSpec nothing;
+      nothing.open = true;
+      if (probe.inputs.size() <= i) probe.inputs.resize(i + 1, nothing);
+      probe.inputs[i].value = static_cast<double>(probe.other);
+      probe.sizes[{input, dim}] = probe.other;
+    }
+  }
+}
+
+/// The probe with another size for a dimension, and for the number that is this size.
+Probe with_size(const Graph& graph, const Probe& probe, OpenDim dim, int64_t size) {
+  Probe result = probe;
+  int64_t& known = result.sizes[dim];
+  const std::string_view name = symbol_of(graph.value(graph.inputs[dim.first]), dim.second);
+  for (size_t i = 0; i < result.inputs.size() && !name.empty(); ++i) {
+    InputSpec& spec = result.inputs[i];
+    const bool is_size = spec.open && spec.value == static_cast<double>(known);
+    if (is_size && graph.value(graph.inputs[i]).name == name)
+      spec.value = static_cast<double>(size);
+  }
+  known = size;
+  return result;
+}
+
+/// How far inference comes with a probe: the node at which operands do not fit, and their sizes.
+struct Progress {
+  std::optional<Facts> facts;  ///< if all fit
+  NodeId node;
+  std::vector<int64_t> sizes;
+};
+
+Progress progress_with(const Graph& graph, const Probe& probe) {
+  GrowingFacts facts(graph, probe);
+  Progress result;
+  try {
+    result.facts = std::move(facts).last();
+  } catch (const ShapeError& error) {
+    result.node = error.node();
+    result.sizes = facts.sizes_at_fault();
+  }
+  return result;
+}
+
+/// Gives open dimensions, one after the other, the size of an operand that they do not fit, as long
+/// as more nodes fit then. Empty if some do not in the end.
+std::optional<Facts> solve(const Graph& graph, Probe& probe) {
+  constexpr size_t kMostVisits = size_t{1} << 22;  // of nodes: a few seconds
+  const size_t most_trials = kMostVisits / (graph.nodes.size() + 1);
+  const std::vector<OpenDim> dims = open_dims(graph, probe);
+  Progress reached = progress_with(graph, probe);
+  size_t trials = 0;
+  while (!reached.facts) {
+    Probe best = probe;
+    Progress furthest = reached;
+    for (const auto& dim : dims) {
+      for (const int64_t size : std::views::reverse(reached.sizes)) {  // masks allow smaller ones
+        if (size < 1 || ++trials > most_trials) continue;
+        Probe trial = with_size(graph, probe, dim, size);
+        Progress progress = progress_with(graph, trial);
+        if (!progress.facts && progress.node <= furthest.node) continue;
+        best = std::move(trial);
+        furthest = std::move(progress);
+        if (furthest.facts) break;
+      }
+      if (furthest.facts) break;
+    }
+    if (!furthest.facts && furthest.node == reached.node) return std::nullopt;
+    probe = std::move(best);
+    reached = std::move(furthest);
+  }
+  return std::move(reached.facts);
 }
 
 struct Choice {
@@ -399,13 +555,17 @@ struct Choice {
 };
 
 Choice choose(const Graph& graph, const std::vector<InputSpec>& inputs) {
-  const std::vector<InputSpec> placed = by_position(inputs, graph);
-  Choice best{{placed, 2, 32}, std::nullopt};
-  if (!leaves_open(graph) || placed.size() >= graph.inputs.size()) return best;
+  Choice best{{by_position(inputs, graph), 2, 32}, std::nullopt};
+  if (!leaves_open(graph) || all_given(graph, best.probe.inputs)) return best;
+  give_sizes(graph, best.probe);
+  const Probe given = best.probe;
+  std::set<std::string> faults;
   int64_t most = -1;
   for (const int64_t first : {2, 1}) {
     for (const int64_t other : {32, 64, 224, 320, 512, 640, 128, 16}) {
-      const Probe probe{placed, first, other};
+      Probe probe = given;
+      probe.first = first;
+      probe.other = other;
       try {
         Facts facts = infer(graph, probe);
         const int64_t known = known_shapes(facts);
@@ -413,10 +573,18 @@ Choice choose(const Graph& graph, const std::vector<InputSpec>& inputs) {
         most = known;
         best = {probe, std::move(facts)};
         if (known == static_cast<int64_t>(graph.values.size())) return best;
-      } catch (const ModelError&) {
-        // The network rejects these sizes; if it rejects all, the caller reports the error.
+      } catch (const ModelError& error) {
+        faults.insert(error.what());
       }
     }
+  }
+  if (best.facts) return best;
+  Probe solved = best.probe;
+  best.facts = solve(graph, solved);
+  if (best.facts) {
+    best.probe = std::move(solved);
+  } else {
+    best.probe.open = faults.size() > 1;  // one and the same contradiction is the file's own
   }
   return best;
 }
@@ -434,24 +602,35 @@ Probe choose_probe(const Graph& graph, const std::vector<InputSpec>& inputs) {
 
 Probed infer_with_choice(const Graph& graph, const std::vector<InputSpec>& inputs) {
   Choice choice = choose(graph, inputs);
-  try {
-    if (!choice.facts) choice.facts = infer(graph, choice.probe);
-  } catch (const ShapeError& error) {
-    if (!leaves_open(graph, 1) || choice.probe.inputs.size() >= graph.inputs.size()) throw;
-    throw ShapeError(
-        error.node(), error.what(), "; ", choice.probe.other,
-        " was taken for sizes of the inputs that the file leaves open, --input gives them");
-  }
+  if (!choice.facts) choice.facts = infer(graph, choice.probe);
   return {std::move(choice.probe), std::move(*choice.facts)};
 }
 
+namespace {
+
+/// Changes the sizes that were found by one, where all operands fit then, too.
+void vary_sizes(const Graph& graph, int64_t known, Probe& probe) {
+  for (const auto& [dim, size] : std::map(probe.sizes)) {
+    for (const int64_t other : {size + 1, size - 1}) {
+      if (other < 1) continue;
+      Probe trial = with_size(graph, probe, dim, other);
+      const Progress progress = progress_with(graph, trial);
+      if (!progress.facts || known_shapes(*progress.facts) != known) continue;
+      probe = std::move(trial);
+      break;
+    }
+  }
+}
+
+}  // namespace
+
 std::optional<Probed> second_probe(const Graph& graph, const Probed& first) {
-  const auto& given = first.probe.inputs;
-  const bool all_given = given.size() >= graph.inputs.size() &&
-                         std::ranges::none_of(given, [](const auto& spec) { return spec.open; });
-  if (!leaves_open(graph) || all_given) return std::nullopt;
+  if (!leaves_open(graph) || first.probe.open || all_given(graph, first.probe.inputs)) {
+    return std::nullopt;
+  }
   const int64_t known = known_shapes(first.facts);
   Probed second{first.probe, {}};
+  vary_sizes(graph, known, second.probe);
   second.probe.first += 1;
   try {
     for (const int64_t other : {2 * first.probe.other, first.probe.other}) {

@@ -16,6 +16,11 @@ struct Probe {
   std::vector<InputSpec> inputs;  ///< in order of the graph's inputs; may be shorter
   int64_t first = 2;              ///< a symbolic first dimension
   int64_t other = 32;             ///< every other symbolic dimension
+  /// Symbolic dimensions that can only have another size than those, by input and axis. A name
+  /// stands for its first dimension.
+  std::map<std::pair<int, int>, int64_t> sizes = {};
+  /// Symbolic dimensions stay unknown: no sizes were found with which the operands fit.
+  bool open = false;
 };
 
 /// Literal tensors whose elements inference reads: integers of moderate length, a handful of
@@ -26,7 +31,8 @@ bool is_literal(DType type, int64_t count);
 /// @throws ShapeError if operands contradict each other
 Facts infer(const Graph& graph, const Probe& probe = {});
 
-/// The probe, among common sizes, with which most shapes can be inferred; pass it to `infer`.
+/// The probe, among common sizes, with which most shapes can be inferred; pass it to `infer`. Where
+/// operands contradict all of these, the sizes of other operands are tried.
 Probe choose_probe(const Graph& graph, const std::vector<InputSpec>& inputs = {});
 
 /// A probe and the facts inferred with it.

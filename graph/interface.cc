@@ -205,20 +205,21 @@ bool holds(const Graph& graph, const Facts& facts, const StatePair& state) {
   return why_not(graph, facts, state).empty();
 }
 
+bool is_end(const std::vector<StatePair>& states, ValueId v) {
+  return std::ranges::any_of(states,
+                             [&](const StatePair& s) { return s.output == v || s.input == v; });
+}
+
 /// Adds pairs, in order, of outputs and inputs with the same key, where there are as many of both.
 template <typename Key, typename KeyOf>
 void pair_by(std::span<const ValueId> outputs, std::span<const ValueId> inputs, const KeyOf& key_of,
              const Graph& graph, const Facts& facts, std::vector<StatePair>& states) {
   std::map<Key, std::pair<std::vector<ValueId>, std::vector<ValueId>>> by_key;
-  const auto is_state = [&](ValueId v) {
-    return std::ranges::any_of(states,
-                               [&](const StatePair& s) { return s.output == v || s.input == v; });
-  };
   for (const ValueId v : outputs) {
-    if (!is_state(v)) by_key[key_of(v)].first.push_back(v);
+    if (!is_end(states, v)) by_key[key_of(v)].first.push_back(v);
   }
   for (const ValueId v : inputs) {
-    if (!is_state(v)) by_key[key_of(v)].second.push_back(v);
+    if (!is_end(states, v)) by_key[key_of(v)].second.push_back(v);
   }
   for (const auto& [key, ends] : by_key) {
     if (ends.first.size() != ends.second.size()) continue;
@@ -246,12 +247,12 @@ bool share_an_end(const std::vector<StatePair>& states, const StatePair& state) 
   });
 }
 
-/// Ends that were paired before stay so.
+/// Ends that were paired before stay so. Shapes tell where names do not.
 void find_automatically(const Graph& graph, const Facts& facts, std::vector<StatePair>& states) {
   for (const StatePair& state : likely_states(graph, facts)) {
     if (!share_an_end(states, state)) states.push_back(state);
   }
-  if (graph.inputs.size() < 2 || graph.outputs.size() < 2) return;
+  if (!states.empty() || graph.inputs.size() < 2 || graph.outputs.size() < 2) return;
   const auto outputs = std::span(graph.outputs).subspan(1);
   const auto inputs = std::span(graph.inputs).subspan(1);
   pair_by<Shape>(
@@ -376,9 +377,15 @@ std::vector<StatePair> likely_states(const Graph& graph, const Facts& facts) {
       graph.outputs, graph.inputs, [&](ValueId v) { return stem_of(graph.value(v).name); }, graph,
       facts, states);
   std::erase_if(states, [&](const StatePair& state) {
-    const bool data = state.output == graph.outputs[0] && state.input == graph.inputs[0];
-    return data || stem_of(graph.value(state.output).name).empty();
+    const bool passed_through = state.output == state.input;
+    return passed_through || stem_of(graph.value(state.output).name).empty();
   });
+  if (states.empty()) return states;
+  // A first input and a first output that share a name are data, unless others are left to be it.
+  const auto is_left = [&](ValueId v) { return !is_end(states, v); };
+  if (!std::ranges::any_of(graph.inputs, is_left) || !std::ranges::any_of(graph.outputs, is_left)) {
+    std::erase(states, StatePair{graph.outputs[0], graph.inputs[0]});
+  }
   return states;
 }
 

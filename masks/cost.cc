@@ -8,6 +8,7 @@
 
 #include "parsimony/graph/operators/linear_form.h"
 #include "parsimony/graph/weights.h"
+#include "parsimony/masks/magnitude.h"
 
 namespace parsimony {
 
@@ -151,6 +152,8 @@ IdVector<WeightId, bool> parameters(const Graph& graph) {
   }
   for (const Value& value : graph.values) {
     if (value.weight == kNone || value.uses.empty()) continue;
+    const bool codes = has_magnitude(graph.weight(value.weight).dtype) && is_weight(graph, value);
+    if (codes && !graph.weight(value.weight).dims.empty()) result[value.weight] = true;
     const bool statistics = std::ranges::all_of(
         value.uses, [&](const Use& use) { return is_statistic(graph.node(use.node), use.input); });
     if (statistics) result[value.weight] = false;

@@ -276,9 +276,10 @@ class Grouper {
 
   std::vector<Occurrence> softmaxes_among(const std::vector<Occurrence>& mixing) const {
     std::vector<Occurrence> found;
-    std::ranges::copy_if(mixing, std::back_inserter(found), [&](const Occurrence& event) {
-      return has_trait(graph_.node(event.node), kProbabilities);
-    });
+    for (Occurrence event : mixing) {
+      event.node = maker_of_outcomes(graph_, event.node);
+      if (event.node != kNone) found.push_back(event);
+    }
     return found;
   }
 

@@ -238,9 +238,13 @@ struct Effects {
 Effects trace_effects(const Graph& graph, const Facts& facts, const DimClasses& dim_classes,
                       const Axes& axes);
 
-/// The node that reads a weight of the group together with what the softmax gives, unchanged but
-/// for its layout: the expectation over bins in a detector's box head. kNone if there is none.
-/// Products with activations, as in attention, are none.
+/// The node that gives outcomes where channels are mixed: a softmax, or the quotient of numbers and
+/// their sum, as a softmax is written out. kNone if they are none.
+NodeId maker_of_outcomes(const Graph& graph, NodeId mixing);
+
+/// The node that reads a weight of the group together with what the softmax gives, element by
+/// element: the expectation over bins in a detector's box head. kNone if there is none. Products
+/// with activations, as in attention, are none.
 NodeId reader_of_outcomes(const Graph& graph, const DimClasses& dim_classes, const Group& group,
                           NodeId softmax);
 

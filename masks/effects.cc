@@ -5,6 +5,7 @@
 
 #include "parsimony/base/ranges.h"
 #include "parsimony/graph/operators/node_view.h"
+#include "parsimony/graph/operators/notation.h"
 #include "parsimony/graph/operators/schema.h"
 #include "parsimony/graph/operators/zero.h"
 #include "parsimony/graph/weights.h"
@@ -271,7 +272,32 @@ std::vector<ValueId> positions_of(const Graph& graph, const DimClasses& dim_clas
   return found;
 }
 
+/// Is each element of the result made of the element at the same place of the first operand?
+bool passes_places(const Node& node) {
+  const OpSchema& schema = schema_of(node);
+  if (schema.has(kHomogeneous)) return true;
+  const notation::Line* line = compiled(schema);
+  return line != nullptr && std::ranges::all_of(line->alternatives, [](const auto& form) {
+           const auto& x = form.inputs.front().dims;
+           const auto& y = form.outputs.front().dims;
+           return form.mixes.empty() &&
+                  std::ranges::equal(x, y, {}, &notation::Dim::labels, &notation::Dim::labels);
+         });
+}
+
 }  // namespace
+
+NodeId maker_of_outcomes(const Graph& graph, NodeId mixing) {
+  const Node& node = graph.node(mixing);
+  if (has_trait(node, kOutcomes)) return mixing;
+  if (!has_trait(node, kReduces) || !has_trait(node, kSums)) return kNone;
+  for (const Use& use : graph.value(node.outputs.front()).uses) {
+    const Node& reader = graph.node(use.node);
+    const bool of_sum = use.input == 1 && reader.inputs.front() == node.inputs.front();
+    if (of_sum && has_trait(reader, kDivides)) return use.node;
+  }
+  return kNone;
+}
 
 NodeId reader_of_outcomes(const Graph& graph, const DimClasses& dim_classes, const Group& group,
                           NodeId softmax) {
@@ -283,7 +309,7 @@ NodeId reader_of_outcomes(const Graph& graph, const DimClasses& dim_classes, con
       for (const Use& use : graph.value(output).uses) {
         const auto weighs = [&](ValueId v) { return v != kNone && contains(positions, v); };
         if (std::ranges::any_of(graph.node(use.node).inputs, weighs)) return use.node;
-        const bool passes = use.input == 0 && has_trait(graph.node(use.node), kHomogeneous);
+        const bool passes = use.input == 0 && passes_places(graph.node(use.node));
         if (passes && !contains(reached, use.node)) reached.push_back(use.node);
       }
     }

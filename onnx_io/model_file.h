@@ -14,9 +14,9 @@ namespace parsimony::onnx_io {
 
 /// Supported versions; the constructor throws UnsupportedError for others.
 inline constexpr int64_t kLowestIrVersion = 1;
-inline constexpr int64_t kHighestIrVersion = 13;
+inline constexpr int64_t kHighestIrVersion = 14;
 inline constexpr int64_t kLowestOpset = 7;
-inline constexpr int64_t kHighestOpset = 25;
+inline constexpr int64_t kHighestOpset = 28;
 
 /// Holds the model that a Graph's weights point into, so it must outlive the Graph.
 ///

@@ -143,4 +143,9 @@ void resolve_lists(Graph& graph);
 /// versions newer than libonnx, the latest one that it knows is used.
 std::vector<std::optional<Shape>> shapes_by_schema(const NodeView& node);
 
+/// Returns the shapes of the results of a node that libonnx does not know, nor the file declares:
+/// as ONNX Runtime, where there is one, computes them from zeros. Empty if that does not know it
+/// either.
+std::vector<std::optional<Shape>> shapes_by_running(const NodeView& node);
+
 }  // namespace parsimony::onnx_io

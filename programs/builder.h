@@ -154,12 +154,13 @@ class Builder : private GraphBuilder {
   GrowingFacts facts_;
 };
 
-/// A tensor that is a slice of another along one dimension: x[:, 1:3], x[2].
+/// A tensor that is a slice of another along one dimension: x[:, 1:3], x[2], x[::2].
 struct Part {
   ValueId whole = kNone;
   int64_t axis = 0;
   int64_t begin = 0, end = 0;  ///< counted from the left, within the whole
-  int64_t index = 0;           ///< a single one, as it was written: -1 is the last
+  int64_t step = 1;
+  int64_t index = 0;  ///< a single one, as it was written: -1 is the last
   ValueId starts = kNone,
           ends = kNone;  ///< the operands that specify them; kNone for a single index
 };
@@ -174,8 +175,12 @@ Element size_at(Builder& builder, ValueId value, int64_t dim);
 /// Returns all sizes as one list.
 ValueId sizes_of(Builder& builder, ValueId value);
 
-/// Returns the whole with the part replaced: Concat(x[:begin], replacement, x[end:]).
+/// Returns the whole with the part replaced: Concat(x[:begin], replacement, x[end:]), or with a
+/// step a Gather from both, whose axis is pinned.
 ValueId replaced(Builder& builder, const Part& part, ValueId replacement);
+
+/// Returns `result` where it overwrites all of `memory`, which stays as large as what is written.
+ValueId written_over(Builder& builder, ValueId memory, ValueId result);
 
 /// Returns what changes if `result` is written into `value`: that, then what it is a part of, each
 /// with what it becomes, up to the owner of the memory; fewer if one is a view of another kind.

@@ -118,8 +118,8 @@ Lowering lower_conv, lower_convolution, lower_conv_transpose, lower_max_pool, lo
     lower_col2im, lower_pixel_unshuffle, lower_grid_sampler, lower_topk, lower_sort;
 
 // lower_linear.cc
-Lowering lower_linear, lower_addmm, lower_addmv, lower_matmul, lower_baddbmm, lower_einsum,
-    lower_embedding, lower_attention, lower_flash_attention, lower_native_attention,
+Lowering lower_linear, lower_addmm, lower_addmv, lower_matmul, lower_grouped_mm, lower_baddbmm,
+    lower_einsum, lower_embedding, lower_attention, lower_flash_attention, lower_native_attention,
     lower_encoder_layer;
 
 // lower_normalisation.cc
@@ -139,8 +139,8 @@ Lowering lower_clamp, lower_hardtanh, lower_relu6, lower_leaky_relu, lower_rrelu
 
 // lower_cast.cc
 Lowering lower_same, lower_copy, lower_copy_into, lower_maybe_copy, lower_cast, lower_to,
-    lower_type_as, lower_fill, lower_full, lower_full_like, lower_scalar_tensor, lower_arange,
-    lower_linspace;
+    lower_type_as, lower_fill, lower_full, lower_full_like, lower_draw, lower_scalar_tensor,
+    lower_arange, lower_linspace;
 
 // lower_shape.cc
 Lowering lower_view, lower_as_strided, lower_flatten, lower_unflatten, lower_permute,
@@ -154,8 +154,8 @@ Lowering lower_complex_mul, lower_complex_div, lower_complex_add, lower_complex_
 
 // lower_indexing.cc
 Lowering lower_gather, lower_index, lower_scatter, lower_index_add, lower_index_fill,
-    lower_embedding_bag, lower_cat, lower_stack, lower_stack_along, lower_meshgrid, lower_chunk,
-    lower_split, lower_tensor_split, lower_unbind, lower_slice, lower_part, lower_flip,
+    lower_index_put, lower_embedding_bag, lower_cat, lower_stack, lower_stack_along, lower_meshgrid,
+    lower_chunk, lower_split, lower_tensor_split, lower_unbind, lower_slice, lower_part, lower_flip,
     lower_narrow, lower_roll, lower_diff, lower_select, lower_pad;
 
 // lower_recurrent.cc

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "parsimony/graph/operators/schema.h"
 #include "parsimony/programs/builder.h"
 #include "parsimony/programs/call.h"
 #include "parsimony/programs/element_types.h"
@@ -80,6 +81,14 @@ bool is_of_program(const Call& call, ValueId value) {
   return sources.synthetic.contains(name) || sources.literals.contains(name);
 }
 
+/// Is it a tensor of the module, or one that the program made of sizes alone, or a part of one?
+bool is_own_memory(const Call& call, ValueId value) {
+  const ValueId root = call.out.root(value);
+  if (call.out.graph().value(root).weight != kNone) return !is_of_program(call, root);
+  const Node* node = call.out.producer(root);
+  return node != nullptr && has_trait(*node, kFills);
+}
+
 }  // namespace
 
 ValueId filled_with(Call& call, ValueId sizes, double number, DType dtype) {
@@ -140,13 +149,14 @@ void lower_type_as(Call& call) {
 }
 
 /// zeros(sizes, dtype, …), ones(…), full(sizes, number, dtype, …), new_zeros(x, sizes, dtype, …),
-/// new_full(x, sizes, number, dtype, …)
+/// new_full(x, sizes, number, dtype, …); empty(sizes, dtype, …), for which any numbers will do
 void lower_full(Call& call) {
   const size_t at = call.op.starts_with("new_") ? 1 : 0;
   const ValueId sizes = call.out.list_of(call.elements(at));
   const bool with_number = call.op.ends_with("full");
   const Binding number = with_number ? call.arg(at + 1) : filling(call);
-  const Binding& type = call.arg(at + (with_number ? 2 : 1));
+  const bool with_order = call.op == "empty_permuted";  // of the dimensions in memory
+  const Binding& type = call.arg(at + (with_number || with_order ? 2 : 1));
   if (type.is(BindingKind::kInt) && type.integer == kTorchComplex) return complex_zeros(call, at);
   DType other = with_number && number.is(BindingKind::kInt) ? DType::kInt64 : DType::kFloat32;
   if (is_computed(number)) other = known_type(call, number.value);
@@ -160,6 +170,15 @@ void lower_full_like(Call& call) {
   const bool with_number = call.op == "full_like";
   filled(call, sizes, with_number ? call.arg(1) : filling(call),
          type_or(call.arg(with_number ? 2 : 1), known_type(call, call.tensor(0).value)));
+}
+
+/// rand(sizes, dtype, …), rand_like(x, dtype, …)
+void lower_draw(Call& call) {
+  ValueId like = call.op.ends_with("_like") ? call.tensor(0).value : ValueId();
+  const DType own = like == kNone ? DType::kFloat32 : known_type(call, like);
+  call.require(type_or(call.arg(1), own) == own);
+  if (like == kNone) like = filled_with(call, call.out.list_of(call.elements(0)), 0, own);
+  call.set_node(call.onnx, {{like}});
 }
 
 /// scalar_tensor(number, dtype, …), tensor(number, dtype, …)
@@ -197,7 +216,8 @@ void lower_copy_into(Call& call) {
   const Graph& graph = call.out.graph();
   call.require(graph.value(x.value).dtype == graph.value(from.value).dtype);
   if (call.shape(x.value) == call.shape(from.value)) {
-    return call.set_node("Identity", {from});
+    if (!is_own_memory(call, x.value)) return call.set_node("Identity", {from});
+    return call.set_result(written_over(call.out, x.value, from.value));
   }
   const ValueId sizes = sizes_of(call.out, x.value);
   if (call.rank(from.value) != 0 || !is_of_program(call, from.value)) {

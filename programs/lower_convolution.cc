@@ -109,8 +109,9 @@ void lower_adaptive_pool(Call& call) {
   call.set_node("Adaptive" + call.onnx, inputs, {{"axes", successive(2, n + 2)}}, "torch");
 }
 
-/// upsample_nearest2d(x, output_size, …), upsample_bilinear2d(x, output_size, align_corners, …);
-/// the scales are the last arguments: a list, or a number per dimension.
+/// upsample_nearest2d(x, output_size, …), upsample_bilinear2d(x, output_size, align_corners, …),
+/// _upsample_bilinear2d_aa(…); the scales are the last arguments: a list, or a number per
+/// dimension.
 void lower_upsample(Call& call) {
   const Operand x = call.tensor(0);
   const size_t rank = call.rank(x.value);
@@ -127,7 +128,9 @@ void lower_upsample(Call& call) {
                               : nearest && !exact ? "asymmetric"
                                                   : "pytorch_half_pixel"));
   if (nearest) attributes.with("nearest_mode", std::string(exact ? "round_prefer_ceil" : "floor"));
-  if (cubic == "cubic") attributes.with("cubic_coeff_a", -0.75);
+  const bool smooths = call.op.ends_with("_aa");
+  if (smooths) attributes.with("antialias", int64_t{1});
+  if (cubic == "cubic") attributes.with("cubic_coeff_a", smooths ? -0.5 : -0.75);
   if (!call.none(1)) {
     std::vector<Element> sizes = call.elements(1);
     call.require(sizes.size() == n);

@@ -27,6 +27,33 @@ void index_first(Call& call, const std::vector<Binding>& items, const std::vecto
   call.set_node("GatherND", {call.tensor(0), {locations}});
 }
 
+/// The dimensions for which a list has indices: integers, or one list of flags.
+std::vector<int64_t> indexed_axes(const Call& call, const std::vector<Binding>& items) {
+  std::vector<int64_t> axes;
+  bool flags = false;
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (items[i].is(BindingKind::kNone)) continue;
+    call.require(items[i].is(BindingKind::kTensor));
+    const DType dtype = call.out.graph().value(items[i].value).dtype;
+    flags = flags || dtype == DType::kBool;
+    call.require(dtype == DType::kInt64 || dtype == DType::kBool);
+    axes.push_back(static_cast<int64_t>(i));
+  }
+  call.require(!axes.empty() && (!flags || axes.size() == 1));
+  return axes;
+}
+
+/// Where flags that the model stores are set: the places are no tensor of the model.
+ValueId places_of(Call& call, ValueId flags) {
+  const HostTensor* known = call.out.known(flags);
+  call.require(known != nullptr && known->dims.size() == 1);
+  std::vector<int64_t> places;
+  for (int64_t i = 0; i < known->count(); ++i) {
+    if (known->ints[i] != 0) places.push_back(i);
+  }
+  return call.out.integers(std::move(places));
+}
+
 }  // namespace
 
 /// index(x, [None, …, indices, None, …]): one list of indices, or one for each of the first
@@ -34,17 +61,14 @@ void index_first(Call& call, const std::vector<Binding>& items, const std::vecto
 void lower_index(Call& call) {
   call.require(call.arg(1).is(BindingKind::kList));
   const std::vector<Binding>& items = *call.arg(1).items;
-  std::vector<int64_t> axes;
-  for (size_t i = 0; i < items.size(); ++i) {
-    if (items[i].is(BindingKind::kNone)) continue;
-    call.require(items[i].is(BindingKind::kTensor));
-    call.require(call.out.graph().value(items[i].value).dtype == DType::kInt64);
-    axes.push_back(static_cast<int64_t>(i));
-  }
-  call.require(!axes.empty());
+  const std::vector<int64_t> axes = indexed_axes(call, items);
   if (axes.size() > 1) return index_first(call, items, axes);
   const int64_t axis = axes.front();
   const ValueId indices = items[axis].value;
+  if (call.out.graph().value(indices).dtype == DType::kBool) {
+    call.out.pin_axis(call.tensor(0).value, axis);
+    return call.set_node("Gather", {call.tensor(0), {places_of(call, indices)}}, {{"axis", axis}});
+  }
   const Operand operand{indices, call.location(1, static_cast<int>(axis))};
   call.set_node("Gather", {call.tensor(0), operand}, {{"axis", axis}});
 }
@@ -84,10 +108,11 @@ ValueId moved(Call& call, ValueId x, int64_t axis, bool back) {
 }
 
 /// Writes rows at the indices of one dimension; `rows` have that dimension first.
-void write_rows(Call& call, int64_t axis, ValueId rows, const std::string& reduction) {
+void write_rows(Call& call, int64_t axis, const Operand& indices, ValueId rows,
+                const std::string& reduction) {
   const ValueId x = moved(call, call.tensor(0).value, axis, /*back=*/false);
-  call.require(call.rank(call.tensor(2).value) == 1);
-  const ValueId column = call.out.emit("Unsqueeze", {call.tensor(2), {call.out.integers({1})}});
+  call.require(call.rank(indices.value) == 1);
+  const ValueId column = call.out.emit("Unsqueeze", {indices, {call.out.integers({1})}});
   const ValueId written =
       call.out.emit("ScatterND", {{x}, {column}, {rows}}, {{"reduction", reduction}});
   call.set_result(moved(call, written, axis, /*back=*/true));
@@ -101,7 +126,7 @@ void lower_index_add(Call& call) {
   call.require(call.number(4, 1) == 1);
   const int64_t axis = axis_of(call);
   const ValueId rows = moved(call, call.tensor(3).value, axis, /*back=*/false);
-  write_rows(call, axis, rows, call.op == "index_add" ? "add" : "none");
+  write_rows(call, axis, call.tensor(2), rows, call.op == "index_add" ? "add" : "none");
 }
 
 /// index_fill(x, dim, indices, number)
@@ -112,7 +137,31 @@ void lower_index_fill(Call& call) {
   call.require(is_floating(dtype));
   const ValueId rows = call.out.emit("Gather", {{x}, call.tensor(2)}, {{"axis", int64_t{0}}});
   const ValueId sizes = call.out.emit("Shape", {{rows}});
-  write_rows(call, axis, filled_with(call, sizes, call.single(3), dtype), "none");
+  write_rows(call, axis, call.tensor(2), filled_with(call, sizes, call.single(3), dtype), "none");
+}
+
+/// index_put(x, [None, …, indices, None, …], values, accumulate): one list of indices
+void lower_index_put(Call& call) {
+  call.require(call.arg(1).is(BindingKind::kList));
+  const std::vector<Binding>& items = *call.arg(1).items;
+  const std::vector<int64_t> axes = indexed_axes(call, items);
+  call.require(axes.size() == 1);
+  const int64_t axis = axes.front();
+  Operand indices{items[axis].value};
+  if (call.out.graph().value(indices.value).dtype == DType::kBool) {
+    indices = {places_of(call, indices.value)};
+  }
+  Shape written = call.shape(call.tensor(0).value);
+  const Shape count = call.shape(indices.value);
+  call.require(count.size() == 1);
+  written[axis] = count[0];
+  ValueId values = call.tensor(2).value;
+  if (call.shape(values) != written) {
+    const ValueId before = call.out.emit("Gather", {call.tensor(0), indices}, {{"axis", axis}});
+    values = call.out.emit("Expand", {{values}, {call.out.emit("Shape", {{before}})}});
+  }
+  write_rows(call, axis, indices, moved(call, values, axis, /*back=*/false),
+             call.flag(3) ? "add" : "none");
 }
 
 /// embedding_bag(table, indices, offsets, scale_grad, mode, sparse, weights, include_last,
@@ -377,8 +426,10 @@ void lower_part(Call& call) {
   const Element start = call.none(3) ? Element{0, kNone, call.location(3)} : call.element(3);
   const Element end =
       single || call.none(4) ? Element{kEnd, kNone, call.location(4)} : call.element(4);
-  call.require(start.run_time == kNone && end.run_time == kNone && call.integer(5, 1) == 1);
+  const int64_t step = single ? 1 : call.integer(5, 1);
+  call.require(start.run_time == kNone && end.run_time == kNone && step >= 1);
   Part part{.whole = x.value, .axis = axis, .begin = within(start.fixed), .end = within(end.fixed)};
+  part.step = step;
   call.require(part.begin < part.end);
   if (single) {
     part.end = part.begin + 1;

@@ -69,6 +69,33 @@ void lower_addmv(Call& call) {
 
 void lower_matmul(Call& call) { call.set_node("MatMul", {call.tensor(0), call.tensor(1)}); }
 
+/// _grouped_mm(x, w, ends, bias, dtype): rows of x up to ends[0] times w[0], from there up to
+/// ends[1] times w[1], …
+void lower_grouped_mm(Call& call) {
+  const Operand x = call.tensor(0);
+  const Operand w = call.tensor(1);
+  const Operand ends = call.tensor(2);
+  call.require(call.rank(x.value) == 2 && call.rank(w.value) == 3 && call.rank(ends.value) == 1);
+  call.require(call.none(3) && call.none(4));
+  Builder& out = call.out;
+  out.pin_axis(w.value, 0);
+  const auto with_axis = [&](ValueId value, int64_t axis) {
+    return Operand{out.emit("Unsqueeze", {{value}, {out.integers({axis})}})};
+  };
+  const ValueId limits = out.cast(ends, DType::kInt64);
+  const ValueId all_but_last = out.slice({limits}, 0, out.integers({0}), out.integers({-1}));
+  const ValueId begins =
+      out.emit("Concat", {{out.integers({0})}, {all_but_last}}, {{"axis", int64_t{0}}});
+  const ValueId rows =
+      out.emit("Range", {{out.integer(0)}, {out.size_of_dim(x.value, 0)}, {out.integer(1)}});
+  const ValueId begun = out.emit("GreaterOrEqual", {{rows}, with_axis(begins, 1)});
+  const ValueId goes_on = out.emit("Less", {{rows}, with_axis(limits, 1)});
+  const ValueId own = out.real(out.emit("And", {{begun}, {goes_on}}));  // [experts, rows]
+  const ValueId products = out.emit("MatMul", {with_axis(x.value, 0), w});
+  const ValueId chosen = out.emit("Mul", {{products}, with_axis(own, 2)});
+  call.set_node("ReduceSum", {{chosen}, {out.integers({0})}}, {{"keepdims", int64_t{0}}});
+}
+
 /// baddbmm(c, a, b, beta, alpha)
 void lower_baddbmm(Call& call) {
   const ValueId product = call.out.emit("MatMul", {call.tensor(1), call.tensor(2)});

@@ -15,7 +15,33 @@ int64_t channels(Call& call) {
   return x[1];
 }
 
+/// Per channel, mean and variance of all that the batch has of it.
+void normalise_by_batch(Call& call, double epsilon) {
+  const Operand x = call.tensor(0);
+  const size_t rank = call.rank(x.value);
+  call.require(rank >= 2);
+  std::vector<int64_t> axes = successive(0, rank);
+  axes.erase(axes.begin() + 1);
+  const auto mean = [&](ValueId value) {
+    return call.out.emit("ReduceMean", {{value}, {call.out.integers(axes)}},
+                         {{"keepdims", int64_t{1}}});
+  };
+  const ValueId centred = call.out.emit("Sub", {x, {mean(x.value)}});
+  const ValueId variance = mean(call.out.emit("Mul", {{centred}, {centred}}));
+  const ValueId shifted = call.out.emit("Add", {{variance}, {call.out.number(epsilon)}});
+  ValueId y = call.out.emit("Div", {{centred}, {call.out.emit("Sqrt", {{shifted}})}});
+  const auto along_channels = [&](size_t i) {
+    std::vector<int64_t> behind = successive(1, rank - 1);
+    if (behind.empty()) return call.tensor(i);
+    return Operand{call.out.emit("Unsqueeze", {call.tensor(i), {call.out.integers(behind)}})};
+  };
+  if (!call.none(1)) y = call.out.emit("Mul", {{y}, along_channels(1)});
+  if (!call.none(2)) y = call.out.emit("Add", {{y}, along_channels(2)});
+  call.set_result(y);
+}
+
 void batch_norm(Call& call, double epsilon) {
+  if (call.none(3) && call.none(4)) return normalise_by_batch(call, epsilon);
   call.require(!call.none(3) && !call.none(4));
   const int64_t c = call.shape(call.tensor(3).value).at(0);
   call.set_node("BatchNormalization",
@@ -30,8 +56,12 @@ Operand or_synthetic(Call& call, size_t i, int64_t size, double number) {
   return call.none(i) ? Operand{call.out.synthetic({size}, number)} : call.tensor(i);
 }
 
-/// batch_norm(x, w, b, mean, var, training, momentum, eps, cudnn)
-void lower_batch_norm(Call& call) { batch_norm(call, call.number(7)); }
+/// batch_norm(x, w, b, mean, var, training, momentum, eps, cudnn), _native_batch_norm_legit(x, w,
+/// b, training, momentum, eps)
+void lower_batch_norm(Call& call) {
+  if (call.size() == 6) return normalise_by_batch(call, call.number(5));
+  batch_norm(call, call.number(7));
+}
 
 /// _native_batch_norm_legit_no_training(x, w, b, mean, var, momentum, eps)
 void lower_batch_norm_of_statistics(Call& call) { batch_norm(call, call.number(6)); }

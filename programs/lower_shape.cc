@@ -56,14 +56,25 @@ void lower_view(Call& call) {
 }
 
 /// as_strided(x, sizes, strides, offset), as the decomposition of pooling has it: a tensor of x's
-/// sizes, of which one at most is above 1, has the same elements whatever the strides of x are.
+/// sizes, in their order, has the elements of x where x has just been made. Of its sizes two at
+/// most are above 1, so that the stride of the first is the size of the second.
 void lower_as_strided(Call& call) {
+  const ValueId x = call.tensor(0).value;
   const std::vector<int64_t> sizes = call.integers(1);
   const std::vector<int64_t> strides = call.integers(2);
-  call.require(sizes == call.shape(call.tensor(0).value) && strides.size() == sizes.size());
+  call.require(sizes == call.shape(x) && strides.size() == sizes.size());
   call.require(call.integer(3, 0) == 0);
-  call.require(std::ranges::count_if(sizes, [](int64_t size) { return size > 1; }) <= 1);
-  for (size_t d = 0; d < sizes.size(); ++d) call.require(sizes[d] <= 1 || strides[d] == 1);
+  int inner = kNone;  // the dimension behind the one that is looked at
+  for (size_t d = sizes.size(); d-- > 0;) {
+    if (sizes[d] <= 1) continue;
+    call.require(strides[d] == (inner == kNone ? 1 : sizes[inner]));
+    if (inner != kNone) {
+      const auto above_one = [](int64_t size) { return size > 1; };
+      call.require(call.out.root(x) == x && std::ranges::count_if(sizes, above_one) == 2);
+      call.out.sources().size_literals.push_back({call.location(2, static_cast<int>(d)), x, inner});
+    }
+    inner = static_cast<int>(d);
+  }
   lower_view(call);
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/graph/attributes.h"
 #include "parsimony/programs/builder.h"
 
@@ -32,11 +33,12 @@ std::optional<Part> part_of(Builder& builder, ValueId value) {
   const auto begin = only(builder, inputs[1]);
   const auto end = sliced ? only(builder, inputs[2]) : begin;
   const auto axis = sliced ? only(builder, inputs[3]) : std::optional(attr(*node, "axis", 0));
-  const auto step = sliced ? only(builder, inputs[4]) : 1;
+  const auto step = sliced ? only(builder, inputs[4]) : std::optional<int64_t>(1);
   const Shape* shape = builder.shape(inputs[0]);
-  if (!begin || !end || !axis || step != 1 || shape == nullptr) return std::nullopt;
+  if (!begin || !end || !axis || !step || *step < 1 || shape == nullptr) return std::nullopt;
   const int64_t size = (*shape)[*axis];
   Part part{.whole = inputs[0], .axis = *axis, .begin = within(*begin, size)};
+  part.step = *step;
   part.end = sliced ? within(*end, size) : part.begin + 1;
   part.index = *begin;
   if (sliced) part.starts = inputs[1], part.ends = inputs[2];
@@ -96,7 +98,23 @@ ValueId sizes_of(Builder& builder, ValueId value) {
   return builder.list_of(sizes);
 }
 
+namespace {
+
+ValueId replaced_by_step(Builder& builder, const Part& part, ValueId replacement) {
+  const int64_t size = (*builder.shape(part.whole))[part.axis];
+  builder.pin_axis(part.whole, part.axis);
+  std::vector<int64_t> from = successive(0, size);
+  int64_t next = size;  // behind the whole lies what replaces
+  for (int64_t i = part.begin; i < part.end; i += part.step) from[i] = next++;
+  const ValueId both = builder.emit("Concat", {{part.whole}, {replacement}}, {{"axis", part.axis}});
+  return builder.emit("Gather", {{both}, {builder.integers(std::move(from))}},
+                      {{"axis", part.axis}});
+}
+
+}  // namespace
+
 ValueId replaced(Builder& builder, const Part& part, ValueId replacement) {
+  if (part.step > 1) return replaced_by_step(builder, part, replacement);
   const int64_t size = (*builder.shape(part.whole))[part.axis];
   const bool single = part.starts == kNone;
   std::vector<Operand> operands;
@@ -117,6 +135,11 @@ ValueId replaced(Builder& builder, const Part& part, ValueId replacement) {
                             : builder.emit("Concat", operands, {{"axis", part.axis}});
   if (builder.is_complex(part.whole)) builder.set_complex(whole);
   return whole;
+}
+
+ValueId written_over(Builder& builder, ValueId memory, ValueId result) {
+  const ValueId never = builder.constant({DType::kBool, {}, {0}, {}});
+  return builder.emit("Where", {{never}, {memory}, {result}});
 }
 
 std::vector<std::pair<ValueId, ValueId>> written_through(Builder& builder, ValueId value,

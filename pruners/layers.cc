@@ -69,6 +69,15 @@ std::vector<NodeId> Layers::using_weight_of(NodeId reader) const {
   return found;
 }
 
+std::vector<NodeId> Layers::reading(ValueId weight) const {
+  std::vector<NodeId> found;
+  for (const Use& use : graph_.value(weight).uses) {
+    const std::vector<NodeId> here = using_weight_of(use.node);
+    found.insert(found.end(), here.begin(), here.end());
+  }
+  return found;
+}
+
 namespace {
 
 class SiteFinder {

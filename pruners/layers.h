@@ -30,6 +30,9 @@ class Layers {
   /// use its result.
   std::vector<NodeId> using_weight_of(NodeId reader) const;
 
+  /// The same for all its readers.
+  std::vector<NodeId> reading(ValueId weight) const;
+
  private:
   const Graph& graph_;
   IdVector<ValueId, bool> weights_only_;

@@ -90,7 +90,10 @@ struct LayerSetting {
 
 struct Settings {
   std::vector<Request> requests;
-  IdVector<NodeId, LayerSetting> layers;    ///< see Layers for which nodes are layers
+  IdVector<NodeId, LayerSetting> layers;  ///< see Layers for which nodes are layers
+  /// The request for channels that are no layer's, of learned tokens: of the last entry that names
+  /// neither types nor layers. kNone if there is none, or it excludes.
+  int elsewhere = kNone;
   std::vector<std::string> notes;           ///< what was ignored, and why
   Mixing mixing = Mixing::kExceptOutcomes;  ///< which groups that mix are pruned
   bool force = false;                       ///< also where less than a thousandth may remain

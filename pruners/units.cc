@@ -43,6 +43,7 @@ class TiedWidths {
     // Channels that no layer makes, of an input, of padding or of learned queries, are decided by
     // the layers that read them.
     if (producers.empty()) producers = layers_of(graph_, layers_, group, Role::kIn);
+    if (producers.empty()) return elsewhere();
     std::vector<NodeId> askers;
     std::ranges::copy_if(producers, std::back_inserter(askers),
                          [&](NodeId node) { return asks(node, false); });
@@ -73,6 +74,10 @@ class TiedWidths {
     return by_channel_[setting.request] ? setting.request : kNone;
   }
   const Request& request(NodeId node) const { return settings_.requests[request_of(node)]; }
+  int elsewhere() const {
+    const int request = settings_.elsewhere;
+    return request != kNone && by_channel_[request] ? request : kNone;
+  }
 
   /// Does the layer ask for channels that it makes, or (`in`) for those that it reads?
   bool asks(NodeId node, bool in) const {
@@ -140,7 +145,9 @@ std::vector<NodeId> layers_of(const Graph& graph, const Layers& layers, const Gr
   for (const Member& member : group.members) {
     const Weight& weight = graph.weight(graph.value(member.value).weight);
     if (member.role != role || weight.dims.size() < 2 || member.node == kNone) continue;
-    const std::vector<NodeId> found = layers.using_weight_of(member.node);
+    std::vector<NodeId> found = layers.using_weight_of(member.node);
+    // The first reader may compute a constant; the layer is another.
+    if (found.empty()) found = layers.reading(member.value);
     result.insert(result.end(), found.begin(), found.end());
   }
   sort_unique(result);

@@ -4,6 +4,8 @@
 #include <set>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/graph/operators/schema.h"
+#include "parsimony/graph/weights.h"
 #include "parsimony/report/groups_impl.h"
 #include "parsimony/report/parts_impl.h"
 #include "parsimony/report/text.h"
@@ -204,6 +206,22 @@ std::string group_text(const GroupRow& group, bool all) {
 
 }  // namespace
 
+std::string why_no_axis(const Graph& graph) {
+  bool any = false;
+  for (const Value& value : graph.values) {
+    if (!is_weight(graph, value)) continue;
+    any = true;
+    const Shape& dims = graph.weight(value.weight).dims;
+    if (std::ranges::any_of(dims, [](int64_t size) { return size > 1; })) return {};
+  }
+  if (any) return "no weight of this network has an axis longer than 1";
+  const auto unknown = std::ranges::find_if(
+      graph.nodes, [](const Node& node) { return find_schema(node.domain, node.op) == nullptr; });
+  if (unknown == graph.nodes.end()) return "this network has no weights";
+  return "no weights are seen: they may be packed into " + unknown->op +
+         ", an unknown operator, at " + label_of(graph, *unknown);
+}
+
 Explanation explain(const Graph& graph, const Facts& facts, const Coupling& coupling,
                     const ExplainFilter& filter) {
   if (!filter.group.empty()) check_group(coupling, filter.group);
@@ -234,11 +252,13 @@ Explanation explain(const Graph& graph, const Facts& facts, const Coupling& coup
     if (!nodes.empty() && !nodes.contains(scale.node)) continue;
     result.scales.push_back(std::move(row));
   }
+  if (result.groups.empty() && result.unpruned_dims.empty()) result.nothing = why_no_axis(graph);
   return result;
 }
 
 std::string to_text(const Explanation& explanation, bool all) {
   std::string text;
+  if (!explanation.nothing.empty()) text = printable(explanation.nothing) + ".\n";
   for (const GroupRow& group : explanation.groups) text += group_text(group, all);
   if (explanation.unpruned_dims.empty()) return text + scales_text(explanation.scales);
   using enum Table::Align;
@@ -272,6 +292,7 @@ void describe(JsonWriter& json, const ObstacleRow& row) {
 void describe(JsonWriter& json, const Explanation& explanation) {
   json("groups", explanation.groups)("unpruned_dims", explanation.unpruned_dims);
   json("scales", explanation.scales);
+  if (!explanation.nothing.empty()) json("nothing", explanation.nothing);
 }
 
 std::string to_json(const Explanation& explanation) {

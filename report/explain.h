@@ -48,6 +48,7 @@ struct Explanation {
   std::vector<GroupRow> groups;
   std::vector<ObstacleRow> unpruned_dims;
   std::vector<ScaleRow> scales;  ///< numbers that encode a size which can shrink
+  std::string nothing;           ///< why there are no rows, if there are none
 };
 
 /// The parts of a network to explain; everything by default.
@@ -57,6 +58,10 @@ struct ExplainFilter {
   bool all = false;   ///< also extents of kernels, and vectors
 };
 
+/// Why a network has no axis of a weight that could shrink or be named as an obstacle; empty if it
+/// has one.
+std::string why_no_axis(const Graph& graph);
+
 /// @throws ConfigError, with close matches, if the filter matches nothing
 Explanation explain(const Graph& graph, const Facts& facts, const Coupling& coupling,
                     const ExplainFilter& filter = {});
@@ -64,7 +69,8 @@ Explanation explain(const Graph& graph, const Facts& facts, const Coupling& coup
 /// `all` lists every tie; otherwise long lists are truncated.
 std::string to_text(const Explanation& explanation, bool all = false);
 
-/// Returns {"parsimony_explain": 1, "groups": […], "unpruned_dims": […], "scales": […]}.
+/// Returns {"parsimony_explain": 2, "groups": […], "unpruned_dims": […], "scales": […]}, and
+/// "nothing" with the reason if there are none.
 std::string to_json(const Explanation& explanation);
 
 /// Renders the network as a directed graph for Graphviz. Nodes have the colours of the groups whose

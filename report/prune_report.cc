@@ -10,6 +10,7 @@
 #include "parsimony/masks/memory.h"
 #include "parsimony/pruners/layers.h"
 #include "parsimony/pruners/units.h"
+#include "parsimony/report/explain.h"
 #include "parsimony/report/inspect.h"
 #include "parsimony/report/parts_impl.h"
 #include "parsimony/report/speedup.h"
@@ -421,7 +422,8 @@ std::string timings_text(const PruneReport& report) {
 namespace {
 
 /// Returns why the plan is empty.
-std::string reason_for_nothing(const Pruning& pruning) {
+std::string reason_for_nothing(const PruneResult& pruning) {
+  if (std::string why = why_no_axis(pruning.graph); !why.empty()) return why;
   if (pruning.analysis.coupling.groups.empty()) {
     return "no axis of this network can shrink; `parsimony explain` says why";
   }

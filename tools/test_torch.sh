@@ -16,9 +16,9 @@ place=$cache/libtorch-$version
 if [ ! -e "$place/complete" ]; then
   rm -rf "$place"
   /usr/bin/python3 -m venv "$place"
-  # Releases before 2.10 are for CUDA 12.
+  # Releases up to 2.10 are for CUDA 12.
   case $version in
-    2.[7-9].*) runtime="nvidia-cuda-runtime-cu12 nvidia-cuda-cupti-cu12" ;;
+    2.[7-9].* | 2.10.*) runtime="nvidia-cuda-runtime-cu12 nvidia-cuda-cupti-cu12" ;;
     *) runtime="nvidia-cuda-runtime nvidia-cuda-cupti" ;;
   esac
   # shellcheck disable=SC2086  # two names

@@ -27,10 +27,14 @@ struct Heads {
   int64_t size = 0;
 };
 
-int64_t heads_asked(const NodeView& view) {
-  const bool is_onnx = view.node().domain.empty();
-  return view.attr(is_onnx ? "q_num_heads" : "num_heads", 0);
+/// The attribute that counts heads of queries. Where keys have fewer, the operator's line counts
+/// those of keys.
+std::string_view heads_attribute(const NodeView& view) {
+  const bool apart = view.node().domain.empty() || view.find("q_num_heads") != nullptr;
+  return apart ? "q_num_heads" : "num_heads";
 }
+
+int64_t heads_asked(const NodeView& view) { return view.attr(heads_attribute(view), 0); }
 
 bool is_grouped_in_one(const NodeView& view) {
   return view.node().op == "GroupQueryAttention" && view.input(1) == kNone;
@@ -169,11 +173,10 @@ void patch_attention(PatchView& view) {
     dims.insert(i % heads->size);
     which.insert(i / heads->size);
   }
-  // If the heads are a label of the line, the line changes the attribute that counts them.
-  const bool is_onnx = view.before.node().domain.empty();
+  // Elsewhere the heads are a label of the line, which changes the attribute.
   if (const int64_t asked = heads_asked(view.before);
-      asked > 0 && (is_onnx || view.before.node().op == "GroupQueryAttention")) {
-    view.set_attribute(is_onnx ? "q_num_heads" : "num_heads", {asked}, {std::ssize(which)});
+      asked > 0 && view.before.find("kv_num_heads") != nullptr) {
+    view.set_attribute(heads_attribute(view.before), {asked}, {std::ssize(which)});
   }
   if (const auto sizes = view.before.attrs("qkv_hidden_sizes"); !sizes.empty()) {
     const auto size = static_cast<int64_t>(kept->size()) / 3;

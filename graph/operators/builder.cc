@@ -25,7 +25,7 @@ void FactorBuilder::term(ValueId value, int dim, std::span<const int> labels) {
   size_of_dim(value, dim);  // there is one
   Term term{value, dim, {}};
   for (const int l : labels) {
-    if (factors_.labels[l].size != 1) term.labels.push_back(l);
+    if (factors_.labels[l].size > 1) term.labels.push_back(l);
   }
   if (!term.labels.empty()) factors_.terms.push_back(std::move(term));
 }

@@ -113,7 +113,8 @@ Result cast(const NodeView& view) {
 }
 
 Result cast_like(const NodeView& view) {
-  return converted(*view.constant(0), view.graph().value(view.input(1)).dtype);
+  const DType type = view.graph().value(view.input(1)).dtype;  // a file may not declare it
+  return type == DType::kUnknown ? single(*view.constant(0)) : converted(*view.constant(0), type);
 }
 
 Result constant_of_shape(const NodeView& view) {

@@ -60,11 +60,20 @@ bool derives_results(const OpSchema& schema, const NodeView& view) {
   return true;
 }
 
-bool makes_nothing(const NodeView& view) {
+/// Does a result have no elements, and the operator more to do with sizes than to pass each axis
+/// on?
+bool makes_nothing(const NodeView& view, const OpSchema& schema) {
+  if (!schema.line.empty() || schema.has(kTakesApart) || schema.has(kPermutes)) return false;
+  if (schema.factor == operators::factor_concat) return false;
   return std::ranges::any_of(view.node().outputs, [&](ValueId value) {
     const Shape* shape = value == kNone ? nullptr : view.shape(value);
     return shape != nullptr && element_count(*shape) == 0;
   });
+}
+
+/// Another domain may have a known operator of the same name.
+std::string name_of_unknown(const Node& node) {
+  return node.domain.empty() || node.domain == "torch" ? node.op : node.domain + "." + node.op;
 }
 
 }  // namespace
@@ -85,22 +94,25 @@ Factors pin_operands(const NodeView& view, const std::string& reason) {
   return factors;
 }
 
+bool joins_bodies(const Node& node) {
+  return schema_of(node).factor == operators::factor_control && !node.bodies.empty();
+}
+
 Factors factor(const NodeView& view) {
   const Node& node = view.node();
   const OpSchema* schema = followed_schema(node);
-  const bool joins_bodies =
-      schema != nullptr && schema->factor == operators::factor_control && !node.bodies.empty();
-  if (node.has_subgraph && !joins_bodies) {
+  const bool has_joined = joins_bodies(node);
+  if (node.has_subgraph && !has_joined) {
     return pin_operands(view, "control flow (" + node.op + ")");
   }
-  if (schema == nullptr) return pin_operands(view, "unknown operator " + node.op);
-  if (!joins_bodies && view.has_unknown_shape()) {
+  if (schema == nullptr) return pin_operands(view, "unknown operator " + name_of_unknown(node));
+  if (!has_joined && view.has_unknown_shape()) {
     if (operators::is_passed_over(view)) return {};
     return pin_operands(view, "the shape of an operand is not known");
   }
-  if (makes_nothing(view)) return pin_operands(view, "the result is empty");
+  if (makes_nothing(view, *schema)) return pin_operands(view, "the result is empty");
   try {
-    if (!joins_bodies && schema->factor != nullptr && !derives_results(*schema, view)) {
+    if (!has_joined && schema->factor != nullptr && !derives_results(*schema, view)) {
       return pin_operands(view, "the shape of a result does not follow from the operands");
     }
     Factors factors =

@@ -81,6 +81,9 @@ struct Factors {
 /// operands.
 Factors factor(const NodeView& view);
 
+/// Do axes go into the node's bodies and out of them? Else they end there.
+bool joins_bodies(const Node& node);
+
 /// Factors that pin all operands and results of the node.
 Factors pin_operands(const NodeView& view, const std::string& reason);
 

@@ -13,6 +13,8 @@ namespace parsimony::operators {
 
 // spatial.cc: sliding windows, whose factors are those of the notation, sampling, grids
 Shapes infer_conv(const NodeView& view);
+Shapes infer_conv_channels_last(const NodeView& view);
+Shapes infer_causal_conv(const NodeView& view);
 Shapes infer_conv_transpose(const NodeView& view);
 Shapes infer_pool(const NodeView& view);
 Shapes infer_global_pool(const NodeView& view);
@@ -72,6 +74,7 @@ void patch_gather(PatchView& view);
 Shapes infer_one_hot(const NodeView& view);
 Factors factor_one_hot(const NodeView& view);
 Shapes infer_same(const NodeView& view);
+Factors factor_cast_like(const NodeView& view);
 Shapes infer_compress(const NodeView& view);
 Factors factor_compress(const NodeView& view);
 Factors factor_reverse_sequence(const NodeView& view);
@@ -83,6 +86,7 @@ Shapes infer_gather_elements(const NodeView& view);
 Shapes infer_gather_nd(const NodeView& view);
 Factors factor_gather_nd(const NodeView& view);
 Factors factor_scatter_nd(const NodeView& view);
+void patch_scatter_nd(PatchView& view);
 Factors factor_cum_sum(const NodeView& view);
 Factors factor_trilu(const NodeView& view);
 Factors factor_gather_elements(const NodeView& view);
@@ -126,6 +130,8 @@ Factors factor_rotary(const NodeView& view);
 // quantised.cc: codes of a few bits
 void patch_matmul_of_bits(PatchView& view);
 notation::Line line_of_coded_experts(const NodeView& view);
+Shapes infer_blocks(const NodeView& view);
+Factors factor_blocks(const NodeView& view);
 Shapes infer_coded_experts(const NodeView& view);
 Factors factor_coded_experts(const NodeView& view);
 
@@ -139,6 +145,7 @@ ZeroBehaviour zero_of_fused(const NodeView& view);
 ZeroBehaviour zero_of_pad(const NodeView& view);
 ZeroBehaviour zero_of_pow(const NodeView& view);
 ZeroBehaviour zero_of_constant_of_shape(const NodeView& view);
+ZeroBehaviour zero_of_expand(const NodeView& view);
 ZeroBehaviour zero_of_rnn(const NodeView& view);
 ZeroBehaviour zero_of_gru(const NodeView& view);
 ZeroBehaviour zero_of_lstm(const NodeView& view);

@@ -41,7 +41,42 @@ Shapes infer_gather(const NodeView& view) {
   return {y};
 }
 
+namespace {
+
+/// Does a literal name every index of the axis in order? The operand then gets the literal's shape.
+bool takes_all_in_order(const NodeView& view) {
+  const HostTensor* indices = view.constant(1);
+  const Shape* x = view.in_shape(0);
+  if (indices == nullptr || view.computed(view.input(1)) || indices->floating()) return false;
+  if (x == nullptr || x->size() != 1 || indices->dims.size() < 2) return false;
+  if (indices->count() != x->front()) return false;
+  for (int64_t i = 0; i < indices->count(); ++i) {
+    if (indices->ints[i] != i) return false;
+  }
+  return true;
+}
+
+Factors factor_gather_in_order(const NodeView& view) {
+  FactorBuilder builder(view);
+  const Shape& shape = known_shape(view, 1);
+  std::vector<int> labels;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const auto dim = static_cast<int>(d);
+    labels.push_back(builder.label(shape[d]));
+    builder.term(view.output(0), dim, {{labels.back()}});
+    // The list is rewritten rather than sliced.
+    const int own = builder.label(shape[d]);
+    builder.factors().labels.back().pin = "a list of indices";
+    builder.term(view.input(1), dim, {{own}});
+  }
+  builder.term(view.input(0), 0, labels);
+  return builder.take();
+}
+
+}  // namespace
+
 Factors factor_gather(const NodeView& view) {
+  if (takes_all_in_order(view)) return factor_gather_in_order(view);
   FactorBuilder builder(view);
   const ValueId x = view.input(0);
   const ValueId index = view.input(1);
@@ -78,6 +113,14 @@ Factors factor_gather(const NodeView& view) {
 }
 
 void patch_gather(PatchView& view) {
+  if (takes_all_in_order(view.before)) {
+    const Shape& shape = *view.after.out_shape(0);
+    if (shape == *view.before.out_shape(0)) return;
+    HostTensor all =
+        HostTensor::vector(successive(0, element_count(shape)), view.before.constant(1)->dtype);
+    all.dims = shape;
+    return view.set_input(1, "indices", all);
+  }
   const HostTensor* fixed = fixed_indices(view.before);
   if (fixed == nullptr) return;
   const int axis = axis_of(view.before);
@@ -142,10 +185,77 @@ Shapes infer_same(const NodeView& view) {
   return {x == nullptr ? std::nullopt : std::optional(*x)};
 }
 
+/// The second operand has a type to tell, not axes.
+Factors factor_cast_like(const NodeView& view) {
+  FactorBuilder builder(view);
+  builder.pass(std::vector<bool>(known_shape(view, 0).size(), false), "");
+  const Shape& like = known_shape(view, 1);
+  for (size_t d = 0; d < like.size(); ++d) {
+    builder.term(view.input(1), static_cast<int>(d), {{builder.label(like[d])}});
+  }
+  return builder.take();
+}
+
 Shapes infer_gather_elements(const NodeView& view) {
   const Shape* indices = view.in_shape(1);
   return {indices == nullptr ? std::nullopt : std::optional(*indices)};
 }
+
+namespace {
+
+/// Where a literal writes if it gives each axis its places apart from those of the others, as a
+/// grid of slices does: at [i, j, …] of the update is [places[0][i], places[1][j], …] of the
+/// result. Empty if it does not, or is computed.
+std::vector<std::vector<int64_t>> grid_of(const NodeView& view, const Shape& x) {
+  const HostTensor* indices = view.constant(1);
+  if (indices == nullptr || view.computed(view.input(1)) || indices->floating()) return {};
+  const size_t rank = x.size();
+  const Shape& dims = indices->dims;
+  const bool names_all = dims.size() == rank + 1 && dims.back() == std::ssize(x);
+  if (!names_all || indices->count() == 0) return {};
+  std::vector<std::vector<int64_t>> places;
+  for (const int64_t size : Shape(dims.begin(), dims.end() - 1)) places.emplace_back(size, -1);
+  std::vector<int64_t> at(rank, 0);
+  for (auto place = indices->ints.begin(); place != indices->ints.end();) {
+    for (size_t d = 0; d < rank; ++d, ++place) {
+      const int64_t index = *place < 0 ? *place + x[d] : *place;
+      int64_t& known = places[d][at[d]];
+      if (index < 0 || index >= x[d] || (known >= 0 && known != index)) return {};
+      known = index;
+    }
+    for (size_t d = rank; d-- > 0 && ++at[d] == dims[d];) at[d] = 0;
+  }
+  const auto twice = [](std::vector<int64_t> list) {
+    std::ranges::sort(list);
+    return std::ranges::adjacent_find(list) != list.end();
+  };
+  if (std::ranges::any_of(places, twice)) return {};
+  return places;
+}
+
+Factors factor_scattered_grid(const NodeView& view,
+                              const std::vector<std::vector<int64_t>>& places) {
+  FactorBuilder builder(view);
+  const ValueId indices = view.input(1);
+  for (size_t d = 0; d < places.size(); ++d) {
+    const int dim = static_cast<int>(d);
+    builder.tie(view.input(0), dim, view.output(0), dim);
+    std::vector<Segment> segments;
+    for (size_t i = 0; i < places[d].size(); ++i) {
+      segments.push_back({static_cast<int64_t>(i), places[d][i], 1});
+    }
+    builder.map(view.input(2), dim, view.output(0), dim, std::move(segments));
+  }
+  // The list is rewritten rather than sliced.
+  for (size_t d = 0; d <= places.size(); ++d) {
+    const int label = builder.label(known_shape(view, 1)[d]);
+    builder.factors().labels.back().pin = "a list of indices";
+    builder.term(indices, static_cast<int>(d), {{label}});
+  }
+  return builder.take();
+}
+
+}  // namespace
 
 /// y = x, but y[index[j]] = update[j]: the k dimensions that an index names are positions.
 Factors factor_scatter_nd(const NodeView& view) {
@@ -154,6 +264,8 @@ Factors factor_scatter_nd(const NodeView& view) {
   const Shape& indices = known_shape(view, 1);
   const auto k = static_cast<size_t>(indices.empty() ? 0 : indices.back());
   if (indices.empty() || k > rank) throw UnsupportedError("an index does not fit the rank");
+  const auto grid = grid_of(view, known_shape(view, 0));
+  if (!grid.empty()) return factor_scattered_grid(view, grid);
   std::vector<bool> named(rank, false);
   std::fill_n(named.begin(), k, true);
   builder.pass(named, "written at given indices");
@@ -162,6 +274,39 @@ Factors factor_scatter_nd(const NodeView& view) {
     builder.tie(view.input(0), static_cast<int>(d), view.input(2), static_cast<int>(batch + d - k));
   }
   return builder.take();
+}
+
+/// Kept places of a grid, counted among those that the result keeps.
+void patch_scatter_nd(PatchView& view) {
+  const auto places = grid_of(view.before, known_shape(view.before, 0));
+  std::vector<std::vector<int64_t>> left;
+  bool changed = false;
+  for (size_t d = 0; d < places.size(); ++d) {
+    const int dim = static_cast<int>(d);
+    const auto* kept_y = view.kept(view.before.output(0), dim);
+    const auto* kept_update = view.kept(view.before.input(2), dim);
+    changed = changed || kept_y != nullptr || kept_update != nullptr;
+    std::vector<int64_t>& here = left.emplace_back();
+    for (size_t i = 0; i < places[d].size(); ++i) {
+      const auto at = static_cast<int64_t>(i);
+      if (kept_update != nullptr && !std::ranges::binary_search(*kept_update, at)) continue;
+      const int64_t place = places[d][i];
+      here.push_back(
+          kept_y == nullptr ? place : std::ranges::lower_bound(*kept_y, place) - kept_y->begin());
+    }
+  }
+  if (!changed) return;
+  HostTensor to = HostTensor::vector({}, view.before.constant(1)->dtype);
+  to.dims.clear();
+  for (const auto& here : left) to.dims.push_back(std::ssize(here));
+  to.dims.push_back(std::ssize(left));
+  std::vector<size_t> at(left.size(), 0);
+  const int64_t count = element_count(to.dims);
+  while (std::ssize(to.ints) < count) {
+    for (size_t d = 0; d < left.size(); ++d) to.ints.push_back(left[d][at[d]]);
+    for (size_t d = left.size(); d-- > 0 && ++at[d] == left[d].size();) at[d] = 0;
+  }
+  view.set_input(1, "indices", to);
 }
 
 Factors factor_cum_sum(const NodeView& view) {

@@ -1,6 +1,7 @@
 #include "parsimony/graph/operators/node_view.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "parsimony/graph/attributes.h"
 #include "parsimony/graph/errors.h"
@@ -113,7 +114,11 @@ void PatchView::set_attr_or_input(std::string_view name, int input,
 void patch_bindings(PatchView& view) {
   const notation::Line* line = compiled(schema_of(view.before.node()));
   if (line == nullptr || view.before.has_unknown_shape()) return;
-  const auto found = match(*line, view.before);
+  std::optional<Match> found;
+  try {
+    found = match(*line, view.before);
+  } catch (const ModelError&) {  // functions of the row follow what no form of its line fits
+  }
   if (!found) return;
   for (const notation::Binding& binding : found->alternative->bindings) {
     if (binding.counts_dims || view.before.find(binding.attribute) == nullptr) continue;

@@ -131,6 +131,49 @@ notation::Line line_of_coded_experts(const NodeView& view) {
                                          : notation::Line();
 }
 
+namespace {
+
+/// Has a scale for each block of an axis, the last of which is shorter than the others?
+bool has_short_block(const NodeView& view) {
+  const int64_t block = view.attr("block_size", 0);
+  const Shape* x = view.in_shape(0);
+  const Shape* scales = view.in_shape(1);
+  if (block <= 0 || x == nullptr || scales == nullptr || x->size() != scales->size()) return false;
+  const int axis = normal_axis(view, view.attr("axis", 1), x->size());
+  const int64_t size = (*x)[axis];
+  Shape expected = *x;
+  expected[axis] = size / block + 1;
+  return size % block != 0 && *scales == expected;
+}
+
+}  // namespace
+
+Shapes infer_blocks(const NodeView& view) {
+  if (has_short_block(view)) return {*view.in_shape(0)};
+  return infer_line(*compiled(schema_of(view.node())), view);
+}
+
+Factors factor_blocks(const NodeView& view) {
+  if (!has_short_block(view)) return factor_line(*compiled(schema_of(view.node())), view);
+  const Shape& shape = known_shape(view, 0);
+  const int blocks = normal_axis(view, view.attr("axis", 1), shape.size());
+  FactorBuilder builder(view);
+  for (int d = 0; d < static_cast<int>(shape.size()); ++d) {
+    const int label = builder.label(shape[d]);
+    for (const ValueId value : {view.input(0), view.input(1), view.input(2), view.output(0)}) {
+      if (value == kNone) continue;
+      if (d == blocks) {
+        builder.pin(value, d, "in blocks of which the last is shorter");
+      } else {
+        builder.term(value, d, {{label}});
+      }
+    }
+  }
+  Factors factors = builder.take();
+  if (has_trait(view.node(), kChooses)) factors.divisors.push_back(view.input(1));
+  return factors;
+}
+
 /// Infers the shape of the result, which is that of the tokens, if the weights fit them.
 Shapes infer_coded_experts(const NodeView& view) {
   if (unknown_layout_of(view).empty()) {

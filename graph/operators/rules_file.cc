@@ -51,7 +51,7 @@ constexpr std::array<Word<LinearKind>, 7> kLinearWords = {
      {"transposed-convolution", LinearKind::kTransposedConvolution}}};
 
 // Traits about shapes and lists are left out: their operators have functions of their own.
-constexpr std::array<Word<Trait>, 17> kTraitWords = {{{"adds", kAdds},
+constexpr std::array<Word<Trait>, 18> kTraitWords = {{{"adds", kAdds},
                                                       {"attends", kAttends},
                                                       {"chooses", kChooses},
                                                       {"copies", kCopies},
@@ -63,6 +63,7 @@ constexpr std::array<Word<Trait>, 17> kTraitWords = {{{"adds", kAdds},
                                                       {"pads", kPads},
                                                       {"pairs", kPairs},
                                                       {"permutes", kPermutes},
+                                                      {"outcomes", kOutcomes},
                                                       {"probabilities", kProbabilities},
                                                       {"reads-integers", kReadsIntegers},
                                                       {"rectifies", kRectifies},

@@ -73,7 +73,13 @@ inline Schemas& schemas() {
 
 }  // namespace
 
+std::string_view present_domain(std::string_view domain) {
+  const bool is_earlier = domain == "onnx.brevitas" || domain == "finn.custom_op.general";
+  return is_earlier ? "qonnx.custom_op.general" : domain;
+}
+
 const OpSchema* find_schema(std::string_view domain, std::string_view op) {
+  if (!domain.empty()) domain = present_domain(domain);
   const auto found = schemas().find(SchemaKey(domain, op));
   return found == schemas().end() ? nullptr : found->second;
 }

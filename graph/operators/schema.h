@@ -73,6 +73,7 @@ enum Trait : unsigned {
   kTakesElement = 1U << 20,   ///< one tensor of a list, which are all alike for the analysis
   kRearranges = 1U << 21,     ///< the elements of its operands, each once, at other places
   kLikelihoods = 1U << 22,    ///< a probability at each element, of one event each
+  kOutcomes = 1U << 23,       ///< along the axis that it mixes, each element is one of the outcomes
 };
 
 /// The way in which a layer applies its weights.
@@ -157,6 +158,10 @@ struct OpSchema {
 
 /// All built-in operators, sorted by domain and name.
 std::span<const OpSchema> operator_table();
+
+/// The domain in whose rows the operators of another domain are found, of which it is an earlier
+/// or another name; else the domain itself.
+std::string_view present_domain(std::string_view domain);
 
 /// Null for an unknown operator.
 const OpSchema* find_schema(std::string_view domain, std::string_view op);

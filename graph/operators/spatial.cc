@@ -69,7 +69,8 @@ int64_t slide(const NodeView& view, const Window& w, size_t i, int64_t size) {
   const bool valid = auto_pad == "VALID";
   const int64_t padded = size + (valid ? 0 : w.begins[i] + w.ends[i]);
   const int64_t room = padded - w.dilations[i] * (w.kernel[i] - 1) - 1;
-  if (room < 0) {
+  // Rounded up, a window may be larger than what it slides over: it then lies at one place.
+  if (w.ceil_mode ? room <= -w.strides[i] : room < 0) {
     throw errors::shape_mismatch(view.label(), "spatial size", "at least the kernel's extent",
                                  std::to_string(padded));
   }
@@ -135,6 +136,29 @@ Shapes infer_conv(const NodeView& view) {
   for (size_t i = 0; i < window.kernel.size(); ++i)
     y.push_back(slide(view, window, i, (*x)[i + 2]));
   return {y};
+}
+
+/// As Conv, with channels behind the pixels, in the kernel too: w[o ..k i].
+Shapes infer_conv_channels_last(const NodeView& view) {
+  const Shape* x = view.in_shape(0);
+  const Shape* w = view.in_shape(1);
+  if (x == nullptr || w == nullptr || w->size() < 2) return Shapes(1);
+  const Window window = read_window(view, {w->begin() + 1, w->end() - 1});
+  want_rank(view, *x, window.kernel);
+  want_channels(view, x->back(), element_count({w->back(), group_of(view)}), w->front());
+  Shape y{x->front()};
+  for (size_t i = 0; i < window.kernel.size(); ++i)
+    y.push_back(slide(view, window, i, (*x)[i + 1]));
+  y.push_back(w->front());
+  return {y};
+}
+
+/// One kernel per channel over the input and what came before it: the last inputs are the state.
+Shapes infer_causal_conv(const NodeView& view) {
+  const Shape* x = view.in_shape(0);
+  const Shape* w = view.in_shape(1);
+  if (x == nullptr || w == nullptr || x->size() != 3 || w->size() != 3) return Shapes(2);
+  return {*x, Shape{(*x)[0], (*x)[1], std::max<int64_t>(0, w->back() - 1)}};
 }
 
 Shapes infer_conv_transpose(const NodeView& view) {

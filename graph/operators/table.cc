@@ -25,12 +25,12 @@ constexpr std::string_view kDivision = "a[..x] b![..x] -> y[..x]";
 constexpr std::string_view kVariadic = "a*[..x] -> y[..x]";
 constexpr std::string_view kPool = "x[n c ..s] -> y[n c ..t]";
 // Scales and zero points stand behind each operand, those of the result at the end.
-constexpr std::string_view kQuantisedUnary = "x[..x] xs~[] xz~[]? ys~[] yz~[]? -> y[..x]";
+constexpr std::string_view kQuantisedUnary = "x[..x] xs~[1] xz~[1]? ys~[1] yz~[1]? -> y[..x]";
 constexpr std::string_view kQuantisedBinary =
-    "a[..x] as~[] az~[]? b[..x] bs~[] bz~[]? ys~[] yz~[]? -> y[..x]";
+    "a[..x] as~[1] az~[1]? b[..x] bs~[1] bz~[1]? ys~[1] yz~[1]? -> y[..x]";
 constexpr std::string_view kQuantisedPool =
-    "x[..x] xs~[] xz~[]? ys~[] yz~[]? -> y[..y] ; if channels_last = 1"
-    "| x[n c ..s] xs~[] xz~[]? ys~[] yz~[]? -> y[n c ..t]";
+    "x[..x] xs~[1] xz~[1]? ys~[1] yz~[1]? -> y[..y] ; if channels_last = 1"
+    "| x[n c ..s] xs~[1] xz~[1]? ys~[1] yz~[1]? -> y[n c ..t]";
 constexpr std::string_view kSoftmax =
     "x[..a c ..b] -> y[..a c ..b] ; |..a| = attr axis -1 ; mixes c ; since 13"
     "| x[..a ..c] -> y[..a ..c] ; |..a| = attr axis 1 ; mixes c ; until 12";
@@ -75,6 +75,23 @@ constexpr std::string_view kExperts =
     "; pin e ; k = attr k 1 ; macs x i k + x i k + x i k"
     "| x[..t h] r[q e] w1[e i h] b1[e i]? w2[e h i] b2[e h]? w3[]? b3[]? -> y[..t h]"
     "; pin e ; k = attr k 1 ; macs x i k + x i k";
+// Mean and deviation, if they are asked for, have a 1 in place of each axis that was normalised.
+constexpr std::string_view kLayerNormalisation =
+    "x[..a c] gamma~[c] beta~[c]? -> y[..a c] m[..a 1]? v[..a 1]? ; |..a| = attr axis -1 ; mixes c"
+    "| x[..a b c] gamma~[b c] beta~[b c]? -> y[..a b c] m[..a 1 1]? v[..a 1 1]?"
+    "; |..a| = attr axis -1 ; mixes b c"
+    "| x[..a ..c] gamma~[..c] beta~[..c]? -> y[..a ..c] ; |..a| = attr axis -1 ; mixes c";
+constexpr std::string_view kCausalConvolution =
+    "x[n c t] w[c 1 k] b[c]? p[n c s]? -> y[n c t] q[n c s]? ; macs n c t k";
+// Decay is told for every element of a key, or once for each head.
+constexpr std::string_view kLinearAttention =
+    "q[n s (head per dim)] k[n s (head dim)] v[n s (head vdim)] past[n head dim vdim]?"
+    "decay[n s (head dim)]? beta~[n s head]? -> y[n s (head per vdim)] state[n head dim vdim]?"
+    "; head = attr kv_num_heads 0 ; pin n s ; macs n s head dim vdim + n s head per dim vdim"
+    "| q[n s (head per dim)] k[n s (head dim)] v[n s (head vdim)] past[n head dim vdim]?"
+    "decay[n s head]? beta~[n s head]? -> y[n s (head per vdim)] state[n head dim vdim]?"
+    "; head = attr kv_num_heads 0 ; pin n s ; macs n s head dim vdim + n s head per dim vdim"
+    "; role head head ; role head_dim dim ; role value_dim vdim";
 constexpr std::string_view kFakeQuantize = "x[..x] s~![..x] z~[..x] bits~![..x] -> y[..x]";
 constexpr std::string_view kFakeTruncate =
     "x[..x] s~![..x] z~[..x] from~![..x] to~![..x] -> y[..x]"
@@ -136,6 +153,7 @@ constexpr auto kOperators = std::to_array<OpSchema>({
              "| x[n c ..s] gamma[c] beta[c] mean[c] var[c] -> y[n c ..s] a[c]? b[c]? d[c]? e[c]?",
      .zero = kNormalised, .norm = {.gain = 1, .shift = 2, .statistics = 3}},
     {.op = "Bernoulli", .line = kUnary, .traits = kDraws},
+    {.op = "BitCast", .line = kUnary, .traits = kChooses},
     {.op = "BitShift", .line = kBinary, .zero = kFirst},
     {.op = "BitwiseAnd", .line = kBinary, .zero = kProduct},
     {.op = "BitwiseNot", .line = kUnary, .zero = kConstant},
@@ -143,7 +161,11 @@ constexpr auto kOperators = std::to_array<OpSchema>({
     {.op = "BitwiseXor", .line = kBinary},
     {.op = "BlackmanWindow", .zero = kConstant},
     {.op = "Cast", .line = kUnary, .traits = kCopies | kHomogeneous | kChooses},
-    {.op = "CastLike", .traits = kChooses},
+    {.op = "CastLike", .zero = kFirst, .traits = kChooses | kHomogeneous, .result = kOfSecond,
+     .infer = infer_same, .factor = factor_cast_like},
+    {.op = "CausalConvWithState", .line = kCausalConvolution,
+     .linear = {.kind = kConvolution, .weights = operands(1), .bias = 2, .layer = "Conv"},
+     .infer = infer_causal_conv},
     {.op = "Ceil", .line = kUnary, .traits = kChooses},
     {.op = "Celu", .line = kUnary},
     {.op = "CenterCropPad", .infer = infer_center_crop_pad, .factor = factor_center_crop_pad},
@@ -164,7 +186,7 @@ constexpr auto kOperators = std::to_array<OpSchema>({
              "; g = attr group 1 ; macs w y ; role group g",
      .zero = kProduct, .linear = kPlainConvolution, .infer = infer_conv},
     {.op = "ConvInteger",
-     .line = "x[n (g i) ..s] w[(g o) i ..k] xz~[]? wz~[(g o)]? -> y[n (g o) ..t]"
+     .line = "x[n (g i) ..s] w[(g o) i ..k] xz~[1]? wz~[(g o)]? -> y[n (g o) ..t]"
              "; g = attr group 1 ; macs w y ; role group g",
      .zero = kProduct, .linear = {.kind = kConvolution, .weights = operands(1), .layer = "Conv"},
      .integers = {.operand = 1, .zero_point = 3}, .data = {.operand = 0, .zero_point = 2}, .infer = infer_conv},
@@ -175,6 +197,7 @@ constexpr auto kOperators = std::to_array<OpSchema>({
     {.op = "Cos", .line = kUnary, .zero = kConstant},
     {.op = "Cosh", .line = kUnary, .zero = kConstant},
     {.op = "Crop", .line = "x[n c ..s] -> y[n c ..t]", .infer = infer_crop},
+    {.op = "CumProd", .zero = kConstant, .infer = infer_same, .factor = factor_cum_sum},
     {.op = "CumSum", .infer = infer_same, .factor = factor_cum_sum},
     {.op = "DFT", .infer = infer_dft, .factor = factor_dft},
     {.op = "DeformConv",
@@ -190,7 +213,8 @@ constexpr auto kOperators = std::to_array<OpSchema>({
              "| x[n (r s c) h w] -> y[n c (h r) (w s)]"
              "; r = attr blocksize 1 ; s = attr blocksize 1 ; pin r s"},
     {.op = "DequantizeLinear", .line = kDequantize, .zero = kQuotient,
-     .integers = {.operand = 0, .scale = 1, .zero_point = 2}, .traits = kReadsIntegers},
+     .integers = {.operand = 0, .scale = 1, .zero_point = 2}, .traits = kReadsIntegers,
+     .infer = infer_blocks, .factor = factor_blocks},
     {.op = "Det", .line = "x[..b m n] -> y[..b]", .zero = kConstant},
     {.op = "Div", .line = kDivision, .zero = kQuotient, .traits = kDivides | kHomogeneous},
     {.op = "Dropout", .line = "x[..x] ratio[]? mode[]? -> y[..x] mask[..x]?", .zero = kFirst,
@@ -205,7 +229,8 @@ constexpr auto kOperators = std::to_array<OpSchema>({
     {.op = "Erf", .line = kUnary},
     {.op = "Exp", .line = kUnary, .zero = kConstant},
     {.op = "Expand", .traits = kHomogeneous,
-     .infer = infer_expand, .factor = factor_expand, .patch = patch_expand},
+     .infer = infer_expand, .factor = factor_expand, .patch = patch_expand,
+     .zero_of = zero_of_expand},
     {.op = "EyeLike", .zero = kConstant, .infer = infer_same},
     {.op = "Flatten", .traits = kHomogeneous | kRearranges,
      .infer = infer_flatten, .factor = factor_reshape},
@@ -244,7 +269,7 @@ constexpr auto kOperators = std::to_array<OpSchema>({
     {.op = "HannWindow", .zero = kConstant},
     {.op = "HardSigmoid", .line = kUnary, .zero = kConstant, .traits = kLikelihoods},
     {.op = "HardSwish", .line = kUnary},
-    {.op = "Hardmax", .line = kSoftmax, .zero = kConstant, .traits = kChooses},
+    {.op = "Hardmax", .line = kSoftmax, .zero = kConstant, .traits = kChooses | kOutcomes},
     {.op = "Identity", .line = kUnary, .traits = kCopies | kHomogeneous},
     {.op = "If", .zero = kConstant, .infer = infer_control, .factor = factor_control},
     {.op = "ImageDecoder", .zero = kConstant, .infer = infer_image_decoder},
@@ -264,14 +289,14 @@ constexpr auto kOperators = std::to_array<OpSchema>({
      .linear = {.kind = kRecurrence, .weights = operands(1, 2), .bias = 3, .layer = "LSTM"},
      .recurrence = {.lengths = 4, .initial = 5},
      .zero_of = zero_of_lstm},
-    {.op = "LayerNormalization",
-     .line = "x[..a ..c] gamma~[..c] beta~[..c]? -> y[..a ..c] ; |..a| = attr axis -1 ; mixes c",
-     .norm = {.gain = 1, .shift = 2}},
+    {.op = "LayerNormalization", .line = kLayerNormalisation, .norm = {.gain = 1, .shift = 2}},
     {.op = "LeakyRelu", .line = kUnary},
     {.op = "Less", .line = kBinary, .zero = kConstant, .traits = kChooses, .result = kBool},
     {.op = "LessOrEqual", .line = kBinary, .zero = kConstant, .traits = kChooses, .result = kBool},
+    {.op = "LinearAttention", .line = kLinearAttention, .zero = kProduct, .traits = kAttends,
+     .scale = "scale", .patch = patch_attention},
     {.op = "Log", .line = kUnary, .zero = kUndefined},
-    {.op = "LogSoftmax", .line = kSoftmax, .zero = kConstant},
+    {.op = "LogSoftmax", .line = kSoftmax, .zero = kConstant, .traits = kOutcomes},
     {.op = "Loop", .zero = kConstant, .infer = infer_control, .factor = factor_control},
     {.op = "LpNormalization",
      .line = "x[..a c ..b] -> y[..a c ..b] ; |..a| = attr axis -1 ; mixes c"},
@@ -282,7 +307,7 @@ constexpr auto kOperators = std::to_array<OpSchema>({
              "| a[..b m k] b[k] -> y[..b m] ; macs b y"
              "| a[..b m k] b[..b k n] -> y[..b m n] ; macs b y",
      .zero = kProduct, .linear = kPlainMatMul, .traits = kSums | kPairs},
-    {.op = "MatMulInteger", .line = "a[..b m k] b[..b k n] az~[]? bz~[n]? -> y[..b m n] ; macs b y",
+    {.op = "MatMulInteger", .line = "a[..b m k] b[..b k n] az~[1]? bz~[n]? -> y[..b m n] ; macs b y",
      .zero = kProduct,
      .linear = {.kind = kMatrixProduct, .weights = operands(0, 1), .layer = "MatMul"},
      .integers = {.operand = 1, .zero_point = 3}, .data = {.operand = 0, .zero_point = 2}},
@@ -317,7 +342,7 @@ constexpr auto kOperators = std::to_array<OpSchema>({
      .infer = infer_pad, .factor = factor_pad, .patch = patch_pad, .zero_of = zero_of_pad},
     {.op = "Pow", .line = kDivision, .zero_of = zero_of_pow},
     {.op = "QLinearConv",
-     .line = "x[n (g i) ..s] xs~[] xz~[] w[(g o) i ..k] ws~[(g o)] wz~[(g o)] ys~[] yz~[] b[(g o)]?"
+     .line = "x[n (g i) ..s] xs~[1] xz~[1] w[(g o) i ..k] ws~[(g o)] wz~[(g o)] ys~[1] yz~[1] b[(g o)]?"
              "-> y[n (g o) ..t] ; g = attr group 1 ; macs w y ; role group g",
      .zero = kProduct,
      .linear = {.kind = kConvolution, .weights = operands(3), .bias = 8, .layer = "Conv"},
@@ -325,13 +350,14 @@ constexpr auto kOperators = std::to_array<OpSchema>({
      .data = {.operand = 0, .scale = 1, .zero_point = 2}, .traits = kReadsIntegers,
      .infer = infer_conv},
     {.op = "QLinearMatMul",
-     .line = "a[..b m k] as~[] az~[] b[..b k n] bs~[n] bz~[n] ys~[] yz~[] -> y[..b m n] ; macs b y",
+     .line = "a[..b m k] as~[1] az~[1] b[..b k n] bs~[n] bz~[n] ys~[1] yz~[1] -> y[..b m n] ; macs b y",
      .zero = kProduct,
      .linear = {.kind = kMatrixProduct, .weights = operands(3), .layer = "MatMul"},
      .integers = {.operand = 3, .scale = 4, .zero_point = 5},
      .data = {.operand = 0, .scale = 1, .zero_point = 2}},
     {.op = "QuantizeLinear", .line = kQuantize, .zero = kQuotient,
-     .integers = {.operand = 0, .scale = 1, .zero_point = 2}, .traits = kChooses | kReadsIntegers},
+     .integers = {.operand = 0, .scale = 1, .zero_point = 2}, .traits = kChooses | kReadsIntegers,
+     .infer = infer_blocks, .factor = factor_blocks},
     {.op = "RMSNormalization",
      .line = "x[..a ..c] gamma~[..c] -> y[..a ..c] ; |..a| = attr axis -1 ; mixes c",
      .norm = {.gain = 1}},
@@ -388,7 +414,7 @@ constexpr auto kOperators = std::to_array<OpSchema>({
     {.op = "Scan", .zero = kConstant, .infer = infer_control, .factor = factor_control},
     {.op = "Scatter", .zero = kConstant, .infer = infer_same, .factor = factor_scatter_elements},
     {.op = "ScatterElements", .zero = kConstant, .infer = infer_same, .factor = factor_scatter_elements},
-    {.op = "ScatterND", .zero = kConstant, .infer = infer_same, .factor = factor_scatter_nd},
+    {.op = "ScatterND", .infer = infer_same, .factor = factor_scatter_nd, .patch = patch_scatter_nd},
     {.op = "Selu", .line = kUnary},
     {.op = "SequenceAt", .line = "x[..x] at[] -> y[..x]", .traits = kTakesElement},
     {.op = "SequenceConstruct", .infer = infer_sequence_construct, .factor = factor_sequence},
@@ -402,14 +428,15 @@ constexpr auto kOperators = std::to_array<OpSchema>({
     {.op = "Sigmoid", .line = kUnary, .zero = kConstant, .traits = kLikelihoods},
     {.op = "Sign", .line = kUnary, .traits = kChooses},
     {.op = "SimplifiedLayerNormalization",
-     .line = "x[..a ..c] gamma~[..c] -> y[..a ..c] ; |..a| = attr axis -1 ; mixes c",
+     .line = "x[..a c] gamma~[c] -> y[..a c] v[..a 1]? ; |..a| = attr axis -1 ; mixes c"
+             "| x[..a ..c] gamma~[..c] -> y[..a ..c] ; |..a| = attr axis -1 ; mixes c",
      .norm = {.gain = 1}},
     {.op = "Sin", .line = kUnary},
     {.op = "Sinh", .line = kUnary},
     {.op = "Size", .traits = kReadsSizes, .result = kInt64},
     {.op = "Slice", .traits = kTakesApart | kHomogeneous,
      .infer = infer_slice, .factor = factor_slice, .patch = patch_slice},
-    {.op = "Softmax", .line = kSoftmax, .zero = kConstant, .traits = kProbabilities},
+    {.op = "Softmax", .line = kSoftmax, .zero = kConstant, .traits = kProbabilities | kOutcomes},
     {.op = "SoftmaxCrossEntropyLoss", .zero = kConstant},
     {.op = "Softplus", .line = kUnary, .zero = kConstant},
     {.op = "Softsign", .line = kUnary},
@@ -428,6 +455,7 @@ constexpr auto kOperators = std::to_array<OpSchema>({
     {.op = "StringSplit", .zero = kConstant},
     {.op = "Sub", .line = kBinary, .traits = kHomogeneous},
     {.op = "Sum", .line = kVariadic},
+    {.op = "SwiGLU", .line = kBinary, .zero = kProduct},
     {.op = "Swish", .line = kUnary},
     {.op = "Tan", .line = kUnary},
     {.op = "Tanh", .line = kUnary},
@@ -446,6 +474,7 @@ constexpr auto kOperators = std::to_array<OpSchema>({
     {.op = "Upsample", .traits = kRescales, .infer = infer_resize, .factor = factor_resize},
     {.op = "Where", .line = "c[..x] a[..x] b[..x] -> y[..x]", .zero = kChoice, .result = kOfSecond},
     {.op = "Xor", .line = kBinary, .result = kBool},
+    {.op = "LabelEncoder", .line = kUnary, .zero = kConstant, .domain = "ai.onnx.ml"},
     // Operators that ONNX Runtime has and ONNX has not, or had later.
     {.op = "Attention",
      .line = "x[n s i] w[i (3 head dim)] b[(3 head dim)]? m[..m]? past[2 n head p dim] ab~[n head s t]?"
@@ -471,6 +500,23 @@ constexpr auto kOperators = std::to_array<OpSchema>({
      .traits = kAttends, .scale = "scale", .infer = infer_attention, .factor = factor_attention,
      .patch = patch_attention, .domain = "com.microsoft"},
     {.op = "BiasGelu", .line = "x[..a c] b[c] -> y[..a c]", .domain = "com.microsoft"},
+    {.op = "CausalConvWithState", .line = kCausalConvolution,
+     .linear = {.kind = kConvolution, .weights = operands(1), .bias = 2, .layer = "Conv"},
+     .infer = infer_causal_conv, .domain = "com.microsoft"},
+    {.op = "DequantizeLinear", .line = kDequantize, .zero = kQuotient,
+     .integers = {.operand = 0, .scale = 1, .zero_point = 2}, .traits = kReadsIntegers,
+     .infer = infer_blocks, .factor = factor_blocks,
+     .domain = "com.microsoft"},
+    {.op = "DynamicQuantizeLSTM",
+     .line = "x[t n i] w[d i (4 h)] r[d h (4 h)] b[d (8 h)]? l[n]? h0[d n h]? c0[d n h]? p[d (3 h)]?"
+             "ws~[d (4 h)] wz~[d (4 h)] rs~[d (4 h)] rz~[d (4 h)] -> y[t d n h] yh[d n h]? yc[d n h]?"
+             "; h = attr hidden_size 0 ; pin d ; macs x w + t n r"
+             "| x[t n i] w[d i (4 h)] r[d h (4 h)] b[d (8 h)]? l[n]? h0[d n h]? c0[d n h]? p[d (3 h)]?"
+             "ws[d] wz[d] rs[d] rz[d] -> y[t d n h] yh[d n h]? yc[d n h]?"
+             "; h = attr hidden_size 0 ; pin d ; macs x w + t n r",
+     .integers = {.operand = 1, .scale = 8, .zero_point = 9},
+     .data = {.operand = 2, .scale = 10, .zero_point = 11}, .zero_of = zero_of_lstm,
+     .domain = "com.microsoft"},
     {.op = "DynamicQuantizeMatMul",
      .line = "a[..b m k] b[..b k n] bs~[n] bz~[n]? bias[n]? -> y[..b m n] ; macs b y",
      .zero = kProduct,
@@ -500,6 +546,10 @@ constexpr auto kOperators = std::to_array<OpSchema>({
      .linear = {.kind = kMatrixProduct, .weights = operands(0, 1), .layer = "MatMul"},
      .traits = kSums, .scale = "alpha", .domain = "com.microsoft"},
     {.op = "Gelu", .line = kUnary, .domain = "com.microsoft"},
+    {.op = "GemmFastGelu", .line = "a[..b m k] b[k n] bias[n]? -> y[..b m n] ; macs b y",
+     .zero = kProduct,
+     .linear = {.kind = kMatrixProduct, .weights = operands(1), .bias = 2, .layer = "MatMul"},
+     .domain = "com.microsoft"},
     {.op = "GroupQueryAttention",
      .line = "q[n s (head per 2 half)] k[n s (head 2 half)] v[n s (head 2 half)] pk[n head p (2 half)]?"
              "pv[n head p (2 half)]? at[..a]? total[..b]? cos[r half] sin[r half] ids[..e]?"
@@ -519,8 +569,10 @@ constexpr auto kOperators = std::to_array<OpSchema>({
      .zero = kProduct, .traits = kAttends, .scale = "scale",
      .infer = infer_attention, .factor = factor_attention,
      .patch = patch_attention, .domain = "com.microsoft"},
+    {.op = "LinearAttention", .line = kLinearAttention, .zero = kProduct, .traits = kAttends,
+     .scale = "scale", .patch = patch_attention, .domain = "com.microsoft"},
     {.op = "MatMulIntegerToFloat",
-     .line = "a[..b m k] b[..b k n] as~[] bs~[n] az~[]? bz~[n]? bias[n]? -> y[..b m n] ; macs b y",
+     .line = "a[..b m k] b[..b k n] as~[1] bs~[n] az~[1]? bz~[n]? bias[n]? -> y[..b m n] ; macs b y",
      .zero = kProduct,
      .linear = {.kind = kMatrixProduct, .weights = operands(0, 1), .bias = 6, .layer = "MatMul"},
      .integers = {.operand = 1, .scale = 3, .zero_point = 5}, .domain = "com.microsoft"},
@@ -528,7 +580,9 @@ constexpr auto kOperators = std::to_array<OpSchema>({
      .linear = {.kind = kMatrixProduct, .weights = operands(1), .bias = 5, .layer = "MatMul"},
      .integers = {.operand = 1, .scale = 2, .zero_point = 3, .bits = "bits"},
      .patch = patch_matmul_of_bits, .domain = "com.microsoft"},
-    {.op = "MoE", .line = kExperts, .zero = kProduct, .domain = "com.microsoft"},
+    {.op = "MoE", .line = kExperts, .zero = kProduct,
+     .linear = {.kind = kContraction, .weights = operands(2, 4, 6), .layer = "MoE"},
+     .domain = "com.microsoft"},
     {.op = "MultiHeadAttention",
      .line = "q[n s head 3 dim] k[]? v[]? b[(3 head dim)]? m[..m]? ab~[n head s s]?"
              "-> y[n s (head dim)] nk[n head s dim]? nv[n head s dim]?"
@@ -550,14 +604,14 @@ constexpr auto kOperators = std::to_array<OpSchema>({
              "| q[n s (head dim)] k[n l (head dim)] v[n l (head vdim)] b[]? m[..m]? ab~[n head s l]?"
              "-> y[n s (head vdim)] nk[n head l dim]? nv[n head l vdim]?"
              "; head = attr num_heads 0 ; pin n s l ; macs n s l head dim + n s l head vdim"
-             "| q[n s (head dim)] k[n head l dim] v[n head l dim] b[]? m[..m]? ab~[n head s l]?"
+             "| q[n s (head dim)] k[n head l dim] v[n head l dim] b[(3 head dim)]? m[..m]? ab~[n head s l]?"
              "-> y[n s (head dim)] nk[n head l dim]? nv[n head l dim]?"
              "; head = attr num_heads 0 ; pin n s l ; macs n s l head dim + n s l head dim"
              "; role head head ; role head_dim dim ; role value_dim vdim",
      .zero = kProduct, .traits = kAttends, .scale = "scale",
      .infer = infer_attention, .patch = patch_attention, .domain = "com.microsoft"},
     {.op = "QGemm",
-     .line = "a[m k] as~[] az~[] b[k n] bs~[n] bz~[n] c[n]? ys~[]? yz~[]? -> y[m n]"
+     .line = "a[m k] as~[1] az~[1] b[k n] bs~[n] bz~[n] c[n]? ys~[1]? yz~[1]? -> y[m n]"
              "; swap a transA ; swap b transB ; macs b y",
      .zero = kProduct,
      .linear = {.kind = kMatrixProduct, .weights = operands(3), .bias = 6, .layer = "Gemm"},
@@ -574,9 +628,14 @@ constexpr auto kOperators = std::to_array<OpSchema>({
     {.op = "QLinearMul", .line = kQuantisedBinary, .zero = kProduct, .domain = "com.microsoft"},
     {.op = "QLinearSigmoid", .line = kQuantisedUnary, .zero = kConstant, .domain = "com.microsoft"},
     {.op = "QMoE", .zero = kProduct,
+     .linear = {.kind = kContraction, .weights = operands(2, 5, 8), .layer = "MoE"},
      .integers = {.operand = 2, .scale = 3, .zero_point = 11, .bits = "expert_weight_bits"},
      .data = {.operand = 5, .scale = 6, .zero_point = 12, .bits = "expert_weight_bits"},
      .infer = infer_coded_experts, .factor = factor_coded_experts, .line_of = line_of_coded_experts,
+     .domain = "com.microsoft"},
+    {.op = "QuantizeLinear", .line = kQuantize, .zero = kQuotient,
+     .integers = {.operand = 0, .scale = 1, .zero_point = 2}, .traits = kChooses | kReadsIntegers,
+     .infer = infer_blocks, .factor = factor_blocks,
      .domain = "com.microsoft"},
     {.op = "QuickGelu", .line = kUnary, .domain = "com.microsoft"},
     {.op = "RotaryEmbedding",
@@ -597,17 +656,21 @@ constexpr auto kOperators = std::to_array<OpSchema>({
     {.op = "SkipSimplifiedLayerNormalization",
      .line = "x[..a c] skip[..a c] gamma[c] b[c]? -> y[..a c] m[..a 1]? v[..a 1]? sum[..a c]? ; mixes c",
      .norm = {.gain = 2}, .domain = "com.microsoft"},
-    // QONNX, under its present domain and the one of older exporters.
-    {.op = "BipolarQuant", .line = "x[..x] s~[..x] -> y[..x]", .zero = kConstant,
-     .domain = "onnx.brevitas"},
-    {.op = "Quant", .line = kFakeQuantize, .zero = kQuotient, .integers = {.zero_point = 2},
-     .traits = kChooses, .domain = "onnx.brevitas"},
-    {.op = "Trunc", .line = kFakeTruncate, .zero = kQuotient, .integers = {.zero_point = 2},
-     .traits = kChooses, .domain = "onnx.brevitas"},
+    // QONNX, under its present domain; `present_domain` knows its earlier ones.
+    {.op = "Conv",
+     .line = "x[n ..s (g i)] w[(g o) ..k i] b[(g o)]? -> y[n ..t (g o)]"
+             "; g = attr group 1 ; macs w y ; role group g",
+     .zero = kProduct,
+     .linear = {.kind = kConvolution, .weights = operands(1), .bias = 2, .layer = "Conv"},
+     .infer = infer_conv_channels_last, .domain = "qonnx.custom_op.channels_last"},
     {.op = "BipolarQuant", .line = "x[..x] s~[..x] -> y[..x]", .zero = kConstant,
      .domain = "qonnx.custom_op.general"},
     {.op = "IntQuant", .line = kFakeQuantize, .zero = kQuotient, .integers = {.zero_point = 2},
      .traits = kChooses, .domain = "qonnx.custom_op.general"},
+    {.op = "MultiThreshold",
+     .line = "x[n ..s c] t~[c k] -> y[n ..s c] ; pin k ; if data_layout = NHWC"
+             "| x[n c ..s] t~[c k] -> y[n c ..s] ; pin k ; if data_layout ?= NCHW",
+     .zero = kConstant, .traits = kChooses, .domain = "qonnx.custom_op.general"},
     {.op = "Quant", .line = kFakeQuantize, .zero = kQuotient, .integers = {.zero_point = 2},
      .traits = kChooses, .domain = "qonnx.custom_op.general"},
     {.op = "Trunc", .line = kFakeTruncate, .zero = kQuotient, .integers = {.zero_point = 2},

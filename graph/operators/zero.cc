@@ -62,6 +62,13 @@ ZeroBehaviour zero_of_constant_of_shape(const NodeView& view) {
   return zeros ? ZeroBehaviour::kZeros : ZeroBehaviour::kConstant;
 }
 
+/// A number repeated along new axes.
+ZeroBehaviour zero_of_expand(const NodeView& view) {
+  const HostTensor* x = view.constant(0);
+  const bool zero = x != nullptr && x->count() == 1 && x->number(0) == 0;
+  return zero ? ZeroBehaviour::kZeros : ZeroBehaviour::kZero;
+}
+
 namespace {
 
 /// f(0) = 0 with default parameters; others may shift it.

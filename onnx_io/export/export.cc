@@ -17,6 +17,7 @@
 #include "parsimony/graph/graph.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/graph/operators/node_view.h"
+#include "parsimony/graph/operators/schema.h"
 #include "parsimony/onnx_io/export/lowering_impl.h"
 #include "parsimony/onnx_io/graph_file_impl.h"
 
@@ -142,6 +143,8 @@ class Exporter {
   void refuse_effects() const {
     for (const Node& node : source_.nodes) {
       if (!text(node, "effect").empty()) {
+        // What the next run reads does not matter to one run of what is known.
+        if (options_.keeps_weights && followed_schema(node) != nullptr) continue;
         if (node.has_subgraph) refuse(node);
         throw UnsupportedError(text(node, "call"),
                                " cannot be exported: it writes into a tensor or an attribute that "

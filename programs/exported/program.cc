@@ -225,6 +225,15 @@ class ProgramReader {
         if (key == "parameter_name") program_.parameters.push_back(name->text());
       }
     }
+    const auto outputs = signature.find("output_specs");
+    if (!outputs) return;
+    for (const JsonReader spec : outputs->list()) {
+      std::string& written = written_.emplace_back();
+      for (const std::string_view kind : {"parameter", "buffer"}) {
+        const auto mutation = spec.find(std::string(kind) + "_mutation");
+        if (mutation) written = mutation->at(std::string(kind) + "_name").text();
+      }
+    }
   }
 
   /// The weight; tensors of the same elements are one.
@@ -323,10 +332,16 @@ class ProgramReader {
 
   void define_outputs(const JsonReader& graph, const Names& names) {
     builder_.begin("output");
+    size_t position = 0;
     for (const JsonReader output : graph.at("outputs").list()) {
+      const size_t at = position++;
       const JsonReader value = member_of(output);
       if (name_in(value).empty()) continue;
       const Binding& binding = named(value, names);
+      if (at < written_.size() && !written_[at].empty()) {
+        write_tensor(written_[at], binding, names);
+        continue;
+      }
       if (binding.is(BindingKind::kNumber)) numbers_.pin_source_sizes("return", binding.value);
       if (!binding.is(BindingKind::kTensor)) continue;
       ValueId result = binding.value;
@@ -342,6 +357,23 @@ class ProgramReader {
       graph_.outputs.push_back(result);
     }
     if (graph_.outputs.empty()) throw ModelError(path_, ": the program returns no tensor");
+  }
+
+  /// The next run finds the value in the module's tensor, which has to be as large.
+  void write_tensor(const std::string& tensor, const Binding& value, const Names& names) {
+    const auto held = names.find(program_.placeholders[tensor]);
+    if (held == names.end() || !value.is(BindingKind::kTensor)) return;
+    keep_for_next_run(written_over(builder_, held->second.value, value.value));
+  }
+
+  /// A tensor of the module becomes the value.
+  void keep_for_next_run(ValueId value) {
+    builder_.keep(value);
+    const Node* maker = builder_.producer(value);
+    if (maker == nullptr) return;
+    auto& attributes = graph_.nodes[graph_.nodes.id_of(*maker)].attributes;
+    attributes.emplace_back("call", std::string("a write to a tensor of the module"));
+    attributes.emplace_back("effect", std::string("writes"));
   }
 
   void follow(const JsonReader& graph, const std::string& place, Names& names) {
@@ -626,6 +658,7 @@ class ProgramReader {
     const bool owned = graph_.value(root).weight == kNone;
     std::vector<std::pair<ValueId, ValueId>> changed{{written.value, result.value}};
     if (owned && !same_memory) changed = written_through(builder_, written.value, result.value);
+    if (!owned && !same_memory) keep_for_next_run(result.value);
     for (const auto& [before, after] : changed) {
       if (!same_memory) builder_.alias(after, changed.back().second);
     }
@@ -865,6 +898,7 @@ class ProgramReader {
   Builder builder_;
   Numbers numbers_;
   std::unordered_map<std::string, const ArchivedTensor*> tensor_of_;  ///< by placeholder
+  std::vector<std::string> written_;  ///< per output: the tensor of the module that it becomes
   std::map<std::pair<const std::byte*, Shape>, Binding> weights_;
   std::set<ValueId> computed_;       ///< from literals alone
   std::map<ValueId, Binding> held_;  ///< weights for these

@@ -55,7 +55,7 @@ class CliOwnKernels : public CliOwnOperators {
 std::string parameters(const Outcome& outcome) { return lines_with(outcome.out, "parameters"); }
 
 TEST_F(CliOwnOperators, HoldTheirChannelsWithoutARule) {
-  EXPECT_NE(place_.run("explain swish.onnx").out.find("unknown operator Swish5"),
+  EXPECT_NE(place_.run("explain swish.onnx").out.find("unknown operator acme.Swish5"),
             std::string::npos);
   const Outcome outcome = prune("swish.onnx", "");
   ASSERT_EQ(outcome.code, 0) << outcome.err;

@@ -85,6 +85,23 @@ TEST(States, AreFoundByTheirShapesBehindTheFirst) {
   EXPECT_EQ(ends.states({"auto"}), (Names{"18=b", "19=a"}));
 }
 
+TEST(States, MayBeTheFirstIfOthersAreLeftAsData) {
+  Ends sorted;  // by their names, as TensorFlow does
+  sorted.in("h_in", {1, 16});
+  sorted.in("x", {1, 24});
+  sorted.out("h_out", "h_in");
+  sorted.out("y", "x");
+  EXPECT_EQ(sorted.states({"auto"}), Names{"h_out=h_in"});
+  Ends last;
+  last.in("x", {1, 24});
+  last.in("condition", {1, 16});
+  last.in("c_in", {1, 8});
+  last.out("y", "x");
+  last.out("feature", "condition");
+  last.out("c_out", "c_in");
+  EXPECT_EQ(last.states({"auto"}), Names{"c_out=c_in"}) << "names tell";
+}
+
 TEST(States, DataAreNone) {
   Ends ends;
   ends.in("input", {2, 4});

@@ -79,20 +79,20 @@ TEST_F(BadInput, NoGraphNoNodes) {
 
 TEST_F(BadInput, VersionsOutsideOfTheRange) {
   onnx::ModelProto model = model_of(kGood);
-  model.mutable_opset_import(0)->set_version(26);
+  model.mutable_opset_import(0)->set_version(29);
   EXPECT_EQ(complaint<UnsupportedError>(model),
             path() +
-                ": opset 26: expected 7 to 25; convert the model with onnx.version_converter or "
+                ": opset 29: expected 7 to 28; convert the model with onnx.version_converter or "
                 "export it again");
   model.mutable_opset_import(0)->set_version(6);
   EXPECT_NE(complaint<UnsupportedError>(model), "");
-  model.mutable_opset_import(0)->set_version(25);
+  model.mutable_opset_import(0)->set_version(28);
   EXPECT_NO_THROW({
     save(model, path());
     ModelFile file(path());
   });
   model.set_ir_version(99);
-  EXPECT_NE(complaint<UnsupportedError>(model).find("IR version 99: expected 1 to 13"),
+  EXPECT_NE(complaint<UnsupportedError>(model).find("IR version 99: expected 1 to 14"),
             std::string::npos);
   model.set_ir_version(8);
   model.clear_opset_import();

@@ -126,7 +126,7 @@ AxisMasks half(const Bench& bench, unsigned seed) {
 }
 
 /// Forms that ONNX Runtime runs and the executor does not.
-const std::set<std::string> kNotRun = {};
+const std::set<std::string> kNotRun = {"label_encoder"};  // words
 
 TEST(ExecutorMasked, IsTheSmallNetworkForEveryFixture) {
   int compared = 0;

@@ -370,7 +370,7 @@ class RealScripts : public testing::TestWithParam<int> {
       case 1:
         return {"rl_sar_go2_himloco.pt", {at::randn({3, 270})}, 6};
       case 2:
-        return {"unitree_g1_motion.pt", {at::randn({1, 47})}, 1};
+        return {"unitree_g1_motion.pt", {at::randn({1, 47})}, 2};
       case 3:
         return {"reddit.pt", {at::randint(0, 256, {2, 20})}, 3};
       default:

@@ -133,7 +133,7 @@ Pruned prune(const jit::Module& module, const std::vector<c10::IValue>& inputs,
   Pruned result;
   jit::Module original = reloaded(module);
   torch_io::ScriptGraph script = torch_io::read_script(original, specs);
-  result.misread = misread(script, original, inputs);
+  result.misread = misread(script, reloaded(module), inputs);  // a run may change the module
   PruneRequest half = from_shorthand({.criterion = "l1", .ratio = request.ratio});
   half.inputs = specs;
   half.mixing = request.exact_only ? Mixing::kExact : Mixing::kAll;

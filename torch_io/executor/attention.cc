@@ -253,6 +253,56 @@ Tensors attention_presence(const Operator& op, const Call& call, const Tensors& 
   return found;
 }
 
+// Attention whose keys and values are summed into a matrix per head.
+
+/// @source ONNX operator LinearAttention, opset 27
+Tensors linear_attention(const Call& call) {
+  const int64_t heads = call.integer("kv_num_heads", 1);
+  const int64_t q_heads = call.integer("q_num_heads", heads);
+  const at::Tensor q = by_heads(call.in(0), q_heads);
+  const at::Tensor k = by_heads(call.in(1), heads);
+  const at::Tensor v = by_heads(call.in(2), heads);
+  const int64_t steps = k.size(2);
+  const std::string rule = call.text("update_rule", "gated_delta");
+  const double given = call.real("scale", 0);
+  const double scale = given == 0 ? 1 / std::sqrt(static_cast<double>(q.size(3))) : given;
+  at::Tensor state = call.has_in(3)
+                         ? call.in(3)
+                         : at::zeros({k.size(0), heads, k.size(3), v.size(3)}, k.options());
+  // [n h t d]; d is 1 if a head has one number.
+  const auto per_step = [&](size_t i) {
+    const at::Tensor x = call.in(i).size(2) == 1 ? call.in(i).expand({-1, -1, heads}) : call.in(i);
+    return by_heads(x, heads);
+  };
+  const at::Tensor decay = rule.starts_with("gated") ? at::exp(per_step(4)) : at::Tensor();
+  const at::Tensor rate = rule.ends_with("delta") ? per_step(5) : at::Tensor();
+  Tensors results;
+  for (int64_t t = 0; t < steps; ++t) {
+    const auto at_step = [&](const at::Tensor& x) { return x.narrow(2, t, 1); };
+    if (decay.defined()) state = state * at_step(decay).transpose(2, 3);
+    at::Tensor value = at_step(v);
+    if (rate.defined()) value = at_step(rate) * (value - at::matmul(at_step(k), state));
+    state = state + at::matmul(at_step(k).transpose(2, 3), value);
+    const at::Tensor shared = state.repeat_interleave(q_heads / heads, 1);
+    results.push_back(at::matmul(at_step(q), shared) * scale);
+  }
+  return {joined(at::cat(results, 2)), state};
+}
+
+Tensors linear_attention_presence(const Operator& /*op*/, const Call& call,
+                                  const Tensors& outputs) {
+  const int64_t heads = call.integer("kv_num_heads", 1);
+  const int64_t q_heads = call.integer("q_num_heads", heads);
+  const auto any = [&](size_t i) {
+    return by_heads(call.presence_numbers(i), heads).amax(2, true) > 0.5;
+  };
+  const at::Tensor asks = by_heads(call.presence_numbers(0), q_heads).amax({2, 3}, true) > 0.5;
+  const at::Tensor values = any(2).repeat_interleave(q_heads / heads, 1).logical_and(asks);
+  Tensors found{joined(values.expand({-1, -1, outputs[0].size(1), -1}))};
+  if (outputs.size() > 1) found.push_back(any(1).transpose(2, 3).logical_and(any(2)));
+  return found;
+}
+
 // Attention whose cache has room for future keys.
 
 namespace {

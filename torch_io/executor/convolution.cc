@@ -74,6 +74,32 @@ Tensors conv(const Call& call) {
                           false, Ints(rank, 0), call.integer("group", 1))};
 }
 
+Tensors conv_channels_last(const Call& call) {
+  const auto channels_first = [](const at::Tensor& x) { return x.movedim(-1, 1); };
+  const Call plain = call.on({channels_first(call.in(0)), channels_first(call.in(1)), call.in(2)});
+  return {conv(plain).front().movedim(1, -1)};
+}
+
+/// Each channel by itself, over its past and its present.
+/// @source ONNX operator CausalConvWithState, opset 27
+Tensors causal_conv_with_state(const Call& call) {
+  const at::Tensor& x = call.in(0);
+  const at::Tensor& w = call.in(1);
+  const int64_t past = w.size(2) - 1;
+  const at::Tensor before =
+      call.has_in(3) ? call.in(3) : at::zeros({x.size(0), x.size(1), past}, x.options());
+  const at::Tensor all = at::cat({before, x}, 2);
+  const at::Tensor y = at::convolution(all, w, call.in(2), {1}, {0}, {1}, false, {0}, x.size(1));
+  const bool gated = call.text("activation", "none") != "none";
+  return {gated ? at::silu(y) : y, all.narrow(2, all.size(2) - past, past)};
+}
+
+Tensors causal_presence(const Operator& /*op*/, const Call& call, const Tensors& outputs) {
+  const at::Tensor& p = call.presence(0);
+  if (!p.defined()) return {};
+  return {p, p.narrow(2, 0, 1).expand(outputs[1].sizes())};
+}
+
 Tensors conv_transpose(const Call& call) {
   const at::Tensor& x = call.in(0);
   const at::Tensor& w = call.in(1);

@@ -86,6 +86,13 @@ Tensors cast(const Call& call) {
   return {call.in(0).to(call.stored_type(type_of_code(call, call.integer("to", 0))))};
 }
 
+Tensors bit_cast(const Call& call) {
+  return {call.in(0).contiguous().view(type_of_code(call, call.integer("to", 0)))};
+}
+
+/// Words are no tensors of libtorch.
+Tensors label_encoder(const Call& call) { call.unsupported("labels of any type"); }
+
 Tensors cast_like(const Call& call) {
   return {call.in(0).to(call.stored_type(call.in(1).scalar_type()))};
 }

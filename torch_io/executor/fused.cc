@@ -83,6 +83,8 @@ Tensors quick_gelu(const Call& call) { return {gated(call, 1.702)}; }
 
 Tensors swish(const Call& call) { return {gated(call, 1)}; }
 
+Tensors swiglu(const Call& call) { return {gated(call, 1) * call.in(1)}; }
+
 Tensors fused_conv(const Call& call) {
   at::Tensor y = conv(call.on({call.in(0), call.in(1), call.in(2)})).front();
   if (call.has_in(3)) y = y + call.in(3);
@@ -97,6 +99,11 @@ Tensors fused_gemm(const Call& call) {
     if (!std::isnan(number)) numbers.push_back(number);
   }
   return {activated(call, gemm(call).front(), numbers)};
+}
+
+Tensors gemm_fast_gelu(const Call& call) {
+  const at::Tensor product = at::matmul(call.in(0), call.in(1));
+  return {at::gelu(call.has_in(2) ? product + call.in(2) : product, "tanh")};
 }
 
 Tensors fused_matmul(const Call& call) {

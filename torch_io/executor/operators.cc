@@ -4,6 +4,7 @@
 #include <functional>
 #include <utility>
 
+#include "parsimony/graph/operators/schema.h"
 #include "parsimony/torch_io/executor/operators_impl.h"
 
 namespace parsimony::executor {
@@ -32,6 +33,7 @@ constexpr auto kOperators = std::to_array<Operator>({
     {.op = "AveragePool", .kernel = average_pool, .presence = pooled},
     {.op = "BatchNormalization", .kernel = batch_normalization, .presence = as_first,
      .fixed = operands(3, 4)},
+    {.op = "BitCast", .kernel = bit_cast, .presence = elementwise, .own_types = true},
     {.op = "BitShift", .kernel = bit_shift, .presence = elementwise},
     {.op = "BitwiseAnd", .kernel = binary<at::bitwise_and>, .presence = elementwise},
     {.op = "BitwiseNot", .kernel = unary<at::bitwise_not>, .presence = elementwise},
@@ -41,6 +43,8 @@ constexpr auto kOperators = std::to_array<Operator>({
     {.op = "Cast", .kernel = cast, .presence = elementwise, .own_types = true},
     {.op = "CastLike", .kernel = cast_like, .presence = as_first, .fixed = operands(1),
      .own_types = true},
+    {.op = "CausalConvWithState", .kernel = causal_conv_with_state, .presence = causal_presence,
+     .data = operands(0, 1)},
     {.op = "Ceil", .kernel = unary<at::ceil>, .presence = elementwise},
     {.op = "Celu", .kernel = celu, .presence = elementwise},
     {.op = "CenterCropPad", .kernel = center_crop_pad, .presence = cropped_presence,
@@ -60,6 +64,7 @@ constexpr auto kOperators = std::to_array<Operator>({
     {.op = "Cos", .kernel = unary<at::cos>, .presence = elementwise},
     {.op = "Cosh", .kernel = unary<at::cosh>, .presence = elementwise},
     {.op = "Crop", .kernel = crop, .presence = moved},
+    {.op = "CumProd", .kernel = cum_prod, .presence = as_first},
     {.op = "CumSum", .kernel = cum_sum, .presence = as_first},
     {.op = "DFT", .kernel = dft, .presence = transformed, .fixed = operands(1, 2)},
     {.op = "DeformConv", .kernel = deform_conv, .presence = convolved, .data = operands(0, 1)},
@@ -109,6 +114,7 @@ constexpr auto kOperators = std::to_array<Operator>({
     {.op = "LeakyRelu", .kernel = leaky_relu, .presence = elementwise},
     {.op = "Less", .kernel = binary<at::lt>, .presence = elementwise},
     {.op = "LessOrEqual", .kernel = binary<at::le>, .presence = elementwise},
+    {.op = "LinearAttention", .kernel = linear_attention, .presence = linear_attention_presence},
     {.op = "Log", .kernel = unary<at::log>, .presence = elementwise},
     {.op = "LogSoftmax", .kernel = log_softmax, .presence = as_first},
     {.op = "LpNormalization", .kernel = lp_normalization, .presence = as_first},
@@ -205,6 +211,7 @@ constexpr auto kOperators = std::to_array<Operator>({
     {.op = "Squeeze", .kernel = squeeze, .presence = moved},
     {.op = "Sub", .kernel = sub, .presence = elementwise},
     {.op = "Sum", .kernel = sum, .presence = elementwise},
+    {.op = "SwiGLU", .kernel = swiglu, .presence = elementwise},
     {.op = "Swish", .kernel = swish, .presence = elementwise},
     {.op = "Tan", .kernel = unary<at::tan>, .presence = elementwise},
     {.op = "Tanh", .kernel = unary<at::tanh>, .presence = elementwise},
@@ -220,9 +227,17 @@ constexpr auto kOperators = std::to_array<Operator>({
     {.op = "Upsample", .kernel = resize, .presence = moved, .fixed = operands(1)},
     {.op = "Where", .kernel = where, .presence = elementwise},
     {.op = "Xor", .kernel = binary<at::logical_xor>, .presence = elementwise},
+    {.op = "LabelEncoder", .kernel = label_encoder, .presence = elementwise, .own_types = true,
+     .domain = "ai.onnx.ml"},
     {.op = "Attention", .kernel = packed_attention, .presence = attention_presence,
      .domain = "com.microsoft"},
     {.op = "BiasGelu", .kernel = biased_gelu, .presence = elementwise, .domain = "com.microsoft"},
+    {.op = "CausalConvWithState", .kernel = causal_conv_with_state, .presence = causal_presence,
+     .data = operands(0, 1), .domain = "com.microsoft"},
+    {.op = "DequantizeLinear", .kernel = dequantize_linear, .presence = as_first,
+     .fixed = operands(1, 2), .domain = "com.microsoft"},
+    {.op = "DynamicQuantizeLSTM", .kernel = dynamic_quantize_lstm, .presence = recurrent_by_columns,
+     .fixed = operands(8, 9, 10, 11), .domain = "com.microsoft"},
     {.op = "DynamicQuantizeMatMul", .kernel = dynamic_quantize_matmul,
      .presence = contracted_plainly, .data = operands(0, 1), .fixed = operands(2, 3), .domain = "com.microsoft"},
     {.op = "EmbedLayerNormalization", .kernel = embed_layer_normalization, .presence = embedded,
@@ -235,7 +250,11 @@ constexpr auto kOperators = std::to_array<Operator>({
     {.op = "FusedMatMul", .kernel = fused_matmul, .presence = contracted, .data = operands(0, 1),
      .domain = "com.microsoft"},
     {.op = "Gelu", .kernel = gelu, .presence = elementwise, .domain = "com.microsoft"},
+    {.op = "GemmFastGelu", .kernel = gemm_fast_gelu, .presence = contracted_plainly,
+     .data = operands(0, 1), .domain = "com.microsoft"},
     {.op = "GroupQueryAttention", .kernel = group_query_attention, .presence = attention_presence,
+     .domain = "com.microsoft"},
+    {.op = "LinearAttention", .kernel = linear_attention, .presence = linear_attention_presence,
      .domain = "com.microsoft"},
     {.op = "MatMulIntegerToFloat", .kernel = matmul_integer_to_float,
      .presence = contracted_plainly, .data = operands(0, 1), .fixed = operands(2, 3, 4, 5), .domain = "com.microsoft"},
@@ -262,6 +281,8 @@ constexpr auto kOperators = std::to_array<Operator>({
      .fixed = operands(1, 4), .domain = "com.microsoft"},
     {.op = "QMoE", .kernel = coded_experts, .presence = expert_presence,
      .fixed = operands(3, 6, 9, 11, 12, 13), .domain = "com.microsoft"},
+    {.op = "QuantizeLinear", .kernel = quantize_linear, .presence = as_first,
+     .fixed = operands(1, 2), .domain = "com.microsoft"},
     {.op = "QuickGelu", .kernel = quick_gelu, .presence = elementwise, .domain = "com.microsoft"},
     {.op = "RotaryEmbedding", .kernel = rotary_embedding, .presence = as_first,
      .domain = "com.microsoft"},
@@ -269,16 +290,14 @@ constexpr auto kOperators = std::to_array<Operator>({
      .presence = skipped_presence, .domain = "com.microsoft"},
     {.op = "SkipSimplifiedLayerNormalization", .kernel = skip_rms_normalization,
      .presence = skipped_presence, .domain = "com.microsoft"},
-    {.op = "BipolarQuant", .kernel = bipolar_quantise, .presence = as_first,
-     .fixed = operands(1), .domain = "onnx.brevitas"},
-    {.op = "Quant", .kernel = fake_quantise, .presence = as_first,
-     .fixed = operands(1, 2, 3), .domain = "onnx.brevitas"},
-    {.op = "Trunc", .kernel = fake_truncate, .presence = as_first,
-     .fixed = operands(1, 2, 3, 4, 5), .domain = "onnx.brevitas"},
+    {.op = "Conv", .kernel = conv_channels_last, .presence = contracted, .data = operands(0, 1),
+     .domain = "qonnx.custom_op.channels_last"},
     {.op = "BipolarQuant", .kernel = bipolar_quantise, .presence = as_first,
      .fixed = operands(1), .domain = "qonnx.custom_op.general"},
     {.op = "IntQuant", .kernel = fake_quantise, .presence = as_first,
      .fixed = operands(1, 2, 3), .domain = "qonnx.custom_op.general"},
+    {.op = "MultiThreshold", .kernel = multi_threshold, .presence = as_first,
+     .fixed = operands(1), .domain = "qonnx.custom_op.general"},
     {.op = "Quant", .kernel = fake_quantise, .presence = as_first,
      .fixed = operands(1, 2, 3), .domain = "qonnx.custom_op.general"},
     {.op = "Trunc", .kernel = fake_truncate, .presence = as_first,
@@ -298,8 +317,9 @@ static_assert(std::ranges::adjacent_find(kOperators, std::ranges::greater_equal{
 }  // namespace
 
 const Operator* find_operator(std::string_view domain, std::string_view op) {
-  const auto it = std::ranges::lower_bound(kOperators, std::pair(domain, op), {}, key_of_row);
-  return it != kOperators.end() && key_of_row(*it) == std::pair(domain, op) ? &*it : own_operator();
+  const auto key = std::pair(present_domain(domain), op);
+  const auto it = std::ranges::lower_bound(kOperators, key, {}, key_of_row);
+  return it != kOperators.end() && key_of_row(*it) == key ? &*it : own_operator();
 }
 
 }  // namespace parsimony::executor

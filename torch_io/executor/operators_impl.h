@@ -57,6 +57,7 @@ Presence pooled_globally;
 Presence padded;
 /// Hidden units whose gates are all absent are absent.
 Presence recurrent;
+Presence recurrent_by_columns;
 Presence arg_reduced;
 /// Sizes and the like: everything is present.
 Presence everywhere;
@@ -103,17 +104,19 @@ at::Tensor padded_for(const Window& window, const at::Tensor& x, double value);
 
 // elementwise.cc
 Kernel add, sub, div, mod, pow, max, min, sum, mean, bit_shift, where, is_inf, clip, cast,
-    cast_like, identity, affine, image_scaler, celu, elu, gelu, hard_sigmoid, hard_swish,
-    leaky_relu, mish, prelu, selu, shrink, softsign, softplus, thresholded_relu, softmax,
-    log_softmax, hardmax, dropout;
+    cast_like, bit_cast, label_encoder, identity, affine, image_scaler, celu, elu, gelu,
+    hard_sigmoid, hard_swish, leaky_relu, mish, prelu, selu, shrink, softsign, softplus,
+    thresholded_relu, softmax, log_softmax, hardmax, dropout;
 
 // spectrum.cc
 Kernel dft, stft, hann_window, hamming_window, blackman_window, mel_weight_matrix;
 Presence transformed;
 
 // attention.cc
-Kernel attention, multi_head_attention, packed_attention, group_query_attention, rotary_embedding;
+Kernel attention, multi_head_attention, packed_attention, group_query_attention, linear_attention,
+    rotary_embedding;
 Presence attention_presence;
+Presence linear_attention_presence;
 
 // detection.cc
 Kernel affine_grid, grid_sample, non_max_suppression, roi_align;
@@ -121,15 +124,18 @@ Kernel affine_grid, grid_sample, non_max_suppression, roi_align;
 Presence sampled;
 
 // fused.cc
-Kernel biased_gelu, fast_gelu, quick_gelu, swish, fused_conv, fused_gemm, fused_matmul,
-    rms_normalization, skip_layer_normalization, skip_rms_normalization, embed_layer_normalization;
+Kernel biased_gelu, fast_gelu, quick_gelu, swish, swiglu, fused_conv, fused_gemm, gemm_fast_gelu,
+    fused_matmul, rms_normalization, skip_layer_normalization, skip_rms_normalization,
+    embed_layer_normalization;
 Presence embedded;
 Presence skipped_presence;
 Kernel experts, coded_experts;
 Presence expert_presence;
 
 // convolution.cc
-Kernel conv, conv_transpose, matmul, gemm, einsum, col2im, deform_conv;
+Kernel causal_conv_with_state, conv, conv_channels_last, conv_transpose, matmul, gemm, einsum,
+    col2im, deform_conv;
+Presence causal_presence;
 Presence added_columns;
 
 // pooling.cc
@@ -142,8 +148,8 @@ Kernel batch_normalization, layer_normalization, group_normalization, instance_n
 
 // reduction.cc
 Kernel reduce_sum, reduce_l1, reduce_sum_square, reduce_l2, reduce_log_sum, reduce_log_sum_exp,
-    reduce_mean, reduce_prod, reduce_max, reduce_min, arg_max, arg_min, cum_sum, top_k, det,
-    negative_log_likelihood_loss, softmax_cross_entropy_loss;
+    reduce_mean, reduce_prod, reduce_max, reduce_min, arg_max, arg_min, cum_prod, cum_sum, top_k,
+    det, negative_log_likelihood_loss, softmax_cross_entropy_loss;
 Presence of_matrices;
 
 // shape.cc
@@ -167,7 +173,7 @@ Kernel quantize_linear, dequantize_linear, dynamic_quantize_linear, matmul_integ
     qlinear_matmul, qlinear_conv, qlinear_add, qlinear_mul, qlinear_average_pool,
     qlinear_global_average_pool, qlinear_leaky_relu, qlinear_sigmoid, qlinear_concat,
     dynamic_quantize_matmul, matmul_integer_to_float, quantised_gemm, matmul_of_bits, fake_quantise,
-    fake_truncate, bipolar_quantise;
+    fake_truncate, bipolar_quantise, multi_threshold;
 Presence multiplied_codes;
 /// Returns each byte's codes along the last dimension, the lowest bits first.
 at::Tensor codes_in(const at::Tensor& bytes, int64_t bits);
@@ -178,7 +184,7 @@ using Activation = std::function<at::Tensor(const at::Tensor&)>;
 /// naming the node
 Activation activation_of(const Call& call, const std::string& name, std::optional<double> alpha,
                          std::optional<double> beta);
-Kernel lstm, gru, rnn, torch_lstm, torch_gru, torch_rnn;
+Kernel lstm, dynamic_quantize_lstm, gru, rnn, torch_lstm, torch_gru, torch_rnn;
 
 // User-defined kernels: for operators without one here, run by ONNX Runtime one node at a time.
 

@@ -189,7 +189,7 @@ Tensors padded(const Operator& op, const Call& call, const Tensors& /*outputs*/)
 }
 
 Tensors recurrent(const Operator& /*op*/, const Call& call, const Tensors& outputs) {
-  const bool directed = call.node.domain.empty();
+  const bool directed = call.node.domain != "torch";
   const bool projects = !directed && call.has_in(7);
   const int64_t hidden = projects ? call.in(7).size(1) : call.in(2).size(-1);
   at::Tensor there;
@@ -209,6 +209,14 @@ Tensors recurrent(const Operator& /*op*/, const Call& call, const Tensors& outpu
     if (p.defined() && outputs[i].defined()) results[i] = p.expand(outputs[i].sizes());
   }
   return results;
+}
+
+Tensors recurrent_by_columns(const Operator& op, const Call& call, const Tensors& outputs) {
+  const auto turned = [](const at::Tensor& x) { return x.defined() ? x.transpose(1, 2) : x; };
+  Call by_rows = call.on({call.in(0), turned(call.in(1)), turned(call.in(2)), call.in(3)});
+  by_rows.present = {call.presence(0), turned(call.presence(1)), turned(call.presence(2)),
+                     call.presence(3)};
+  return recurrent(op, by_rows, outputs);
 }
 
 Tensors everywhere(const Operator& /*op*/, const Call& /*call*/, const Tensors& outputs) {

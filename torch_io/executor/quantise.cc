@@ -296,4 +296,17 @@ Tensors bipolar_quantise(const Call& call) {
   return {at::where(x >= 0, call.in(1), -call.in(1)).to(x.scalar_type())};
 }
 
+/// How many of its channel's thresholds each element reaches.
+/// @source QONNX, MultiThreshold
+Tensors multi_threshold(const Call& call) {
+  const at::Tensor& x = call.in(0);
+  const at::Tensor& thresholds = call.in(1);
+  const int64_t channels = call.text("data_layout", "NCHW").ends_with('C') ? x.dim() - 1 : 1;
+  std::vector<int64_t> shape(x.dim() + 1, 1);
+  shape[channels] = thresholds.size(0);
+  shape.back() = thresholds.size(1);
+  const at::Tensor reached = (x.unsqueeze(-1) >= thresholds.reshape(shape)).sum(-1);
+  return {(reached * call.real("out_scale", 1) + call.real("out_bias", 0)).to(x.scalar_type())};
+}
+
 }  // namespace parsimony::executor

@@ -81,6 +81,19 @@ State lstm_step(const Cell& cell, const at::Tensor& xw, const State& s) {
   return {cell.m.defined() ? at::matmul(h, cell.m.t()) : h, c};
 }
 
+/// To 8 bits and back, with the scale that its numbers ask for.
+at::Tensor rounded(const at::Tensor& x) {
+  const at::Tensor low = at::clamp_max(at::min(x), 0);
+  const at::Tensor scale = (at::clamp_min(at::max(x), 0) - low) / 255;
+  const at::Tensor zero = at::round(-low / scale);
+  const at::Tensor codes = at::clamp(at::round(x / scale) + zero, 0, 255);
+  return at::where(scale > 0, (codes - zero) * scale, x);
+}
+
+State quantised_lstm_step(const Cell& cell, const at::Tensor& xw, const State& s) {
+  return lstm_step(cell, xw, {rounded(s.h), s.c});
+}
+
 State gru_step(const Cell& cell, const at::Tensor& xw, const State& s) {
   const Tensors x = at::chunk(xw, 3, -1);  // z r h
   const Tensors r = at::chunk(cell.r, 3);
@@ -224,6 +237,21 @@ Tensors torch_layer(const Call& call, const CellKind& kind, const Ints& order) {
 }  // namespace
 
 Tensors lstm(const Call& call) { return layers(call, {lstm_step, 4, {"Sigmoid", "Tanh", "Tanh"}}); }
+/// Matrices are stored by columns; the data of each product are rounded when it is computed.
+/// @source onnxruntime, ContribOperators.md: DynamicQuantizeLSTM
+Tensors dynamic_quantize_lstm(const Call& call) {
+  const auto real = [&](size_t matrix, size_t scale, size_t zero) {
+    const auto per_gate = [&](size_t i) {
+      const at::Tensor x = call.in(i).to(call.in(0).scalar_type());
+      return x.dim() == 1 ? x.reshape({-1, 1, 1}) : x.unsqueeze(1);
+    };
+    const at::Tensor codes = call.in(matrix).to(call.in(0).scalar_type());
+    return ((codes - per_gate(zero)) * per_gate(scale)).transpose(1, 2);
+  };
+  Tensors inputs{rounded(call.in(0)), real(1, 8, 9), real(2, 10, 11)};
+  for (size_t i = 3; i < 8; ++i) inputs.push_back(call.in(i));
+  return layers(call.on(std::move(inputs)), {quantised_lstm_step, 4, {"Sigmoid", "Tanh", "Tanh"}});
+}
 Tensors gru(const Call& call) { return layers(call, {gru_step, 3, {"Sigmoid", "Tanh"}}); }
 Tensors rnn(const Call& call) { return layers(call, {rnn_step, 1, {"Tanh"}}); }
 

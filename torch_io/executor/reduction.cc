@@ -120,17 +120,35 @@ Tensors reduce_min(const Call& call) { return extremum(call, false); }
 Tensors arg_max(const Call& call) { return arg(call, true); }
 Tensors arg_min(const Call& call) { return arg(call, false); }
 
-Tensors cum_sum(const Call& call) {
+namespace {
+
+/// @param start  what is there before the first element
+template <typename Accumulate>
+Tensors accumulated(const Call& call, double start, const Accumulate& accumulate) {
   const at::Tensor& x = call.in(0);
   const int64_t axis = wrapped(call.ints_in(1).at(0), x.dim());
   const bool reverse = call.integer("reverse", 0) != 0;
   at::Tensor y = reverse ? x.flip({axis}) : x;
   if (call.integer("exclusive", 0) != 0) {
-    const at::Tensor zero = at::zeros_like(y.narrow(axis, 0, 1));
-    y = at::cat({zero, y.narrow(axis, 0, y.size(axis) - 1)}, axis);
+    const at::Tensor first = at::full_like(y.narrow(axis, 0, 1), start);
+    y = at::cat({first, y.narrow(axis, 0, y.size(axis) - 1)}, axis);
   }
-  y = at::cumsum(y, axis, x.scalar_type());
+  y = accumulate(y, axis, x.scalar_type());
   return {reverse ? y.flip({axis}) : y};
+}
+
+}  // namespace
+
+Tensors cum_sum(const Call& call) {
+  return accumulated(call, 0, [](const at::Tensor& x, int64_t axis, at::ScalarType type) {
+    return at::cumsum(x, axis, type);
+  });
+}
+
+Tensors cum_prod(const Call& call) {
+  return accumulated(call, 1, [](const at::Tensor& x, int64_t axis, at::ScalarType type) {
+    return at::cumprod(x, axis, type);
+  });
 }
 
 /// Orders equal elements by their index.

@@ -317,9 +317,15 @@ void Interpreter::write_to(jit::Node* node, ValueId result) {
   }
   const bool outside = first_inside_ != kNone && root.number() < first_inside_.number();
   if (outside) throw OutsideWritten();
-  const bool owned = graph_.value(root).weight == kNone && loops_ == 0;
+  const bool held = graph_.value(root).weight != kNone;  // by the module: the next run reads it
+  const bool owned = loops_ == 0 && (!held || value == root);
   auto written = owned ? written_through(builder_, value, result)
                        : std::vector<std::pair<ValueId, ValueId>>{{value, result}};
+  if (owned && held) {
+    written_weights_[root] = result;
+    builder_.keep(result);
+    describe(node, true);
+  }
   if (!owned || written.back().first != root || is_viewed_after(node, root, written)) {
     const std::string op = node->kind().toUnqualString();
     pin_aliases(op, value);
@@ -328,6 +334,9 @@ void Interpreter::write_to(jit::Node* node, ValueId result) {
     written.resize(1);
   }
   for (const auto& [before, after] : written) {
+    for (auto& [weight, now] : written_weights_) {
+      if (now == before) now = after;
+    }
     for (auto& [name, binding] : bindings_) rename(binding, before, after);
     builder_.alias(after, written.back().second);
   }

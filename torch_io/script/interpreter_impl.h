@@ -7,6 +7,7 @@
 #include <torch/csrc/jit/ir/alias_analysis.h>
 #include <torch/csrc/jit/ir/ir.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -207,7 +208,8 @@ class Interpreter {
   std::unordered_map<ValueId, at::Tensor> evaluated_;  ///< computed from literals only
   std::unique_ptr<torch::jit::AliasDb> aliases_;       ///< created on first use
   int loops_ = 0;
-  ValueId first_inside_;  ///< values from here on belong to the current body
+  std::map<ValueId, ValueId> written_weights_;  ///< tensors of the module, and what they are now
+  ValueId first_inside_;                        ///< values from here on belong to the current body
   size_t result_numbers_ = 0;
 };
 

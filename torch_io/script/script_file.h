@@ -88,6 +88,7 @@ class ScriptModel final : public EditableFile {
   std::string sha256() const override { return file_.sha256(); }
   Graph& graph() override { return script_->graph; }
   ModelEditor& editor() override { return file_.editor(); }
+  bool owns(const std::string& tensor) const override { return !is_synthetic(*script_, tensor); }
   void restore() override { script_ = &file_.read(specs_); }
   int64_t write(const std::string& path) override {
     file_.write(path);

@@ -146,7 +146,12 @@ Binding Interpreter::attribute(const Object& owner, const std::string& name) {
 void Interpreter::get_attribute(jit::Node* node) {
   const Binding owner = of_input(node, 0);
   if (!owner.is(BindingKind::kObject)) return opaque(node);
-  bindings_[node->output()] = attribute(*owner.object, node->s(c10::attr::name));
+  Binding held = attribute(*owner.object, node->s(c10::attr::name));
+  if (held.is(BindingKind::kTensor)) {
+    const auto written = written_weights_.find(held.value);
+    if (written != written_weights_.end()) held.value = written->second;
+  }
+  bindings_[node->output()] = std::move(held);
 }
 
 void Interpreter::constant(jit::Node* node) {
