@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "parsimony/graph/attributes.h"
 #include "parsimony/graph/element_type_impl.h"
 #include "parsimony/graph/elements.h"
 #include "parsimony/graph/errors.h"
@@ -298,7 +299,12 @@ void separate_shared_vectors(Graph& graph) {
     const WeightId id = graph.value(v).weight;
     if (id == kNone || uses[id] < 2) continue;
     const Weight& weight = graph.weight(id);
-    if (is_vector(weight.dims) && is_weight(graph, graph.value(v))) separate(graph, v);
+    const auto writes = [&](const Use& use) {
+      return find_attribute(graph.node(use.node), "effect") != nullptr;
+    };
+    const auto& value = graph.value(v);
+    if (std::ranges::any_of(value.uses, writes)) continue;  // what is written is what is read
+    if (is_vector(weight.dims) && is_weight(graph, value)) separate(graph, v);
   }
 }
 

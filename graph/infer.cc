@@ -515,6 +515,8 @@ Progress progress_with(const Graph& graph, const Probe& probe) {
   } catch (const ShapeError& error) {
     result.node = error.node();
     result.sizes = facts.sizes_at_fault();
+  } catch (const ModelError&) {
+    result.node = NodeId(0);  // an input of such a size is too large
   }
   return result;
 }

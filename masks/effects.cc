@@ -278,6 +278,7 @@ bool passes_places(const Node& node) {
   if (schema.has(kHomogeneous)) return true;
   const notation::Line* line = compiled(schema);
   return line != nullptr && std::ranges::all_of(line->alternatives, [](const auto& form) {
+           if (form.inputs.empty() || form.outputs.empty()) return false;
            const auto& x = form.inputs.front().dims;
            const auto& y = form.outputs.front().dims;
            return form.mixes.empty() &&

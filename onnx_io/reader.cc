@@ -340,6 +340,10 @@ class FileSource final : public GraphSource {
     for (int i = 0; i < node.inputs(); ++i) {
       const Shape* shape = node.in_shape(i);
       key += shape == nullptr ? "?" : to_string(*shape);
+      const HostTensor* constant = node.constant(i);
+      for (int64_t at = 0; constant != nullptr && at < constant->count(); ++at) {
+        key += ' ' + std::to_string(constant->number(at));
+      }
     }
     const std::lock_guard lock(mutex_);
     const auto [known, fresh] = runs_.try_emplace(key);

@@ -120,15 +120,15 @@ void lower_upsample(Call& call) {
   const bool nearest = call.op.find("nearest") != std::string::npos;
   const bool exact = call.op.find("exact") != std::string::npos;
   const bool corners = !nearest && call.flag(2);
+  const bool smooths = call.op.ends_with("_aa");
   const std::string cubic = call.op.find("bicubic") != std::string::npos ? "cubic" : "linear";
   Attributes attributes{{"axes", successive(2, rank)},
                         {"mode", nearest ? std::string("nearest") : cubic}};
-  attributes.with("coordinate_transformation_mode",
-                  std::string(corners             ? "align_corners"
-                              : nearest && !exact ? "asymmetric"
-                                                  : "pytorch_half_pixel"));
+  attributes.with("coordinate_transformation_mode", std::string(corners ? "align_corners"
+                                                                : nearest && !exact ? "asymmetric"
+                                                                : smooths           ? "half_pixel"
+                                                                          : "pytorch_half_pixel"));
   if (nearest) attributes.with("nearest_mode", std::string(exact ? "round_prefer_ceil" : "floor"));
-  const bool smooths = call.op.ends_with("_aa");
   if (smooths) attributes.with("antialias", int64_t{1});
   if (cubic == "cubic") attributes.with("cubic_coeff_a", smooths ? -0.5 : -0.75);
   if (!call.none(1)) {

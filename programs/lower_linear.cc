@@ -90,9 +90,9 @@ void lower_grouped_mm(Call& call) {
       out.emit("Range", {{out.integer(0)}, {out.size_of_dim(x.value, 0)}, {out.integer(1)}});
   const ValueId begun = out.emit("GreaterOrEqual", {{rows}, with_axis(begins, 1)});
   const ValueId goes_on = out.emit("Less", {{rows}, with_axis(limits, 1)});
-  const ValueId own = out.real(out.emit("And", {{begun}, {goes_on}}));  // [experts, rows]
+  const ValueId own = out.emit("And", {{begun}, {goes_on}});  // [experts, rows]
   const ValueId products = out.emit("MatMul", {with_axis(x.value, 0), w});
-  const ValueId chosen = out.emit("Mul", {{products}, with_axis(own, 2)});
+  const ValueId chosen = out.emit("Where", {with_axis(own, 2), {products}, {out.number(0)}});
   call.set_node("ReduceSum", {{chosen}, {out.integers({0})}}, {{"keepdims", int64_t{0}}});
 }
 

@@ -139,7 +139,10 @@ bool has_short_block(const NodeView& view) {
   const Shape* x = view.in_shape(0);
   const Shape* scales = view.in_shape(1);
   if (block <= 0 || x == nullptr || scales == nullptr || x->size() != scales->size()) return false;
-  const int axis = normal_axis(view, view.attr("axis", 1), x->size());
+  const int64_t asked = view.attr("axis", 1);
+  const auto rank = std::ssize(*x);
+  if (asked < -rank || asked >= rank) return false;
+  const int64_t axis = asked < 0 ? asked + rank : asked;
   const int64_t size = (*x)[axis];
   Shape expected = *x;
   expected[axis] = size / block + 1;

@@ -59,8 +59,9 @@ void lower_reduce_sum(Lowering& s) {
   s.set_result(s.out.emit("ReduceSum", s.inputs, s.node().attributes));
 }
 
-/// Resize has an axes attribute since opset 18.
+/// Resize has the attributes axes and antialias since opset 18.
 void lower_resize(Lowering& s) {
+  s.require(s.view.attr("antialias", 0) == 0, "antialiased resizing needs opset 18");
   const std::vector<int64_t> axes = s.view.attrs("axes");
   const size_t leading = s.rank() - axes.size();
   s.require(!axes.empty() && axes.front() == static_cast<int64_t>(leading),

@@ -200,6 +200,7 @@ class ProgramReader {
     define_inputs(graph, names);
     follow(graph, kTopGraph, names);
     define_outputs(graph, names);
+    for (const auto& [tensor, now] : written_) keep_for_next_run(tensor, now);
     const IdVector<ValueId, ValueId> values = builder_.compact();
     for (ProgramValue& value : program_.values) value.value = values[value.value];
     finish(graph_);
@@ -228,7 +229,7 @@ class ProgramReader {
     const auto outputs = signature.find("output_specs");
     if (!outputs) return;
     for (const JsonReader spec : outputs->list()) {
-      std::string& written = written_.emplace_back();
+      std::string& written = becomes_.emplace_back();
       for (const std::string_view kind : {"parameter", "buffer"}) {
         const auto mutation = spec.find(std::string(kind) + "_mutation");
         if (mutation) written = mutation->at(std::string(kind) + "_name").text();
@@ -338,8 +339,11 @@ class ProgramReader {
       const JsonReader value = member_of(output);
       if (name_in(value).empty()) continue;
       const Binding& binding = named(value, names);
-      if (at < written_.size() && !written_[at].empty()) {
-        write_tensor(written_[at], binding, names);
+      if (at < becomes_.size() && !becomes_[at].empty()) {
+        const auto held = names.find(program_.placeholders[becomes_[at]]);
+        if (held != names.end() && binding.is(BindingKind::kTensor)) {
+          written_[held->second.value] = binding.value;
+        }
         continue;
       }
       if (binding.is(BindingKind::kNumber)) numbers_.pin_source_sizes("return", binding.value);
@@ -360,18 +364,10 @@ class ProgramReader {
   }
 
   /// The next run finds the value in the module's tensor, which has to be as large.
-  void write_tensor(const std::string& tensor, const Binding& value, const Names& names) {
-    const auto held = names.find(program_.placeholders[tensor]);
-    if (held == names.end() || !value.is(BindingKind::kTensor)) return;
-    keep_for_next_run(written_over(builder_, held->second.value, value.value));
-  }
-
-  /// A tensor of the module becomes the value.
-  void keep_for_next_run(ValueId value) {
-    builder_.keep(value);
-    const Node* maker = builder_.producer(value);
-    if (maker == nullptr) return;
-    auto& attributes = graph_.nodes[graph_.nodes.id_of(*maker)].attributes;
+  void keep_for_next_run(ValueId tensor, ValueId value) {
+    builder_.begin("written");
+    builder_.keep(written_over(builder_, tensor, value));
+    auto& attributes = graph_.nodes.back().attributes;
     attributes.emplace_back("call", std::string("a write to a tensor of the module"));
     attributes.emplace_back("effect", std::string("writes"));
   }
@@ -646,6 +642,17 @@ class ProgramReader {
                                                 .stride = static_cast<int64_t>(size)}));
   }
 
+  /// What a tensor of the module has become, if it is written as a whole.
+  void note_write(ValueId before, ValueId after) {
+    if (graph_.value(before).weight != kNone) {
+      written_[before] = after;
+      return;
+    }
+    for (auto& [tensor, now] : written_) {
+      if (now == before) now = after;
+    }
+  }
+
   /// x.relu_(): from here on the names of x mean the result. If x is a part of p, as in
   /// p[1:3].relu_(), those of p mean p put together anew. Whoever else sees the same memory sees it
   /// change, too: see `named`.
@@ -658,7 +665,7 @@ class ProgramReader {
     const bool owned = graph_.value(root).weight == kNone;
     std::vector<std::pair<ValueId, ValueId>> changed{{written.value, result.value}};
     if (owned && !same_memory) changed = written_through(builder_, written.value, result.value);
-    if (!owned && !same_memory) keep_for_next_run(result.value);
+    if (!same_memory) note_write(written.value, result.value);
     for (const auto& [before, after] : changed) {
       if (!same_memory) builder_.alias(after, changed.back().second);
     }
@@ -898,7 +905,9 @@ class ProgramReader {
   Builder builder_;
   Numbers numbers_;
   std::unordered_map<std::string, const ArchivedTensor*> tensor_of_;  ///< by placeholder
-  std::vector<std::string> written_;  ///< per output: the tensor of the module that it becomes
+  std::vector<std::string> becomes_;  ///< per output: the tensor of the module that it becomes
+  std::map<ValueId, ValueId>
+      written_;  ///< tensors of the module, and what the next run finds there
   std::map<std::pair<const std::byte*, Shape>, Binding> weights_;
   std::set<ValueId> computed_;       ///< from literals alone
   std::map<ValueId, Binding> held_;  ///< weights for these

@@ -354,6 +354,28 @@ TEST(TwoFrontEnds, AgreeOnResNet20) {
               {{{1, 3, 32, 32}, {}}}, Folded::kYes);
 }
 
+/// What the next run reads has the channels of what was written last, however often.
+TEST(ScriptFiles, TensorsOfTheModuleAreCutWithWhatIsWrittenIntoThem) {
+  const auto module = scripted(R"(
+def forward(self, x):
+    y = torch.relu(torch.linear(x, self.l))
+    z = torch.relu(torch.linear(self.h, self.m))
+    out = torch.linear(y + z, self.o)
+    self.h.mul_(0.9)
+    self.h.copy_(y)
+    return out
+)",
+                               {{"l", at::rand({8, 4})},
+                                {"h", at::zeros({1, 8})},
+                                {"m", at::rand({8, 8})},
+                                {"o", at::rand({3, 8})}});
+  const Pruned pruned = prune(module, {at::rand({1, 4})});
+  ASSERT_EQ(pruned.pruning.plan.groups.size(), 1U) << pruned.dump;
+  EXPECT_LE(pruned.difference, 1e-5);
+  torch::jit::Module small = pruned.small;
+  EXPECT_EQ(small.attr("h").toTensor().sizes(), at::IntArrayRef({1, 4}));
+}
+
 struct RealModel {
   std::string name;
   std::vector<c10::IValue> inputs;

@@ -308,6 +308,15 @@ bool Interpreter::is_viewed_after(const jit::Node* node, ValueId root,
   return false;
 }
 
+/// The next run finds what was written last, and the tensors of the module have to be as large.
+void Interpreter::finish_writes() {
+  builder_.begin("written");
+  for (const auto& [weight, now] : written_weights_) {
+    builder_.keep(written_over(builder_, weight, now));
+    graph_.nodes.back().attributes.emplace_back("effect", std::string("writes"));
+  }
+}
+
 void Interpreter::write_to(jit::Node* node, ValueId result) {
   const ValueId value = of_input(node, 0).value;
   const ValueId root = builder_.root(value);
@@ -318,12 +327,11 @@ void Interpreter::write_to(jit::Node* node, ValueId result) {
   const bool outside = first_inside_ != kNone && root.number() < first_inside_.number();
   if (outside) throw OutsideWritten();
   const bool held = graph_.value(root).weight != kNone;  // by the module: the next run reads it
-  const bool owned = loops_ == 0 && (!held || value == root);
+  const bool owned = loops_ == 0 && (!held || (value == root && first_inside_ == kNone));
   auto written = owned ? written_through(builder_, value, result)
                        : std::vector<std::pair<ValueId, ValueId>>{{value, result}};
   if (owned && held) {
     written_weights_[root] = result;
-    builder_.keep(result);
     describe(node, true);
   }
   if (!owned || written.back().first != root || is_viewed_after(node, root, written)) {

@@ -187,6 +187,7 @@ class Interpreter {
   void keep_for_training(torch::jit::Block& block);
   bool collect_for_training(torch::jit::Block& block, std::vector<ValueId>& values);
   void write_to(torch::jit::Node* node, ValueId result);
+  void finish_writes();
   bool is_viewed_after(const torch::jit::Node* node, ValueId root,
                        const std::vector<std::pair<ValueId, ValueId>>& written) const;
   void pin_aliases(const std::string& op, ValueId value);
