@@ -173,7 +173,9 @@ Factors factor_blocks(const NodeView& view) {
     }
   }
   Factors factors = builder.take();
-  if (has_trait(view.node(), kChooses)) factors.divisors.push_back(view.input(1));
+  const notation::Operand& scales =
+      compiled(schema_of(view.node()))->alternatives.front().inputs[1];
+  if (scales.divisor) factors.divisors.push_back(view.input(1));
   return factors;
 }
 
