@@ -261,11 +261,21 @@ bool is_regular(const Graph& graph, const Use& use) {
   return !schema_of(node).line.empty();
 }
 
+bool reads_elements(const Graph& graph, const Use& use) {
+  return !has_trait(graph.node(use.node), kReadsSizes);
+}
+
 void separate(Graph& graph, ValueId id) {
   const std::vector<Use> uses = graph.value(id).uses;
   std::vector<Use> regular;
   std::vector<Use> irregular;
-  for (const Use& use : uses) (is_regular(graph, use) ? regular : irregular).push_back(use);
+  std::vector<Use> of_sizes;  // these stay with the original
+  for (const Use& use : uses) {
+    std::vector<Use>& kind = !reads_elements(graph, use) ? of_sizes
+                             : is_regular(graph, use)    ? regular
+                                                         : irregular;
+    kind.push_back(use);
+  }
   if (regular.empty()) return;
 
   bool original_is_free =
@@ -285,15 +295,18 @@ void separate(Graph& graph, ValueId id) {
     copy.uses = {use};
     graph.nodes[use.node].inputs[use.input] = graph.values.push_back(std::move(copy));
   }
+  std::ranges::copy(of_sizes, std::back_inserter(graph.value(id).uses));
 }
 
 }  // namespace
 
 void separate_shared_vectors(Graph& graph) {
   // Counted per weight: several values may show the same one, for instance behind an Identity.
-  IdVector<WeightId, size_t> uses(graph.weights.size(), 0);
+  IdVector<WeightId, std::ptrdiff_t> uses(graph.weights.size(), 0);
   for (const Value& value : graph.values) {
-    if (value.weight != kNone) uses[value.weight] += value.uses.size();
+    if (value.weight == kNone) continue;
+    uses[value.weight] += std::ranges::count_if(
+        value.uses, [&](const Use& use) { return reads_elements(graph, use); });
   }
   for (const ValueId v : graph.values.ids()) {  // existing ones; copies need not be checked
     const WeightId id = graph.value(v).weight;

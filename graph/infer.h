@@ -11,6 +11,9 @@
 
 namespace parsimony {
 
+/// Does the file leave sizes of its inputs open?
+bool leaves_open(const Graph& graph);
+
 /// The sizes assumed for symbolic dimensions.
 struct Probe {
   std::vector<InputSpec> inputs;  ///< in order of the graph's inputs; may be shorter

@@ -129,7 +129,10 @@ class TrainedWeights {
     int64_t channels = kNoLayer;
     for (const int i : weight_operands(node)) {
       const ValueId v = node.inputs[static_cast<size_t>(i)];
-      if (!constant_[v]) continue;
+      if (!constant_[v]) {
+        mark_chosen(v);
+        continue;
+      }
       const int64_t made = channels_made_by(node, i, v);
       if (made == kNoLayer) continue;
       mark(v);
@@ -155,6 +158,17 @@ class TrainedWeights {
     if (!sums) return kNoLayer;
     const bool grouped = kind == LinearKind::kTransposedConvolution;
     return form->out_axis < 0 ? 1 : dims[form->out_axis] * (grouped ? form->groups : 1);
+  }
+
+  /// Matrices among which data choose, as those of experts.
+  void mark_chosen(ValueId v) {
+    while (v != kNone && producer_[v] != kNone && !constant_[v]) {
+      const Node& node = graph_.nodes[producer_[v]];
+      const bool looks_up = schema_of(node).linear.kind == LinearKind::kLookup;
+      v = looks_up ? operand(node, 0) : moved_from(v);
+      if (looks_up) break;
+    }
+    if (v != kNone && constant_[v] && graph_.value(v).weight != kNone) mark(v);
   }
 
   static ValueId operand(const Node& node, int i) {
@@ -236,7 +250,11 @@ IdVector<WeightId, bool> trained_weights(const Graph& graph) {
     any = true;
     trained[w] = is_floating(graph.weights[w].dtype);
   }
-  return any ? trained : TrainedWeights(graph).result();
+  return any ? trained : weights_of_layers(graph);
+}
+
+IdVector<WeightId, bool> weights_of_layers(const Graph& graph) {
+  return TrainedWeights(graph).result();
 }
 
 }  // namespace parsimony

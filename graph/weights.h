@@ -52,4 +52,7 @@ class ParameterSource : public GraphSource {
 /// constants.
 IdVector<WeightId, bool> trained_weights(const Graph& graph);
 
+/// What the operators tell, whatever the source says: the same in every file of a network.
+IdVector<WeightId, bool> weights_of_layers(const Graph& graph);
+
 }  // namespace parsimony

@@ -226,6 +226,7 @@ class Grouper {
           member.value = read.value;
           member.node = read.node;
           member.axis = read.dim;
+          member.of_layer = false;
           group.members.push_back(member);
         }
       });
@@ -264,6 +265,9 @@ class Grouper {
     member.value = read.value;
     member.node = read.node;
     member.axis = read.dim;
+    const WeightId weight = graph_.value(read.value).weight;
+    // Integers stand for what a layer multiplies by, or are indices, which nothing measures.
+    member.of_layer = of_layers_[weight] || !is_floating(graph_.weight(weight).dtype);
     const uint8_t roles = effects_.roles[read.value][read.dim];
     for (const Role role : {Role::kOut, Role::kIn, Role::kWith}) {
       if ((roles & static_cast<uint8_t>(role)) == 0) continue;
@@ -327,6 +331,7 @@ class Grouper {
   PerGroup<NodeId> softmax_of_;
   Coupling result_;
   std::vector<WeightRead> reads_;
+  IdVector<WeightId, bool> of_layers_ = weights_of_layers(graph_);
   IdVector<DimClassId, absl::InlinedVector<size_t, 2>> weights_of_dim_class_;
   std::vector<DimClassId> dim_class_order_;  // dim classes with weights, in order of first use
   IdVector<DimClassId, absl::InlinedVector<WeightRead, 1>> tables_of_dim_class_;

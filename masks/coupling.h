@@ -29,6 +29,7 @@ struct Member {
   int64_t size = 0;              ///< full length of the axis
   std::vector<int64_t> indices;  ///< of all channels, channel by channel
   std::vector<int32_t> offsets;  ///< channel c owns indices[offsets[c] .. offsets[c+1])
+  bool of_layer = true;          ///< the weight is a layer's, not a table, state or constant
 
   std::span<const int64_t> of(int channel) const {
     const int32_t first = offsets[channel];

@@ -100,6 +100,7 @@ class DimClasses {
   void pin_parts();
   bool is_whole(const Pin& pin) const;
   void pin_single(NodeId node, const Map& map);
+  void pin_unreached(NodeId node, const Map& map);
   bool is_kernel(NodeId node, size_t label) const;
   void pin_class(DimClassId dim_class, int reason);
   void pin_index(DimClassId dim_class, int64_t i, int reason);

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "parsimony/base/ranges.h"
+#include "parsimony/graph/infer.h"
 #include "parsimony/graph/operators/node_view.h"
 #include "parsimony/graph/weights.h"
 #include "parsimony/masks/coupling_impl.h"
@@ -252,8 +253,13 @@ bool DimClasses::is_whole(const Pin& pin) const {
 }
 
 void DimClasses::pin_parts() {
+  // Programs of PyTorch compute what they do not fix.
+  const bool open = graph_.format != "onnx" || leaves_open(graph_);
   for (const NodeId node : factors_.ids()) {
-    for (const Map& map : factors_[node].maps) pin_single(node, map);
+    for (const Map& map : factors_[node].maps) {
+      pin_single(node, map);
+      if (open) pin_unreached(node, map);
+    }
     for (const Pin& pin : factors_[node].pins) {
       const DimClassId dim_class = of(pin.value, pin.dim);
       if (dim_class == kNone || wholly_pinned(dim_class)) continue;
@@ -278,6 +284,25 @@ void DimClasses::pin_single(NodeId node, const Map& map) {
           add_reason({node, false, keep_text("is all of \"" + graph_.value(single).name + "\"")});
     }
     pin_index(a == kNone ? b : a, a == kNone ? run.b_begin : run.a_begin, reason);
+  }
+}
+
+/// What a slice of a table leaves out may be what inputs of another size take.
+void DimClasses::pin_unreached(NodeId node, const Map& map) {
+  const DimClassId dim_class = of(map.a, map.a_dim);
+  if (dim_class == kNone || wholly_pinned(dim_class) || !from_weights(map.a)) return;
+  const bool computed = std::ranges::any_of(
+      graph_.nodes[node].inputs, [&](ValueId v) { return v != kNone && facts_.computed[v]; });
+  const bool is_read = std::ranges::any_of(
+      terms_[dim_class], [&](const PlacedTerm& at) { return !from_weights(at.term->value); });
+  if (!computed || is_read) return;
+  std::vector<bool> reached(static_cast<size_t>(size(dim_class)), false);
+  for (const ClassSegment& run : segments_[dim_class]) {
+    std::fill_n(reached.begin() + run.begin, run.count, true);
+  }
+  const int reason = add_reason({node, false, "inputs of another size may take it"});
+  for (int64_t i = 0; i < size(dim_class) && !wholly_pinned(dim_class); ++i) {
+    if (!reached[static_cast<size_t>(i)]) pin_index(dim_class, i, reason);
   }
 }
 

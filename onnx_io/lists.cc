@@ -132,13 +132,15 @@ class Lists {
   std::optional<Elements> split(NodeId id) {
     const auto sizes = integers(graph_.nodes[id], 1);
     const ValueId list = graph_.nodes[id].outputs[0];
+    if (!sizes || sizes->empty() || is_captured(list) || is_read_as_list(list)) return std::nullopt;
     const bool is_list =
-        sizes && !graph_.weight(graph_.value(graph_.nodes[id].inputs[1]).weight).dims.empty();
-    if (!is_list || sizes->empty() || is_captured(list) || is_read_as_list(list)) {
-      return std::nullopt;
-    }
+        !graph_.weight(graph_.value(graph_.nodes[id].inputs[1]).weight).dims.empty();
+    const int64_t count =
+        is_list ? static_cast<int64_t>(sizes->size()) : equal_parts(id, sizes->front());
+    if (count == 0) return std::nullopt;
+    if (!is_list) graph_.nodes[id].inputs.resize(1);
     Elements parts{list};
-    for (size_t i = 1; i < sizes->size(); ++i) {
+    for (int64_t i = 1; i < count; ++i) {
       const ValueId part = graph_.values.next_id();
       Value& value = graph_.values.emplace_back();
       value.name = graph_.value(list).name + std::string(kInside) + std::to_string(i);
@@ -146,12 +148,29 @@ class Lists {
       parts.push_back(part);
     }
     graph_.nodes[id].op = "Split";
+    graph_.nodes[id].opset = std::max(graph_.nodes[id].opset, 13);  // its sizes are an operand
     graph_.nodes[id].outputs = parts;
     return parts;
   }
 
-  /// Returns whether a node reads the list itself, not just its elements.
+  /// Returns how many parts of `size` a dimension has, which its value's type declares; 0 if that
+  /// is unknown, or a part is shorter.
+  int64_t equal_parts(NodeId id, int64_t size) const {
+    const auto& dims = graph_.value(operand(graph_.nodes[id], 0)).declared;
+    if (!dims || size < 1) return 0;
+    const auto rank = static_cast<int64_t>(dims->size());
+    const int64_t axis = attr(graph_.nodes[id], "axis", 0);
+    if (axis < -rank || axis >= rank) return 0;
+    const int64_t whole = (*dims)[static_cast<size_t>(axis < 0 ? axis + rank : axis)];
+    const bool equal = whole > 0 && whole % size == 0 && whole / size <= kMostElements;
+    return equal ? whole / size : 0;
+  }
+
+  /// Returns whether the list itself is read, not just its elements.
   bool is_read_as_list(ValueId list) const {
+    const auto is_result = [&](const Body& body) { return contains(body.outputs, list); };
+    if (contains(graph_.outputs, list) || std::ranges::any_of(graph_.bodies, is_result))
+      return true;
     return std::ranges::any_of(graph_.nodes, [&](const Node& node) {
       const bool takes_elements =
           (onnx_io::is(node, "SequenceAt") && integers(node, 1)) || joins(node);

@@ -287,9 +287,34 @@ ValueId Builder::root(ValueId value) const {
   return base == bases_.end() ? value : base->second;
 }
 
+void Builder::note_write(ValueId before, ValueId after) {
+  if (graph_.value(before).weight != kNone) {
+    written_[before] = after;
+    return;
+  }
+  for (auto& [weight, now] : written_) {
+    if (now == before) now = after;
+  }
+}
+
+ValueId Builder::now(ValueId weight) const {
+  const auto written = written_.find(weight);
+  return written == written_.end() ? weight : written->second;
+}
+
+void Builder::finish_writes() {
+  begin("written");
+  for (const auto& [weight, now] : written_) {
+    keep(written_over(*this, weight, now));
+    auto& attributes = graph_.nodes.back().attributes;
+    attributes.emplace_back("call", std::string("a write to a tensor of the module"));
+    attributes.emplace_back("effect", std::string("writes"));
+  }
+}
+
 Builder::Mark Builder::mark() const {
-  return {graph_.nodes.size(), graph_.values.size(), graph_.weights.size(),
-          sources_.size_literals.size(), sources_.frozen.size()};
+  return {graph_.nodes.size(),           graph_.values.size(),   graph_.weights.size(),
+          sources_.size_literals.size(), sources_.frozen.size(), written_};
 }
 
 void Builder::roll_back(const Mark& mark) {
@@ -313,6 +338,7 @@ void Builder::roll_back(const Mark& mark) {
   std::erase_if(graph_.pinned_values,
                 [&](const auto& pinned) { return !graph_.values.has(pinned.first); });
   std::erase_if(kept_, [&](ValueId v) { return !graph_.values.has(v); });
+  written_ = mark.written;
 }
 
 // Removes unused values: sizes read only by checks, transposed weights that an operator uses

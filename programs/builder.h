@@ -2,6 +2,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -122,10 +123,18 @@ class Builder : private GraphBuilder {
   void alias(ValueId view, ValueId base);
   ValueId root(ValueId value) const;
 
+  /// Notes that `before` is `after` from here on; of a tensor of the model the next run finds that.
+  void note_write(ValueId before, ValueId after);
+  /// Returns what a tensor of the model is by now.
+  ValueId now(ValueId weight) const;
+  /// Keeps what the next run finds, which has to be as large as the model's tensor.
+  void finish_writes();
+
   Sources& sources() { return sources_; }
 
   struct Mark {
     size_t nodes, values, weights, size_literals, frozen;
+    std::map<ValueId, ValueId> written;
   };
   Mark mark() const;
   void roll_back(const Mark& mark);
@@ -149,6 +158,7 @@ class Builder : private GraphBuilder {
   std::unordered_map<ValueId, ValueId> bases_;
   std::unordered_set<ValueId> complex_;
   std::vector<ValueId> kept_;
+  std::map<ValueId, ValueId> written_;  ///< tensors of the model, and what they are by now
   std::unordered_map<ValueId, NodeId> producers_;
   IdVector<BodyId, Mark> body_starts_;
   GrowingFacts facts_;

@@ -135,7 +135,7 @@ Lowering lower_clamp, lower_hardtanh, lower_relu6, lower_leaky_relu, lower_rrelu
     lower_nan_to_num, lower_logit, lower_hypot, lower_xlogy, lower_atan2, lower_add, lower_rsub,
     lower_div, lower_floor_divide, lower_rsqrt, lower_square, lower_ne, lower_log_of_base,
     lower_log1p, lower_expm1, lower_erfc, lower_trunc, lower_lerp, lower_where, lower_masked_fill,
-    lower_addcmul, lower_trilu, lower_cumsum;
+    lower_addcmul, lower_trilu, lower_cumsum, lower_histc;
 
 // lower_cast.cc
 Lowering lower_same, lower_copy, lower_copy_into, lower_maybe_copy, lower_cast, lower_to,

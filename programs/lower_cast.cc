@@ -140,12 +140,10 @@ void lower_to(Call& call) {
 
 /// type_as(x, other): mostly x's own type
 void lower_type_as(Call& call) {
-  const ValueId x = call.tensor(0).value;
-  const DType from = known_type(call, x);
+  const Operand x = call.tensor(0);
   const DType to = known_type(call, call.tensor(1).value);
-  if (!is_floating(from) && to == DType::kFloat32) return call.set_result(call.out.real(x));
-  call.require(from == to || (is_floating(from) && is_floating(to)));
-  call.set_result(x);
+  if (is_floating(known_type(call, x.value)) && is_floating(to)) return call.set_result(x.value);
+  cast(call, x, to);
 }
 
 /// zeros(sizes, dtype, …), ones(…), full(sizes, number, dtype, …), new_zeros(x, sizes, dtype, …),
@@ -262,8 +260,7 @@ void lower_arange(Call& call) {
   if (is_real(0) || (numbers > 1 && is_real(1)) || (numbers > 2 && is_real(2))) {
     return real_range(call, numbers);
   }
-  const bool real = call.integer(numbers, kTorchLong) == kTorchFloat;
-  call.require(real || call.integer(numbers, kTorchLong) == kTorchLong);
+  const DType type = type_of(call.integer(numbers, kTorchLong));
   const auto number = [&](size_t i) -> Operand {
     const Element element = call.element(i);
     return {element.run_time == kNone ? call.out.integer(element.fixed) : element.run_time};
@@ -273,7 +270,7 @@ void lower_arange(Call& call) {
   const Operand step = numbers > 2 ? number(2) : Operand{call.out.integer(1)};
   const ValueId result = call.out.emit("Range", {start, end, step});
   call.out.graph().value(result).dtype = DType::kInt64;
-  call.set_result(real ? call.out.real(result) : result);
+  call.set_result(type == DType::kInt64 ? result : call.out.cast(result, type));
 }
 
 /// linspace(start, end, steps, dtype, …): computed from both ends, like libtorch

@@ -5,6 +5,7 @@
 
 #include "parsimony/base/ranges.h"
 #include "parsimony/programs/call.h"
+#include "parsimony/programs/element_types.h"
 #include "parsimony/programs/sources.h"
 
 namespace parsimony::programs {
@@ -136,14 +137,29 @@ void lower_lerp(Call& call) {
   call.set_node("Add", {a, {part}});
 }
 
+namespace {
+
+/// Argument `i` of two that are chosen from: a whole number beside whole numbers stays one.
+Operand choice(Call& call, size_t i, size_t other) {
+  if (!call.arg(i).is(BindingKind::kInt)) return call.tensor_or_number(i);
+  if (call.arg(other).is(BindingKind::kInt)) return {call.out.integer(call.integer(i))};
+  if (!call.arg(other).is(BindingKind::kTensor)) return call.tensor_or_number(i);
+  const DType type = call.out.graph().value(call.tensor(other).value).dtype;
+  const bool whole = type != DType::kUnknown && type != DType::kBool && !is_floating(type);
+  if (!whole) return call.tensor_or_number(i);
+  return {call.out.cast(call.out.integer(call.integer(i)), type)};
+}
+
+}  // namespace
+
 /// where(condition, a, b)
 void lower_where(Call& call) {
-  call.set_node("Where", {call.tensor(0), call.tensor_or_number(1), call.tensor_or_number(2)});
+  call.set_node("Where", {call.tensor(0), choice(call, 1, 2), choice(call, 2, 1)});
 }
 
 /// masked_fill(x, mask, number)
 void lower_masked_fill(Call& call) {
-  call.set_node("Where", {call.tensor(1), call.tensor_or_number(2), call.tensor(0)});
+  call.set_node("Where", {call.tensor(1), choice(call, 2, 0), call.tensor(0)});
 }
 
 /// nan_to_num(x, nan, posinf, neginf): by default infinities become the largest numbers of float32
@@ -216,9 +232,38 @@ void lower_trilu(Call& call) {
                 {{"upper", int64_t{call.op == "triu" ? 1 : 0}}});
 }
 
-/// cumsum(x, dim, dtype)
+/// cumsum(x, dim, dtype): of integers and truth values in 64 bits
 void lower_cumsum(Call& call) {
-  call.set_node("CumSum", {call.tensor(0), {call.out.integer(call.integer(1))}});
+  Operand x = call.tensor(0);
+  const DType own = call.out.graph().value(x.value).dtype;
+  const bool asked = call.size() > 2 && !call.none(2);
+  const DType type = asked ? dtype_of_torch(call.integer(2)) : DType::kInt64;
+  const bool widens = own != DType::kUnknown && own != DType::kInt64 && !is_floating(own);
+  if (asked || widens) x.value = call.out.cast(x, type);
+  call.set_node("CumSum", {x, {call.out.integer(call.integer(1))}});
+}
+
+/// histc(x, bins, min, max): how many elements lie in each of `bins` equal parts from min to max,
+/// the last of which has both its ends
+void lower_histc(Call& call) {
+  const int64_t bins = call.integer(1, 100);
+  const double low = call.number(2, 0);
+  const double high = call.number(3, 0);
+  call.require(bins > 0 && low < high);  // else they are those of the elements
+  Builder& out = call.out;
+  HostTensor places{.dtype = DType::kFloat32, .dims = {bins}, .ints = {}, .floats = {}};
+  for (int64_t i = 0; i < bins; ++i) places.floats.push_back(static_cast<double>(i));
+  const ValueId x =
+      out.emit("Reshape", {{out.real(call.tensor(0).value)}, {out.integers({-1, 1})}});
+  const ValueId above = out.emit("Sub", {{x}, {out.number(low)}});
+  const ValueId share = out.emit("Div", {{above}, {out.number(high - low)}});
+  const ValueId scaled = out.emit("Mul", {{share}, {out.number(static_cast<double>(bins))}});
+  const ValueId last = out.number(static_cast<double>(bins - 1));
+  const ValueId within = out.emit("Min", {{out.emit("Floor", {{scaled}})}, {last}});
+  const ValueId inside = out.emit("LessOrEqual", {{x}, {out.number(high)}});
+  const ValueId place = out.emit("Where", {{inside}, {within}, {out.number(-1)}});
+  const ValueId lies = out.emit("Equal", {{place}, {out.constant(places)}});
+  call.set_node("ReduceSum", {{out.real(lies)}, {out.integers({0})}}, {{"keepdims", int64_t{0}}});
 }
 
 namespace {

@@ -14,13 +14,22 @@ constexpr int64_t kToEnd = std::numeric_limits<int64_t>::max();
 
 int64_t axis_of(Call& call) { return call.axis(call.integer(1), call.rank(call.tensor(0).value)); }
 
-/// x[a, b, …], where all indices have one shape
+/// x[a, b, …]; the indices are broadcast
 void index_first(Call& call, const std::vector<Binding>& items, const std::vector<int64_t>& axes) {
+  bool alike = true;
+  ValueId zeros = kNone;  // of the shape of all
+  for (size_t i = 0; i < axes.size(); ++i) {
+    call.require(axes[i] == static_cast<int64_t>(i));
+    alike = alike && call.shape(items[i].value) == call.shape(items.front().value);
+  }
+  for (size_t i = 0; i < axes.size() && !alike; ++i) {
+    const ValueId zero = call.out.emit("Mul", {{items[i].value}, {call.out.integer(0)}});
+    zeros = i == 0 ? zero : call.out.emit("Add", {{zeros}, {zero}});
+  }
   std::vector<Operand> columns;
   for (size_t i = 0; i < axes.size(); ++i) {
-    const ValueId one = items[i].value;
-    call.require(axes[i] == static_cast<int64_t>(i));
-    call.require(call.shape(one) == call.shape(items.front().value));
+    ValueId one = items[i].value;
+    if (!alike) one = call.out.emit("Add", {{one}, {zeros}});
     columns.push_back({call.out.emit("Unsqueeze", {{one}, {call.out.integers({-1})}})});
   }
   const ValueId locations = call.out.emit("Concat", columns, {{"axis", int64_t{-1}}});

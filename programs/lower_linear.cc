@@ -69,14 +69,14 @@ void lower_addmv(Call& call) {
 
 void lower_matmul(Call& call) { call.set_node("MatMul", {call.tensor(0), call.tensor(1)}); }
 
-/// _grouped_mm(x, w, ends, bias, dtype): rows of x up to ends[0] times w[0], from there up to
-/// ends[1] times w[1], …
+/// _grouped_mm(x, w, ends, bias, dtype), grouped_mm_fallback(x, w, ends): rows of x up to ends[0]
+/// times w[0], from there up to ends[1] times w[1], …
 void lower_grouped_mm(Call& call) {
   const Operand x = call.tensor(0);
   const Operand w = call.tensor(1);
   const Operand ends = call.tensor(2);
   call.require(call.rank(x.value) == 2 && call.rank(w.value) == 3 && call.rank(ends.value) == 1);
-  call.require(call.none(3) && call.none(4));
+  for (size_t i = 3; i < call.size(); ++i) call.require(call.none(i));
   Builder& out = call.out;
   out.pin_axis(w.value, 0);
   const auto with_axis = [&](ValueId value, int64_t axis) {

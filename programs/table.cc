@@ -158,6 +158,7 @@ std::unordered_map<std::string_view, Rule> rules() {
       {lower_xlogy, {"special_xlogy", "xlogy"}},
       {lower_trilu, {"tril", "triu"}},
       {lower_cumsum, {"cumsum"}},
+      {lower_histc, {"histc"}},
       // lower_cast.cc
       {lower_same,
        {"alias", "alpha_dropout", "cpu", "detach", "dropout", "feature_alpha_dropout",
@@ -232,7 +233,7 @@ std::unordered_map<std::string_view, Rule> rules() {
       {lower_index_add, {"index_add", "index_copy"}},
       {lower_index_fill, {"index_fill"}},
       {lower_index_put, {"index_put"}},
-      {lower_grouped_mm, {"_grouped_mm"}},
+      {lower_grouped_mm, {"_grouped_mm", "grouped_mm_fallback"}},
       {lower_embedding_bag, {"_embedding_bag", "_embedding_bag_forward_only", "embedding_bag"}},
       // lower_convolution.cc
       {lower_unfold, {"unfold"}},

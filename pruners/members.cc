@@ -203,11 +203,18 @@ std::vector<double> values_of(const Graph& graph, const Member& member, const We
 }  // namespace
 
 std::vector<const Member*> members_of(const Graph& graph, const Group& group, Which which) {
-  const auto found = select(group, [&](const Member& m) { return is_expected(graph, m, which); });
-  if (!found.empty() || which != Which::kProducing) return found;
-  return select(group, [&](const Member& member) {
-    return has_magnitude(graph.weight(graph.value(member.value).weight).dtype);
-  });
+  auto found = select(group, [&](const Member& m) { return is_expected(graph, m, which); });
+  if (which == Which::kParameters) return found;
+  if (found.empty() && which == Which::kProducing) {
+    found = select(group, [&](const Member& member) {
+      return has_magnitude(graph.weight(graph.value(member.value).weight).dtype);
+    });
+  }
+  // Tables and states differ between files of one network.
+  if (std::ranges::any_of(found, &Member::of_layer)) {
+    std::erase_if(found, [](const Member* member) { return !member->of_layer; });
+  }
+  return found;
 }
 
 Eigen::MatrixXd slices_of(const Graph& graph, const Member& member) {

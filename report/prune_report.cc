@@ -431,7 +431,7 @@ std::string reason_for_nothing(const PruneResult& pruning) {
     if (std::find(keep.begin(), keep.end(), 0) != keep.end()) return "the plan is empty";
   }
   if (!pruning.notes.empty()) return "no group was pruned, see the notes";
-  return "the requested amount removes no channel";
+  return "the requested amount removes no channel after rounding (round_to, keep_at_least)";
 }
 
 ConstantsReport constants_report(const Pruning& pruning) {

@@ -84,6 +84,7 @@ struct UnaryOperator {
 constexpr std::array kUnary = {
     UnaryOperator{"Abs", absolute, std::fabs},
     UnaryOperator{"Ceil", same, std::ceil},
+    UnaryOperator{"Cos", nullptr, std::cos},
     UnaryOperator{"Exp", nullptr, std::exp},
     UnaryOperator{"Floor", same, std::floor},
     UnaryOperator{"Log", nullptr, std::log},
@@ -92,7 +93,9 @@ constexpr std::array kUnary = {
     UnaryOperator{"Reciprocal", nullptr, [](double a) { return 1 / a; }},
     UnaryOperator{"Round", same, std::nearbyint},  // halves to even, as ONNX demands
     UnaryOperator{"Sign", sign, float_sign},
+    UnaryOperator{"Sin", nullptr, std::sin},
     UnaryOperator{"Sqrt", nullptr, std::sqrt},
+    UnaryOperator{"Tanh", nullptr, std::tanh},
 };
 
 constexpr std::array kBinary = {

@@ -203,16 +203,16 @@ Shapes infer_gather_elements(const NodeView& view) {
 
 namespace {
 
-/// Where a literal writes if it gives each axis its places apart from those of the others, as a
-/// grid of slices does: at [i, j, …] of the update is [places[0][i], places[1][j], …] of the
-/// result. Empty if it does not, or is computed.
+/// Where a literal writes if it gives each axis that it names its places apart from those of the
+/// others, as a grid of slices does: at [i, j, …] of the update is [places[0][i], places[1][j], …]
+/// of the result. Empty if it does not, or is computed.
 std::vector<std::vector<int64_t>> grid_of(const NodeView& view, const Shape& x) {
   const HostTensor* indices = view.constant(1);
   if (indices == nullptr || view.computed(view.input(1)) || indices->floating()) return {};
-  const size_t rank = x.size();
   const Shape& dims = indices->dims;
-  const bool names_all = dims.size() == rank + 1 && dims.back() == std::ssize(x);
-  if (!names_all || indices->count() == 0) return {};
+  if (dims.empty() || indices->count() == 0 || dims.back() > std::ssize(x)) return {};
+  const auto rank = static_cast<size_t>(dims.back());
+  if (dims.size() != rank + 1) return {};
   std::vector<std::vector<int64_t>> places;
   for (const int64_t size : Shape(dims.begin(), dims.end() - 1)) places.emplace_back(size, -1);
   std::vector<int64_t> at(rank, 0);
@@ -245,6 +245,12 @@ Factors factor_scattered_grid(const NodeView& view,
       segments.push_back({static_cast<int64_t>(i), places[d][i], 1});
     }
     builder.map(view.input(2), dim, view.output(0), dim, std::move(segments));
+  }
+  for (size_t d = places.size(); d < known_shape(view, 0).size(); ++d) {
+    const int label = builder.label(known_shape(view, 0)[d]);
+    for (const ValueId value : {view.input(0), view.input(2), view.output(0)}) {
+      builder.term(value, static_cast<int>(d), {{label}});
+    }
   }
   // The list is rewritten rather than sliced.
   for (size_t d = 0; d <= places.size(); ++d) {

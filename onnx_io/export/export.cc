@@ -51,6 +51,18 @@ class Sizes {
   /// Returns the elements if they follow from the sizes alone and are equal for every batch, else
   /// null.
   const HostTensor* constant(ValueId value) const;
+  /// Returns whether two dimensions have one size, with every batch.
+  bool same(ValueId a, size_t a_dim, ValueId b, size_t b_dim) const {
+    const auto in = [&](const Facts& facts) {
+      const auto& x = facts.shapes[a];
+      const auto& y = facts.shapes[b];
+      return x && y && a_dim < x->size() && b_dim < y->size() && (*x)[a_dim] == (*y)[b_dim];
+    };
+    return in(facts_) && (!other_ || in(*other_));
+  }
+  size_t rank(ValueId value) const {
+    return facts_.shapes[value] ? facts_.shapes[value]->size() : 0;
+  }
   /// Returns whether the value is a number that was specified: the network is specialised for it,
   /// so it is no longer an input.
   bool fixed_input(ValueId value) const;
@@ -166,12 +178,46 @@ class Exporter {
         return read_.contains(v) && sizes_.constant(v) == nullptr;
       });
       if (!live_[n]) continue;
-      read_.insert(node.inputs.begin(), node.inputs.end());
+      const std::vector<ValueId> inputs = inputs_of(node);
+      read_.insert(inputs.begin(), inputs.end());
       for (const BodyId body : node.bodies) {
         const std::vector<ValueId>& results = source_.bodies[body].outputs;
         read_.insert(results.begin(), results.end());
       }
     }
+  }
+
+  /// Returns what the node reads in the exported graph.
+  std::vector<ValueId> inputs_of(const Node& node) const {
+    std::vector<ValueId> inputs = node.inputs;
+    if (node.op != "MatMul" || !node.domain.empty()) return inputs;
+    // One of the two has to keep the leading axes.
+    inputs[1] = unrepeated(node.inputs[1], node.inputs[0]);
+    if (inputs[1] == node.inputs[1]) inputs[0] = unrepeated(node.inputs[0], node.inputs[1]);
+    return inputs;
+  }
+
+  /// Returns what `x` repeats along leading axes that `other` has, too, else `x`: MatMul broadcasts
+  /// it. Decomposed programs repeat a weight for each position, which costs memory only in ONNX.
+  ValueId unrepeated(ValueId x, ValueId other) const {
+    const size_t rank = sizes_.rank(x);
+    if (rank < 3 || sizes_.rank(other) != rank) return x;
+    for (size_t d = 0; d + 2 < rank; ++d) {
+      if (!sizes_.same(x, d, other, d)) return x;
+    }
+    for (ValueId whole = x; source_.value(whole).producer != kNone;) {
+      const Node& made = source_.nodes[source_.value(whole).producer];
+      const bool expands = made.op == "Expand";
+      if (!made.domain.empty() || (!expands && made.op != "Reshape")) return x;
+      whole = made.inputs[0];
+      const size_t before = sizes_.rank(whole);
+      if (before < 2 || (!expands && before != rank)) return x;
+      for (size_t d = expands ? rank - 2 : 0; d < rank; ++d) {
+        if (!sizes_.same(x, d, whole, d + before - rank)) return x;
+      }
+      if (expands) return whole;
+    }
+    return x;
   }
 
   void define_inputs() {
@@ -295,7 +341,7 @@ class Exporter {
     Lowering lowering{.view = view, .out = out_, .inputs = {}, .requested = {}, .results = {}};
     lowering.open_batch = sizes_.open_batch();
     lowering.keeps_weights = options_.keeps_weights;
-    for (const ValueId input : node.inputs) lowering.inputs.push_back(value(input));
+    for (const ValueId input : inputs_of(node)) lowering.inputs.push_back(value(input));
     for (const ValueId output : node.outputs) lowering.requested.push_back(read_.contains(output));
     lowering.results.assign(node.outputs.size(), kNone);
     out_.begin(node.name.empty() ? key_of(source_, node) : node.name);

@@ -568,11 +568,14 @@ EditedProgram ProgramEditor::Impl::finish() const {
   }
   std::vector<ArchivedTensor> added;
   for (const auto& [name, duplicate] : duplicates) {
-    ArchivedTensor tensor = archive.tensors().at(duplicate.of);
+    const Weight& weight = *now.at(name);
+    ArchivedTensor tensor{.name = name, .type = element_type_of(weight.dtype), .dims = weight.dims};
+    const auto stored = archive.tensors().find(duplicate.of);
+    if (stored != archive.tensors().end()) tensor = stored->second;  // else the program computes it
     tensor.name = name;
     std::ranges::replace(tensor.name, '.', '_');
     tensor.is_parameter = parameters.contains(duplicate.of);
-    fill(tensor, *now.at(name));
+    fill(tensor, weight);
     const std::string placeholder = draft.add_input(tensor);
     for (const SourceLocation& reader : duplicate.readers) {
       const ProgramCall& call = program.calls[static_cast<size_t>(reader.call)];

@@ -79,7 +79,7 @@ Target target_of(const std::string& text) {
     const std::string overload = text.substr(std::min(end + 1, text.size()));
     target.call = space + "::" + target.op;
     if (target.op == "_unsafe_view") target.op = "view";
-    if (space == "aten") target.schema = find_schema(target.op, overload);
+    target.schema = find_schema(space == "aten" ? target.op : target.call, overload);
     target.passes = space == "aten" && std::ranges::find(kPassing, target.op) != kPassing.end();
     const bool higher = space == "higher_order";
     target.branches = higher && target.op == "cond";
@@ -127,12 +127,16 @@ int64_t integer_of(const JsonReader& value) {
   return value.integer(std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max());
 }
 
-/// The size that a dimension had when the program was exported; 1 where that is not said.
-int64_t hint_of(const JsonReader& size) {
+/// The size that a dimension had when the program was exported; empty where data decide it.
+std::optional<int64_t> size_of(const JsonReader& size) {
   if (const auto fixed = size.find("as_int")) return fixed->count();
   const auto hint = size.at("as_expr").find("hint");
-  return hint && hint->is_object() ? hint->at("as_int").count() : 1;
+  if (!hint || !hint->is_object()) return std::nullopt;
+  return hint->at("as_int").count();
 }
+
+/// That, and 1 where it is not said.
+int64_t hint_of(const JsonReader& size) { return size_of(size).value_or(1); }
 
 /// "net.py:12: y = self.fc(x)" from the last frame of a trace:
 ///     File "net.py", line 12, in forward
@@ -200,7 +204,7 @@ class ProgramReader {
     define_inputs(graph, names);
     follow(graph, kTopGraph, names);
     define_outputs(graph, names);
-    for (const auto& [tensor, now] : written_) keep_for_next_run(tensor, now);
+    builder_.finish_writes();
     const IdVector<ValueId, ValueId> values = builder_.compact();
     for (ProgramValue& value : program_.values) value.value = values[value.value];
     finish(graph_);
@@ -342,7 +346,7 @@ class ProgramReader {
       if (at < becomes_.size() && !becomes_[at].empty()) {
         const auto held = names.find(program_.placeholders[becomes_[at]]);
         if (held != names.end() && binding.is(BindingKind::kTensor)) {
-          written_[held->second.value] = binding.value;
+          builder_.note_write(held->second.value, binding.value);
         }
         continue;
       }
@@ -361,15 +365,6 @@ class ProgramReader {
       graph_.outputs.push_back(result);
     }
     if (graph_.outputs.empty()) throw ModelError(path_, ": the program returns no tensor");
-  }
-
-  /// The next run finds the value in the module's tensor, which has to be as large.
-  void keep_for_next_run(ValueId tensor, ValueId value) {
-    builder_.begin("written");
-    builder_.keep(written_over(builder_, tensor, value));
-    auto& attributes = graph_.nodes.back().attributes;
-    attributes.emplace_back("call", std::string("a write to a tensor of the module"));
-    attributes.emplace_back("effect", std::string("writes"));
   }
 
   void follow(const JsonReader& graph, const std::string& place, Names& names) {
@@ -594,8 +589,8 @@ class ProgramReader {
   /// Whether a call computes from literals alone.
   bool is_literal_call(const std::string& op, const std::vector<Binding>& arguments) const {
     constexpr auto kSources = std::to_array<std::string_view>(
-        {"arange", "bartlett_window", "blackman_window", "eye", "hamming_window", "hann_window",
-         "kaiser_window", "linspace", "logspace"});
+        {"arange", "bartlett_window", "blackman_window", "eye", "full", "hamming_window",
+         "hann_window", "kaiser_window", "linspace", "logspace", "ones", "zeros"});
     std::vector<ValueId> read;
     for (const Binding& argument : arguments) collect(argument, read);
     const bool begins = std::ranges::find(kSources, op) != kSources.end();
@@ -642,17 +637,6 @@ class ProgramReader {
                                                 .stride = static_cast<int64_t>(size)}));
   }
 
-  /// What a tensor of the module has become, if it is written as a whole.
-  void note_write(ValueId before, ValueId after) {
-    if (graph_.value(before).weight != kNone) {
-      written_[before] = after;
-      return;
-    }
-    for (auto& [tensor, now] : written_) {
-      if (now == before) now = after;
-    }
-  }
-
   /// x.relu_(): from here on the names of x mean the result. If x is a part of p, as in
   /// p[1:3].relu_(), those of p mean p put together anew. Whoever else sees the same memory sees it
   /// change, too: see `named`.
@@ -665,7 +649,7 @@ class ProgramReader {
     const bool owned = graph_.value(root).weight == kNone;
     std::vector<std::pair<ValueId, ValueId>> changed{{written.value, result.value}};
     if (owned && !same_memory) changed = written_through(builder_, written.value, result.value);
-    if (!same_memory) note_write(written.value, result.value);
+    if (!same_memory) builder_.note_write(written.value, result.value);
     for (const auto& [before, after] : changed) {
       if (!same_memory) builder_.alias(after, changed.back().second);
     }
@@ -726,11 +710,15 @@ class ProgramReader {
     if (std::string line = line_of(node); !line.empty()) {
       attributes.emplace_back("line", std::move(line));
     }
+    // What data decide is assumed for the first result: several have to fit each other.
+    const bool assumes = made.size() == 1 && std::ranges::all_of(values, [&](ValueId value) {
+                           return builder_.shape(value) != nullptr;
+                         });
     auto next = made.begin();
     const auto result = [&](const JsonReader& value, std::string_view kind) {
       const ValueId id = *next++;
       if (!kind.starts_with("as_tensor")) return Binding{};
-      declare(graph, name_in(value), id);
+      declare(graph, name_in(value), id, assumes);
       return Binding::tensor(id);
     };
     std::vector<Binding> results;
@@ -745,16 +733,19 @@ class ProgramReader {
   }
 
   /// Nothing that the value was made of can shrink: its sizes are those that the program declares.
-  void declare(const JsonReader& graph, const std::string& name, ValueId id) {
+  void declare(const JsonReader& graph, const std::string& name, ValueId id, bool assumes) {
     const auto meta = graph.at("tensor_values").find(name);
     if (!meta || !as_exported_) return;
-    Shape dims;
-    for (const JsonReader size : meta->at("sizes").list()) dims.push_back(hint_of(size));
     Value& value = graph_.value(id);
-    value.declared = std::move(dims);
-    value.symbols.resize(value.declared->size());
     const ElementType* type = type_of_code(meta->at("dtype").count());
     if (type != nullptr) value.dtype = type->dtype;
+    Shape dims;
+    for (const JsonReader size : meta->at("sizes").list()) {
+      if (!assumes && !size_of(size)) return;
+      dims.push_back(hint_of(size));
+    }
+    value.declared = std::move(dims);
+    value.symbols.resize(value.declared->size());
   }
 
   /// The sub-graphs among a node's inputs, and where they are.
@@ -906,8 +897,6 @@ class ProgramReader {
   Numbers numbers_;
   std::unordered_map<std::string, const ArchivedTensor*> tensor_of_;  ///< by placeholder
   std::vector<std::string> becomes_;  ///< per output: the tensor of the module that it becomes
-  std::map<ValueId, ValueId>
-      written_;  ///< tensors of the module, and what the next run finds there
   std::map<std::pair<const std::byte*, Shape>, Binding> weights_;
   std::set<ValueId> computed_;       ///< from literals alone
   std::map<ValueId, Binding> held_;  ///< weights for these

@@ -212,7 +212,8 @@ TEST(CliPrune, NothingToRemoveGivesTheSameBytes) {
   EXPECT_EQ(outcome.code, 0);
   EXPECT_TRUE(same_bytes(place.bytes("o.onnx"), place.bytes("cnn.onnx")));
   EXPECT_EQ(lines_with(outcome.out, "note"),
-            "note: nothing was pruned: the requested amount removes no channel\n");
+            "note: nothing was pruned: the requested amount removes no channel after rounding "
+            "(round_to, keep_at_least)\n");
 }
 
 TEST(CliPrune, SaysWhyNothingCanShrink) {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "parsimony/base/errors.h"
@@ -95,6 +96,9 @@ TEST(EvaluateUnary, IntegersAndNumbers) {
   EXPECT_EQ(run("Round", {floats({4}, {0.5, 1.5, 2.5, -2.6})}), floats({4}, {0, 2, 2, -3}));
   EXPECT_EQ(run("Sqrt", {floats({}, {64})}), floats({}, {8}));
   EXPECT_EQ(run("Sqrt", {list({64})}), std::nullopt);
+  EXPECT_EQ(run("Cos", {floats({2}, {0, 1})}), floats({2}, {1, std::cos(1.F)}));
+  EXPECT_EQ(run("Sin", {floats({2}, {0, 1})}), floats({2}, {0, std::sin(1.F)}));
+  EXPECT_EQ(run("Tanh", {floats({2}, {0, 1})}), floats({2}, {0, std::tanh(1.F)}));
   EXPECT_EQ(run("Reciprocal", {floats({}, {4})}), floats({}, {0.25}));
   EXPECT_EQ(run("Reciprocal", {floats({}, {0})}), std::nullopt);
   EXPECT_EQ(run("Exp", {floats({}, {0})}), floats({}, {1}));

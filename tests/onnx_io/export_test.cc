@@ -9,6 +9,7 @@
 #include <map>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/base/ranges.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
 #include "tests/support/fixture.h"
@@ -47,6 +48,29 @@ TEST(ExportOnnx, LowersWhatIsNewerThanOpset17) {
   EXPECT_EQ(model.opset_import(0).version(), 17);
   EXPECT_EQ(operators(model), (Names{"Div", "Erf", "Add", "Mul", "Mul", "ReduceMean"}));
   EXPECT_EQ(model.graph().output(0).type().tensor_type().shape().dim_size(), 1);
+}
+
+// What decomposed programs do to a weight, for each position: 1.4 GB for a layer of ViT-B.
+TEST(ExportOnnx, BroadcastsWeightsInsteadOfRepeatingThem) {
+  const std::string repeats =
+      "<int64[3] to = {5,2,2}, float[2,2] w = {1,2,3,4}>\n"
+      "{ e = Expand(w, to)\n r = Reshape(e, to)\n ";
+  const auto of_x =
+      exported("net (float[5,2,2] x) => (float[5,2,2] y)\n" + repeats + "y = MatMul(x, r) }",
+               {{{5, 2, 2}, {}}});
+  EXPECT_EQ(operators(of_x), (Names{"MatMul"}));
+  const auto of_both = exported("net (float[2,2] x) => (float[5,2,2] y)\n" + repeats +
+                                    "z = Expand(x, to)\n y = MatMul(z, r) }",
+                                {{{2, 2}, {}}});
+  EXPECT_EQ(operators(of_both), (Names{"Expand", "MatMul"}));
+  const std::string as_often =
+      "net (float[N,2] x) => (float[N,2,2] y)\n"
+      "<int64[1] zero = {0}, int64[2] rest = {2,2}, float[1,2,2] q = {1,2,3,4}, "
+      "float[2,2] w = {1,2,3,4}>\n"
+      "{ s = Shape(x)\n n = Gather<axis=0>(s, zero)\n to = Concat<axis=0>(n, rest)\n "
+      "e = Expand(w, to)\n y = MatMul(q, e) }";
+  const auto of_one = exported(as_often, {{{1, 2}, {}}}, {.dynamic_batch = true});
+  EXPECT_TRUE(contains(operators(of_one), std::string("Expand"))) << "other batches have more";
 }
 
 TEST(ExportOnnx, FollowsSizesOnceAndForAll) {

@@ -319,6 +319,20 @@ TEST(Trained, TablesThatInputsLookUp) {
   EXPECT_EQ(names, (Names{"words", "W"}));
 }
 
+TEST(Trained, MatricesAmongWhichDataChoose) {
+  const TextModel model(
+      R"(net (float[1,8] x) => (float[1,4] y)
+         { a = MatMul(x, router)
+           chosen = ArgMax<axis=-1, keepdims=0>(a)
+           matrix = Gather(experts, chosen)
+           b = MatMul(x, matrix)
+           y = Squeeze(b) })",
+      {{"router", "8x3"}, {"experts", "3x8x4"}});
+  const auto trained = trained_weights(model.graph());
+  EXPECT_TRUE(trained[WeightId(0)]);
+  EXPECT_TRUE(trained[WeightId(1)]);
+}
+
 /// Frequencies on the input, positions, and a window behind the last layer: buffers, though to
 /// their places a gain and a bias belong as well. The scale is a parameter.
 const char* const kRotary = R"(

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes programs/schemas.inc: the schemas of the operators that the lowering table names, in-place
-forms too, from the native_functions.yaml of the PyTorch that this runs with.
+forms too, from the native_functions.yaml of the PyTorch that this runs with, and those of other libraries.
 
     tools/exported/schemas.py [--check]
 
@@ -15,6 +15,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "programs/schemas.inc"
+# Of other libraries: what equals an operator of the table.
+OTHERS = ("transformers::grouped_mm_fallback(Tensor input, Tensor weight, Tensor offs) -> Tensor",)
 # Operators of numbers, which no row of the table lowers.
 NUMBERS = ("is_floating_point", "item", "size", "sym_numel", "sym_size", "_local_scalar_dense")
 
@@ -25,7 +27,7 @@ def schemas():
         sys.exit("schemas.py: this Python has no PyTorch")
     functions = Path(package.origin).parent / "packaged/ATen/native/native_functions.yaml"
     names = set(re.findall(r'"(\w+)"', (ROOT / "programs/table.cc").read_text())) | set(NUMBERS)
-    lines = []
+    lines = list(OTHERS)
     for schema in re.findall(r"^- func: (.*)$", functions.read_text(), re.M):
         name, arguments = schema.split("(", 1)
         op, _, overload = name.partition(".")

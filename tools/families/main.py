@@ -108,7 +108,7 @@ def main():
             names = once(asked.folder / f"{package}.json", lambda: step(asked, "families", package, limit=None))
             chosen = [name for name in names if not asked.names or name in asked.names]
             rows[package] = list(pool.map(lambda name: row(asked, name), chosen))
-    if not asked.no_page:
+    if not asked.no_page and not asked.names:
         publish("families", page(rows, versions))
 
 

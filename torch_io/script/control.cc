@@ -308,15 +308,6 @@ bool Interpreter::is_viewed_after(const jit::Node* node, ValueId root,
   return false;
 }
 
-/// The next run finds what was written last, and the tensors of the module have to be as large.
-void Interpreter::finish_writes() {
-  builder_.begin("written");
-  for (const auto& [weight, now] : written_weights_) {
-    builder_.keep(written_over(builder_, weight, now));
-    graph_.nodes.back().attributes.emplace_back("effect", std::string("writes"));
-  }
-}
-
 void Interpreter::write_to(jit::Node* node, ValueId result) {
   const ValueId value = of_input(node, 0).value;
   const ValueId root = builder_.root(value);
@@ -330,10 +321,7 @@ void Interpreter::write_to(jit::Node* node, ValueId result) {
   const bool owned = loops_ == 0 && (!held || (value == root && first_inside_ == kNone));
   auto written = owned ? written_through(builder_, value, result)
                        : std::vector<std::pair<ValueId, ValueId>>{{value, result}};
-  if (owned && held) {
-    written_weights_[root] = result;
-    describe(node, true);
-  }
+  if (owned && held) describe(node, true);
   if (!owned || written.back().first != root || is_viewed_after(node, root, written)) {
     const std::string op = node->kind().toUnqualString();
     pin_aliases(op, value);
@@ -342,9 +330,7 @@ void Interpreter::write_to(jit::Node* node, ValueId result) {
     written.resize(1);
   }
   for (const auto& [before, after] : written) {
-    for (auto& [weight, now] : written_weights_) {
-      if (now == before) now = after;
-    }
+    if (owned || !held) builder_.note_write(before, after);
     for (auto& [name, binding] : bindings_) rename(binding, before, after);
     builder_.alias(after, written.back().second);
   }

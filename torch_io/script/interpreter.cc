@@ -73,7 +73,7 @@ void Interpreter::run(const std::vector<InputSpec>& inputs) {
   define_inputs(inputs);
   follow(*origins_.graph->block());
   define_outputs();
-  finish_writes();
+  builder_.finish_writes();
   const IdVector<ValueId, ValueId> values = builder_.compact();
   for (Check& check : origins_.checks) {
     for (Size& size : check.sizes) size.value = values[size.value];

@@ -187,7 +187,6 @@ class Interpreter {
   void keep_for_training(torch::jit::Block& block);
   bool collect_for_training(torch::jit::Block& block, std::vector<ValueId>& values);
   void write_to(torch::jit::Node* node, ValueId result);
-  void finish_writes();
   bool is_viewed_after(const torch::jit::Node* node, ValueId root,
                        const std::vector<std::pair<ValueId, ValueId>>& written) const;
   void pin_aliases(const std::string& op, ValueId value);
@@ -209,8 +208,7 @@ class Interpreter {
   std::unordered_map<ValueId, at::Tensor> evaluated_;  ///< computed from literals only
   std::unique_ptr<torch::jit::AliasDb> aliases_;       ///< created on first use
   int loops_ = 0;
-  std::map<ValueId, ValueId> written_weights_;  ///< tensors of the module, and what they are now
-  ValueId first_inside_;                        ///< values from here on belong to the current body
+  ValueId first_inside_;  ///< values from here on belong to the current body
   size_t result_numbers_ = 0;
 };
 

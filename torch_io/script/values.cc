@@ -147,10 +147,7 @@ void Interpreter::get_attribute(jit::Node* node) {
   const Binding owner = of_input(node, 0);
   if (!owner.is(BindingKind::kObject)) return opaque(node);
   Binding held = attribute(*owner.object, node->s(c10::attr::name));
-  if (held.is(BindingKind::kTensor)) {
-    const auto written = written_weights_.find(held.value);
-    if (written != written_weights_.end()) held.value = written->second;
-  }
+  if (held.is(BindingKind::kTensor)) held.value = builder_.now(held.value);
   bindings_[node->output()] = std::move(held);
 }
 
