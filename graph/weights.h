@@ -44,7 +44,7 @@ class ParameterSource : public GraphSource {
 ///
 ///   - what a layer multiplies by and its bias, gain and shift of a normalisation, a slope: by the
 ///     operator's row, also where the program first transposes, reshapes or combines them;
-///   - tables that are looked up by an input of the network;
+///   - tables that are looked up by an input of the network, and matrices among which data choose;
 ///   - gains and biases in nodes of their own: vectors as long as a layer's answer has channels,
 ///     which multiply what is made of that answer, or are added to it.
 ///
@@ -52,7 +52,8 @@ class ParameterSource : public GraphSource {
 /// constants.
 IdVector<WeightId, bool> trained_weights(const Graph& graph);
 
-/// What the operators tell, whatever the source says: the same in every file of a network.
+/// Those by the operators' rows alone, whatever the source says: the same in every file of a
+/// network.
 IdVector<WeightId, bool> weights_of_layers(const Graph& graph);
 
 }  // namespace parsimony

@@ -82,9 +82,10 @@ std::vector<double> slice_norms(const Weight& weight, const Window& window, Powe
 std::vector<double> slice_norms(const Weight& weight, const Window& window, Power power,
                                 const Quantised& quantised);
 
-/// Σ |w|^power per channel, by default over the matrices (rank ≥ 2) that produce the channels:
-/// convolution kernels and rows, not biases or normalisations. A group without such matrices is
-/// summed over all its members. Notifies the graph's owner when a weight has been read.
+/// Σ |w|^power per channel, by default over the matrices (rank ≥ 2) of layers that produce the
+/// channels: convolution kernels and rows, not biases, normalisations or tables of positions. What
+/// a group without such matrices is summed over, `Which` says. Notifies the graph's owner when a
+/// weight has been read.
 /// @throws ModelError naming tensor and element if there is a NaN
 Scores sum_members(const Graph& graph, const Group& group, Power power,
                    Which which = Which::kProducing);

@@ -52,8 +52,8 @@ def families_of_timm():
                 continue
         return min(sizes, key=sizes.get, default=names[0])
 
-    listed = ((module, timm.list_models(module=module)) for module in sorted(timm.list_modules()))
-    return [smallest(names) for _, names in listed if names]
+    listed = (timm.list_models(module=module) for module in sorted(timm.list_modules()))
+    return [smallest(names) for names in listed if names]
 
 
 def families_of_transformers():

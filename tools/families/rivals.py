@@ -108,7 +108,7 @@ def masked(whole, small):
     import torch
 
     tensors = named(whole)
-    for key, tensor in (named(small)).items():
+    for key, tensor in named(small).items():
         if tensor.shape != tensors[key].shape:
             new = torch.from_numpy(left_of(tensor.detach().numpy(), tensors[key].detach().numpy()))
             owner, _, leaf = key.rpartition(".")  # what was tied need not be any longer

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""One step for one network; prints a line of JSON.
+"""One step for one network.
 
-run.py versions
-run.py families PACKAGE FOLDER        the networks of timm or transformers, one of each family
-run.py export NAME FOLDER             writes FOLDER/NAME.pt2 and FOLDER/NAME.onnx; seconds, or what PyTorch says
-run.py torch_pruning NAME FOLDER      prunes the module
-run.py onnxsim NAME FOLDER            prunes FOLDER/NAME.onnx
+    run.py versions
+    run.py families PACKAGE              the networks of timm or transformers, one of each family
+    run.py export NAME FOLDER            writes FOLDER/NAME.pt2 and FOLDER/NAME.onnx; seconds, or what PyTorch says
+    run.py torch_pruning NAME FOLDER     prunes the module
+    run.py onnxsim NAME FOLDER           prunes FOLDER/NAME.onnx
+
+Prints a line of JSON.
 """
 
 import contextlib
