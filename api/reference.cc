@@ -152,6 +152,28 @@ std::string why_inconclusive(const Engine& engine, const Graph& graph, const Fac
          "compares them";
 }
 
+std::string why_incomparable(const Graph& graph) {
+  std::vector<ValueId> open(graph.outputs);
+  for (const Body& body : graph.bodies)
+    open.insert(open.end(), body.outputs.begin(), body.outputs.end());
+  IdVector<ValueId, bool> seen(graph.values.size(), false);
+  while (!open.empty()) {
+    const ValueId value = open.back();
+    open.pop_back();
+    if (value == kNone || seen[value]) continue;
+    seen[value] = true;
+    const NodeId producer = graph.value(value).producer;
+    if (producer == kNone) continue;
+    const Node& node = graph.node(producer);
+    if (draws(graph, node)) {
+      return "node " + in_quotes(label_of(graph, node)) +
+             " draws random numbers, which differ between runs";
+    }
+    open.insert(open.end(), node.inputs.begin(), node.inputs.end());
+  }
+  return {};
+}
+
 bool zeros_suffice(const Plan& plan) {
   return !mixes(plan) && plan.blocks.empty() && plan.scales.empty();
 }

@@ -62,6 +62,10 @@ double difference_of(const TensorBytes& a, const TensorBytes& b);
 /// Returns the options, with the tolerance for float16 on an engine that computes in it.
 ProofOptions tolerance_for(const Engine& engine, const Graph& graph, ProofOptions options);
 
+/// Returns why no two runs of the network can be compared: random numbers from which its outputs
+/// come. Empty if there are none.
+std::string why_incomparable(const Graph& graph);
+
 /// Returns why a difference found by this engine is inconclusive; empty if it is conclusive. It is
 /// inconclusive if the network makes discrete choices and the engine does not report their
 /// operands.

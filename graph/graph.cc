@@ -262,7 +262,8 @@ bool is_regular(const Graph& graph, const Use& use) {
 }
 
 bool reads_elements(const Graph& graph, const Use& use) {
-  return !has_trait(graph.node(use.node), kReadsSizes);
+  const Node& node = graph.node(use.node);
+  return !has_trait(node, kReadsSizes) && !gives_type(node, use.input);
 }
 
 void separate(Graph& graph, ValueId id) {

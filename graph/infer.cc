@@ -310,9 +310,8 @@ class GrowingFacts::Inference {
     if (has_trait(view.node(), kTakesElement)) return view.constant(0) != nullptr;
     if (has_trait(view.node(), kFills) && view.constant(0) != nullptr) return makes_integers(view);
     if (repeats_number(view)) return false;  // a tensor of any size, which may shrink
-    const bool reads_type = schema_of(view.node()).factor == operators::factor_cast_like;
-    for (int i = 0; i < (reads_type ? 1 : view.inputs()); ++i) {
-      if (!view.has_input(i)) continue;
+    for (int i = 0; i < view.inputs(); ++i) {
+      if (!view.has_input(i) || gives_type(view.node(), i)) continue;
       const HostTensor* constant = view.constant(i);
       if (constant == nullptr) return false;
       const bool plain = !constant->floating() || constant->count() == 1;

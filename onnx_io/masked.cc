@@ -25,6 +25,7 @@
 #include "parsimony/onnx_io/reader.h"
 #include "parsimony/onnx_io/tensor_impl.h"
 #include "parsimony/speedup/masked_values.h"
+#include "parsimony/speedup/small_sizes.h"
 
 namespace parsimony::onnx_io {
 namespace {
@@ -166,6 +167,7 @@ class Gathering {
     for (const PlanGroup& group : plan_.groups) {
       for (const PlanSlice& slice : group.slices) remove(slice);
     }
+    for (const PlanInteger& number : numbers_of_small_sizes(graph_, plan_)) follow(number);
     for (const Node& node : graph_.nodes) {
       const std::vector<Gap> gaps = gaps_of(node);
       if (!gaps.empty()) surround(node, gaps);
@@ -173,7 +175,7 @@ class Gathering {
   }
 
  private:
-  /// Marks the channels that the slice removes. Tensors made by the plan are copies of others.
+  /// Marks the channels that the slice removes.
   void remove(const PlanSlice& slice) {
     std::vector<uint8_t> stays(slice.size, 0);
     for (const int64_t k : slice.keep) stays[k] = 1;
@@ -194,11 +196,21 @@ class Gathering {
   const std::vector<ValueId>& values_of(const std::string& tensor) {
     if (by_tensor_.empty()) {
       for (const ValueId v : graph_.values.ids()) {
-        const WeightId weight = graph_.value(v).weight;
-        if (weight != kNone) by_tensor_[graph_.weight(weight).name].push_back(v);
+        if (graph_.value(v).weight != kNone) by_tensor_[read_tensor(graph_.value(v))].push_back(v);
       }
     }
     return by_tensor_[tensor];
+  }
+
+  /// Returns the name of the weight, or of the copy that the plan makes for the value's reader.
+  const std::string& read_tensor(const Value& value) const {
+    for (const PlanCopy& copy : plan_.copies) {
+      const auto is_given_it = [&](const Use& use) {
+        return use.input == copy.input && key_of(graph_, graph_.node(use.node)) == copy.consumer;
+      };
+      if (std::ranges::any_of(value.uses, is_given_it)) return copy.tensor;
+    }
+    return graph_.weight(value.weight).name;
   }
 
   /// Returns the gaps along axes that the node mixes, or sums over if absent channels are not zero.

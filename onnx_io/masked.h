@@ -21,7 +21,7 @@ void mask(ModelFile& file, const Plan& plan);
 /// Gathers the operands of nodes whose results depend on all elements of an axis, where the plan
 /// removes some of these, and scatters the results among zeros: zeros do not stand for absent
 /// elements there. Also gathers operands of sums where channels without weights are not zero, as
-/// behind a sigmoid. Integers of such nodes that follow the size are changed as in the small model.
+/// behind a sigmoid. Numbers that follow the size are those of the small model.
 /// @param file  the masked original; see mask()
 /// @param graph  the original
 /// @throws UnsupportedError if the graph's channels are not those of the plan

@@ -170,6 +170,15 @@ void lower_full_like(Call& call) {
          type_or(call.arg(with_number ? 2 : 1), known_type(call, call.tensor(0).value)));
 }
 
+/// eye(n, dtype, layout, device, pin_memory), eye(n, m, dtype, …)
+void lower_eye(Call& call) {
+  constexpr size_t kOfSquare = 5;
+  const bool square = call.size() == kOfSquare;
+  const std::vector<Element> sizes{call.element(0), call.element(square ? 0 : 1)};
+  const DType dtype = type_or(call.arg(square ? 1 : 2), DType::kFloat32);
+  call.set_node("EyeLike", {{filled_with(call, call.out.list_of(sizes), 0, dtype)}});
+}
+
 /// rand(sizes, dtype, …), rand_like(x, dtype, …)
 void lower_draw(Call& call) {
   ValueId like = call.op.ends_with("_like") ? call.tensor(0).value : ValueId();

@@ -261,8 +261,11 @@ void lower_inner_fft(Call& call) {
     of.multiply = norm == kByRoot ? Scale::kRoot : norm == kByWhole ? Scale::kNone : Scale::kWhole;
   }
   if (call.op == "_fft_c2r") {
-    call.require(of.axes.size() == 1);
-    of.lengths = call.elements(3);
+    const ValueId x = call.tensor(0).value;
+    for (size_t i = 0; i + 1 < of.axes.size(); ++i) {
+      of.lengths.push_back({0, call.out.size_of_dim(x, of.axes[i]), {}});
+    }
+    of.lengths.push_back(call.elements(3).at(0));
   }
   transform(call, of);
 }

@@ -14,26 +14,42 @@ constexpr int64_t kToEnd = std::numeric_limits<int64_t>::max();
 
 int64_t axis_of(Call& call) { return call.axis(call.integer(1), call.rank(call.tensor(0).value)); }
 
-/// x[a, b, …]; the indices are broadcast
-void index_first(Call& call, const std::vector<Binding>& items, const std::vector<int64_t>& axes) {
+/// x[:, a, b, …]: the indices are broadcast, and their dimensions stand for the indexed ones; in
+/// front if these are apart
+void index_several(Call& call, const std::vector<Binding>& items,
+                   const std::vector<int64_t>& axes) {
   bool alike = true;
+  size_t places = 0;      // the rank of the indices
   ValueId zeros = kNone;  // of the shape of all
-  for (size_t i = 0; i < axes.size(); ++i) {
-    call.require(axes[i] == static_cast<int64_t>(i));
-    alike = alike && call.shape(items[i].value) == call.shape(items.front().value);
+  for (const int64_t axis : axes) {
+    places = std::max(places, call.rank(items[axis].value));
+    alike = alike && call.shape(items[axis].value) == call.shape(items[axes.front()].value);
   }
   for (size_t i = 0; i < axes.size() && !alike; ++i) {
-    const ValueId zero = call.out.emit("Mul", {{items[i].value}, {call.out.integer(0)}});
+    const ValueId zero = call.out.emit("Mul", {{items[axes[i]].value}, {call.out.integer(0)}});
     zeros = i == 0 ? zero : call.out.emit("Add", {{zeros}, {zero}});
   }
   std::vector<Operand> columns;
-  for (size_t i = 0; i < axes.size(); ++i) {
-    ValueId one = items[i].value;
+  for (const int64_t axis : axes) {
+    ValueId one = items[axis].value;
     if (!alike) one = call.out.emit("Add", {{one}, {zeros}});
     columns.push_back({call.out.emit("Unsqueeze", {{one}, {call.out.integers({-1})}})});
   }
   const ValueId locations = call.out.emit("Concat", columns, {{"axis", int64_t{-1}}});
-  call.set_node("GatherND", {call.tensor(0), {locations}});
+  const ValueId x = call.tensor(0).value;
+  const auto count = static_cast<int64_t>(axes.size());
+  if (axes.back() == count - 1) return call.set_node("GatherND", {{x}, {locations}});
+  std::vector<int64_t> first = axes;
+  for (int64_t d = 0; std::cmp_less(d, call.rank(x)); ++d) {
+    if (!contains(axes, d)) first.push_back(d);
+  }
+  const ValueId found = call.out.emit("GatherND", {{permuted(call, x, first)}, {locations}});
+  const bool adjacent = axes.back() - axes.front() == count - 1;
+  if (!adjacent) return call.set_result(found);
+  std::vector<int64_t> back = successive(0, places + call.rank(x) - axes.size());
+  const auto rest = back.begin() + static_cast<int64_t>(places);  // dimensions after the indices
+  std::rotate(back.begin(), rest, rest + axes.front());
+  call.set_result(permuted(call, found, back));
 }
 
 /// The dimensions for which a list has indices: integers, or one list of flags.
@@ -65,13 +81,12 @@ ValueId places_of(Call& call, ValueId flags) {
 
 }  // namespace
 
-/// index(x, [None, …, indices, None, …]): one list of indices, or one for each of the first
-/// dimensions
+/// index(x, [None, …, indices, None, …])
 void lower_index(Call& call) {
   call.require(call.arg(1).is(BindingKind::kList));
   const std::vector<Binding>& items = *call.arg(1).items;
   const std::vector<int64_t> axes = indexed_axes(call, items);
-  if (axes.size() > 1) return index_first(call, items, axes);
+  if (axes.size() > 1) return index_several(call, items, axes);
   const int64_t axis = axes.front();
   const ValueId indices = items[axis].value;
   if (call.out.graph().value(indices).dtype == DType::kBool) {
@@ -529,14 +544,16 @@ void lower_pad(Call& call) {
   if (call.op.starts_with("replication") || mode == "replicate") mode = "edge";
   if (mode == "circular") return pad_round(call, x.value, call.integers(1));
   call.require(mode == "constant" || mode == "reflect" || mode == "edge");
-  std::vector<Element> pads(2 * rank);
+  const size_t all = rank + (call.out.is_complex(x.value) ? 1 : 0);
+  std::vector<Element> pads(2 * all);
   for (size_t i = 0; i < pairs.size() / 2; ++i) {
     pads[rank - 1 - i] = pairs[2 * i];
-    pads[2 * rank - 1 - i] = pairs[2 * i + 1];
+    pads[all + rank - 1 - i] = pairs[2 * i + 1];
   }
   std::vector<Operand> inputs{x, {call.out.list_of(pads)}};
   const size_t value = call.op == "pad" ? 3 : 2;
   if (mode == "constant" && call.number(value, 0) != 0) {
+    call.require(all == rank);
     inputs.push_back({call.out.number(call.number(value))});
   }
   call.set_node("Pad", inputs, {{"mode", mode}});

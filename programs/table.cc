@@ -173,6 +173,7 @@ std::unordered_map<std::string_view, Rule> rules() {
       {lower_full,
        {"empty", "empty_permuted", "full", "new_empty", "new_full", "new_ones", "new_zeros", "ones",
         "zeros"}},
+      {lower_eye, {"eye"}},
       {lower_full_like, {"empty_like", "full_like", "ones_like", "zeros_like"}},
       {lower_draw,
        {{"rand", "RandomUniformLike"},
@@ -312,6 +313,7 @@ std::unordered_map<std::string_view, Rule> complex_rules() {
       {lower_flip, {"flip"}},
       {lower_roll, {"roll"}},
       {lower_select, {"select"}},
+      {lower_pad, {"constant_pad_nd", "pad"}},
   };
   const std::vector<Family> others = {
       {lower_complex_mul, {"mul", "multiply"}},

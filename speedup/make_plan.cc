@@ -39,19 +39,25 @@ class Freezer {
       if (value == kNone || !before_.computed[value]) continue;
       const auto& was = before_.constants[value];
       const auto& is = after_.constants[value];
-      if (!was || !is || *was == *is || counts_a_sum(view, i)) continue;
+      if (!was || !is || *was == *is || counts_a_sum(node, i)) continue;
       view.set_input(i, "operand " + std::to_string(i), *was);
     }
   }
 
  private:
-  /// Is the node's other operand a sum over an axis that shrank and whose channels mix?
-  bool counts_a_sum(const PatchView& view, int operand) const {
-    for (int i = 0; i < view.before.inputs(); ++i) {
-      if (i == operand || view.before.input(i) == kNone) continue;
-      const NodeId producer = graph_.value(view.before.input(i)).producer;
-      if (producer == kNone || !has_trait(graph_.node(producer), kReduces)) continue;
-      if (shrank_and_mixes(graph_.node(producer).inputs[0])) return true;
+  /// Is another operand of the node a sum over an axis that shrank and whose channels mix, or the
+  /// product or quotient of one and a number that is computed, too?
+  bool counts_a_sum(const Node& node, int operand) const {
+    for (int i = 0; i < std::ssize(node.inputs); ++i) {
+      if (i == operand || node.inputs[i] == kNone) continue;
+      const NodeId producer = graph_.value(node.inputs[i]).producer;
+      if (producer == kNone) continue;
+      const Node& made = graph_.node(producer);
+      if (has_trait(made, kReduces) && shrank_and_mixes(made.inputs[0])) return true;
+      if (!has_trait(made, kMultiplies) && !has_trait(made, kDivides)) continue;
+      for (int j = 0; j < std::ssize(made.inputs); ++j) {
+        if (before_.computed[made.inputs[j]] && counts_a_sum(made, j)) return true;
+      }
     }
     return false;
   }

@@ -10,7 +10,9 @@
 #include <stdexcept>
 #include <string>
 
+#include "parsimony/graph/elements.h"
 #include "parsimony/graph/errors.h"
+#include "parsimony/graph/operators/families.h"
 #include "parsimony/graph/operators/node_view.h"
 #include "parsimony/graph/operators/notation.h"
 
@@ -123,6 +125,20 @@ DType result_type(const Graph& graph, const Node& node, size_t output) {
     if (node.inputs[i] != kNone) return graph.value(node.inputs[i]).dtype;
   }
   return DType::kUnknown;
+}
+
+bool draws(const Graph& graph, const Node& node) {
+  const OpSchema& schema = schema_of(node);
+  if (schema.has(kDraws)) return true;
+  if (schema.draws_if < 0 || schema.draws_if >= std::ssize(node.inputs)) return false;
+  const ValueId mode = node.inputs[schema.draws_if];
+  const WeightId weight = mode == kNone ? kNone : graph.value(mode).weight;
+  return weight != kNone && std::ranges::any_of(dense_bytes(graph.weight(weight)),
+                                                [](std::byte b) { return b != std::byte{0}; });
+}
+
+bool gives_type(const Node& node, int input) {
+  return input == 1 && schema_of(node).factor == operators::factor_cast_like;
 }
 
 void add_operator(const OpSchema& schema) {

@@ -140,6 +140,7 @@ struct OpSchema {
   IntegerOperand integers = {};  ///< if a weight may be quantised
   IntegerOperand data = {};      ///< the other factor of a product of integers
   unsigned traits = 0;           ///< of Trait
+  int draws_if = -1;             ///< operand: if it is true, random numbers are drawn; -1: none
   std::string_view scale = {};   ///< attribute with a factor that encodes the length of an axis
   ResultType result = ResultType::kOfFirst;
   InferFn infer = nullptr;    ///< by default that of the notation
@@ -173,6 +174,12 @@ const OpSchema* followed_schema(const Node& node);
 const OpSchema& schema_of(const Node& node);
 
 inline bool has_trait(const Node& node, Trait trait) { return schema_of(node).has(trait); }
+
+/// Does the node draw random numbers, others in each run?
+bool draws(const Graph& graph, const Node& node);
+
+/// Is the operand only read for its type? The second one of CastLike is.
+bool gives_type(const Node& node, int input);
 
 /// The compiled notation of `schema`; null if it has none.
 const notation::Line* compiled(const OpSchema& schema);

@@ -218,7 +218,7 @@ constexpr auto kOperators = std::to_array<OpSchema>({
     {.op = "Det", .line = "x[..b m n] -> y[..b]", .zero = kConstant},
     {.op = "Div", .line = kDivision, .zero = kQuotient, .traits = kDivides | kHomogeneous},
     {.op = "Dropout", .line = "x[..x] ratio[]? mode[]? -> y[..x] mask[..x]?", .zero = kFirst,
-     .traits = kHomogeneous},
+     .traits = kHomogeneous, .draws_if = 2},
     {.op = "DynamicQuantizeLinear", .line = "x[..x] -> y[..x] s[] z[]", .zero = kQuotient},
     {.op = "Einsum", .zero = kProduct,
      .linear = {.kind = kContraction, .weights = operands(0, 1), .layer = "Einsum"},

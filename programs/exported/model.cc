@@ -8,9 +8,11 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/base/hash.h"
 #include "parsimony/graph/interface.h"
+#include "parsimony/graph/model_editor.h"
 #include "parsimony/graph/weights.h"
 #include "parsimony/onnx_io/export/export.h"
 #include "parsimony/onnx_io/model.h"
+#include "parsimony/speedup/small_sizes.h"
 
 namespace parsimony::programs {
 namespace {
@@ -149,8 +151,12 @@ std::unique_ptr<Network> ExportedModel::open(Engine& engine) {
 
 std::unique_ptr<Network> ExportedModel::open_masked(Engine& engine, const Plan& plan) {
   if (engine.executes_graphs()) return engine.open_masked(program_->graph, plan, in(archive_));
-  auto& exported = exported_.emplace_back(
-      std::make_unique<onnx_io::OnnxModel>(scratch_onnx(original(), program_->sizes, archive_)));
+  GraphEditor editor(original());  // the export folds what is computed from sizes
+  for (const PlanInteger& number : numbers_of_small_sizes(original(), plan)) {
+    editor.set_input(number.node, number.input, number.to);
+  }
+  auto& exported = exported_.emplace_back(std::make_unique<onnx_io::OnnxModel>(
+      scratch_onnx(editor.graph(), program_->sizes, archive_)));
   try {
     return exported->open_masked(engine, plan);
   } catch (const ModelError& error) {

@@ -209,12 +209,14 @@ class Plan:
             f"{row[0]:<{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:>{widths[2]}}".rstrip()
             for row in rows
         ]
-        kept = sum(group["kept"] for group in self.groups)
-        size = sum(group["size"] for group in self.groups)
-        mixing = sum(group["mixes"] for group in self.groups)
-        mixed = f"; {mixing} of them mix" if mixing else ""
-        lines.append(f"{len(self.groups)} groups, {kept:,} of {size:,} channels kept{mixed}.")
-        if self.proof is not None:
+        if self.groups:
+            count = f"{len(self.groups)} group" + ("" if len(self.groups) == 1 else "s")
+            kept = sum(group["kept"] for group in self.groups)
+            size = sum(group["size"] for group in self.groups)
+            mixing = sum(group["mixes"] for group in self.groups)
+            mixed = f"; {mixing} of them mix" if mixing else ""
+            lines.append(f"{count}, {kept:,} of {size:,} channels kept{mixed}.")
+        if self.proof is not None and (self.groups or self.values):
             lines.append(str(self.proof))
         return "\n".join(lines + [f"Note: {note}" for note in self.notes])
 

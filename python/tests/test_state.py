@@ -254,6 +254,11 @@ def test_optimizers_and_modules_that_do_not_belong_together(halved: parsimony.Pl
     step(model, optimizer)
 
 
+def test_a_plan_without_cuts_claims_nothing() -> None:
+    shown = repr(parsimony.prune(nn.Sequential(nn.Linear(8, 8)), torch.randn(2, 8), ratio=0.5))
+    assert "nothing was pruned" in shown and "groups" not in shown and "Proven" not in shown
+
+
 def test_plans_survive_files(tmp_path: Path) -> None:
     make = networks.Transformer
     model, inputs = make(), torch.randint(0, 20, (2, 6))

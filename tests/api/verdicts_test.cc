@@ -106,6 +106,18 @@ TEST_F(Verdicts, WhatTheFirstDoesNotKnowIsTheSecondsToProve) {
   EXPECT_EQ(prune().proof.not_run, "second does not know it");
 }
 
+TEST_F(Verdicts, WhatDrawsRandomNumbersIsNotProven) {
+  const auto found = [&](const std::string& mode, const std::string& read) {
+    return prune("half = Constant<value_float=0.5>() mode = Constant<value=bool {" + mode +
+                 "}>() c, mask = Dropout(a, half, mode) r = RandomNormalLike(a) b = Relu(" + read +
+                 ")")
+        .proof.not_run;
+  };
+  EXPECT_EQ(found("1", "c"), "node \"c\" draws random numbers, which differ between runs");
+  EXPECT_EQ(found("0", "r"), "node \"r\" draws random numbers, which differ between runs");
+  EXPECT_EQ(found("0", "c"), "");
+}
+
 TEST_F(Verdicts, WhatAnEngineRefusedIsNotWritten) {
   first_.small = {};
   const std::string words =

@@ -5,25 +5,24 @@ docs/results/data/families.json and its page. What is in the folder is not run a
 
     tools/families/main.py FOLDER [OPTION...] [NAME...]     all networks, or these
 
-The Python needs torch, torchvision, timm, transformers, onnxscript, onnxruntime, torch-pruning and onnxsim.
+Python needs torch, torchvision, timm, transformers, onnxscript, onnxruntime, torch-pruning and onnxsim.
 """
 
 import concurrent.futures
-import json
 import pathlib
 import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from families.page import page  # noqa: E402
+from families.steps import step  # noqa: E402
 from tables.cells import is_proven  # noqa: E402
 from tables.runs import COMMAND, finished, once, parser_of, publish, read  # noqa: E402
 
-RUN = pathlib.Path(__file__).with_name("run.py")
 PACKAGES = ("timm", "transformers")
 FORMATS = ("pt2", "onnx")
 RIVALS = ("torch_pruning", "onnxsim")
-LIMIT = 90  # seconds for each step
-THEIRS = 60  # for another tool's
+LIMIT = 120  # seconds for each step
+THEIRS = 30  # for what another tool does
 
 
 def parsed():
@@ -31,7 +30,6 @@ def parsed():
     add = parser.add_argument
     add("folder", type=pathlib.Path)
     add("names", metavar="NAME", nargs="*")
-    add("--python", default=sys.executable, help="(this one)")
     add("--command", default=COMMAND, help="build/release/bin/parsimony")
     add("--tools", default=",".join(RIVALS), help="others to run, too (%(default)s)")
     add("--packages", default=",".join(PACKAGES), help="(%(default)s)")
@@ -39,14 +37,6 @@ def parsed():
     add("--jobs", type=int, default=1, help="networks at a time (1)")
     add("--no-page", action="store_true", help="leave docs/results as it is")
     return parser.parse_args()
-
-
-def step(asked, *words, limit=LIMIT):
-    """What run.py answers."""
-    done = finished([asked.python, RUN, *words], limit)
-    if done.returncode == 0:
-        return json.loads(done.stdout)
-    return {"result": "crashed", "why": f"not done in {limit} s" if done.returncode is None else "the process died"}
 
 
 def pruned(asked, name, form):
@@ -79,7 +69,7 @@ def pruned(asked, name, form):
 def row(asked, name):
     """All that is known of a network; kept, step by step, in FOLDER/results."""
     kept = lambda what, make, again=False: once(asked.folder / "results" / f"{name}.{what}.json", make, again)
-    exports = kept("export", lambda: step(asked, "export", name, asked.folder))
+    exports = kept("export", lambda: step("export", asked.folder, name, limit=LIMIT))
     found = {"name": name, "exports": exports, "runs": {}}
     if "not made" in exports or "result" in exports:
         return found
@@ -88,7 +78,7 @@ def row(asked, name):
             found["runs"][form] = kept(form, lambda: pruned(asked, name, form), asked.again)
     for tool in filter(None, asked.tools.split(",")):
         if tool == "torch_pruning" or not isinstance(exports["onnx"], str):
-            found["runs"][tool] = kept(tool, lambda: step(asked, tool, name, asked.folder, limit=THEIRS))
+            found["runs"][tool] = kept(tool, lambda: step(tool, asked.folder, name, limit=THEIRS))
     shown = "  ".join(f"{what} {shortly(run)}" for what, run in found["runs"].items())
     print(f"{name}: {shown}", flush=True)
     return found
@@ -101,11 +91,11 @@ def shortly(run):
 def main():
     asked = parsed()
     (asked.folder / "results").mkdir(parents=True, exist_ok=True)
-    versions = step(asked, "versions")
+    versions = step("versions")
     rows = {}
     with concurrent.futures.ThreadPoolExecutor(asked.jobs) as pool:
         for package in asked.packages.split(","):
-            names = once(asked.folder / f"{package}.json", lambda: step(asked, "families", package, limit=None))
+            names = once(asked.folder / f"{package}.json", lambda: step(f"families_of_{package}"))
             chosen = [name for name in names if not asked.names or name in asked.names]
             rows[package] = list(pool.map(lambda name: row(asked, name), chosen))
     if not asked.no_page and not asked.names:

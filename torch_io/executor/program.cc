@@ -129,7 +129,7 @@ bool is_given(const Graph& graph, ValueId v) {
 
 std::string why_not(const Graph& graph, const Node& node) {
   if (node.has_subgraph && !is_control(node)) return "it has a subgraph";
-  if (has_trait(node, kDraws)) return "it draws random numbers, which differ between runs";
+  if (draws(graph, node)) return "it draws random numbers, which differ between runs";
   if (!is_control(node) && find_operator(node.domain, node.op) == nullptr)
     return graph.format == "onnx" ? "unknown operator; --ort-library can provide a kernel"
                                   : "unknown operator";
