@@ -1,26 +1,29 @@
 #!/usr/bin/env python3
-"""Exports the networks of tools/architectures as ONNX, TorchScript and .pt2, prunes each file by half,
-with proof, and writes docs/results/data/coverage.json and its page. What the folder has already is
-neither exported nor pruned again, so that an interrupted run can be continued.
+"""Exports the networks of tools/architectures in every format, prunes each file by half, with proof, compares the
+formats as tools/exported/formats.py does, and writes docs/results/data/coverage.json and its page. What the folder has
+already is neither exported nor pruned again, so that an interrupted run can be continued.
 
     tools/coverage/main.py [OPTION...] [NAME...]     all networks, or these; the page always has all
 
-Exit code: 1 if tools/coverage/reasons.json has no reason for a file that was not pruned or not proven,
-of which much is left, or that differs between formats.
+Python needs torch 2.15, onnxscript and what tools/exported needs. Exit code: 1 if formats differ for which formats.py
+has no reason, or if much is left of a network without a reason in tools/coverage/reasons.json.
 """
 
 import pathlib
-import subprocess
 import sys
+import warnings
+
+import torch
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
-from page import FORMATS, lacks_reason, page  # noqa: E402
-from tables.cells import is_proven  # noqa: E402
-from tables.runs import CACHE, COMMAND, DATA, ROOT, finished, inputs_of, once, parser_of, publish, read  # noqa: E402
+from architectures import NETWORKS  # noqa: E402
+from architectures.weights import network  # noqa: E402
+from coverage.page import LARGE, page  # noqa: E402
+from exported.formats import REASONS, compared, differences, left  # noqa: E402
+from tables.runs import CACHE, COMMAND, DATA, ROOT, once, parser_of, publish, read  # noqa: E402
 
 HERE = ROOT / "tools" / "coverage"
 ZOO = ROOT / "docs" / "results" / "zoo"
-LIMIT = 5 * 60  # seconds
 
 
 def parsed():
@@ -28,97 +31,61 @@ def parsed():
     add = parser.add_argument
     add("names", metavar="NAME", nargs="*")
     add("--folder", type=pathlib.Path, default=CACHE / "coverage", help="of exports and reports")
-    add("--python", metavar="PROGRAM", default=CACHE / "torch/bin/python", help="one with torch (%(default)s)")
     add("--command", default=COMMAND, help="build/release/bin/parsimony")
-    add("--again", action="store_true", help="prune again what has been pruned")
-    add("--threads", default="1", help="for running networks (1)")
+    add("--again", action="store_true", help="export and prune again what has been pruned")
     add("--no-page", action="store_true", help="leave docs/results as it is")
     return parser.parse_args()
 
 
-def export(asked):
-    subprocess.run([asked.python, HERE / "export.py", asked.folder, "onnx,pt,pt2", *asked.names], check=True)
+def measured(asked, name):
+    """What became of the network: `runs`, by format, and `faults`, what PyTorch says of formats that it has not."""
+
+    def run():
+        module, inputs = network(name)
+        runs, faults, _ = compared(name, module, inputs, None, asked.folder, asked.command)
+        return {"runs": runs, "faults": faults}
+
+    return once(asked.folder / "results" / f"{name}.json", run, asked.again and name in (asked.names or NETWORKS))
 
 
-def pruned(asked, name, form):
-    """What became of NAME.FORM; kept in FOLDER/results:
-
-    params, macs: shares left;  proven;  note: why not, or why the file could not be pruned
-    """
-    kept = asked.folder / "results" / f"{name}.{form}.json"
-    again = asked.again and name in (asked.names or [name])
-    return once(kept, lambda: run(asked, name, form), again)
+def reason(name, runs, large):
+    """Why formats are left out of the comparison, and why much is left."""
+    texts = [large.get(name), *(REASONS.get(name, {})[form] for form in runs if form in REASONS.get(name, {}))]
+    return "; ".join(dict.fromkeys(filter(None, texts)))
 
 
-def run(asked, name, form):
-    original = asked.folder / f"{name}.{form}"
-    fault = original.with_name(f"{original.name}.fault")
-    if fault.exists():
-        return {"exported": False, "note": fault.read_text().strip()}
-    small, report = (asked.folder / "results" / name for name in (f"small.{form}", "report.json"))
-    line = [asked.command, "prune", original, "-o", small, *"--ratio 0.5 -q --report".split(), report]
-    line += ["--threads", asked.threads]
-    if form != "pt2":
-        line += inputs_of((asked.folder / f"{name}.inputs").read_text().split())
-    report.unlink(missing_ok=True)
-    done = finished(line, LIMIT)
-    small.unlink(missing_ok=True)
-    if done.returncode is None:
-        return {"exported": True, "note": f"not done in {LIMIT} s"}
-    if done.returncode != 0:
-        return {"exported": True, "note": done.stderr.strip() or f"ended with {done.returncode}"}
-    return summary(read(report))
-
-
-def summary(report):
-    counts, proven = {key: report[key] for key in ("params", "macs")}, is_proven(report)
-    return {
-        "exported": True,
-        **{key: count["after"] / max(count["before"], 1) for key, count in counts.items()},
-        "counts": counts,
-        "proven": proven,
-        "note": "" if proven else report["proof"].get("reason", "the proof does not hold"),
-        "notes": report["notes"],
-        "whole": [f"{whole['axis']}: {whole['reason']}" for whole in report["unpruned_dims"]],
-    }
-
-
-def torchvision(folder):
+def torchvision():
     """From the ledgers of tools/zoo, and from the page of torch.export's programs."""
     programs = {row[0]: f"{row[1]}, {row[2]}" for row in read(DATA / "exported.json")["tables"][0]["rows"]}
 
-    def first(name, form):
-        paths = (ledger / f"{name}.json" for ledger in (folder / "zoo", ZOO))
-        runs = (read(path)["runs"].get(f"{form}:half-local") or {} for path in paths if path.exists())
-        counted = (run for run in runs if all(run.get(of, {}).get("after") for of in ("params", "macs")))
-        return next(counted, None)
+    def ledger(name):
+        run = read(ZOO / f"{name}.json")["runs"].get("onnx:half-local") or {}
+        return run if all(run.get(of, {}).get("after") for of in ("params", "macs")) else None
 
-    return [
-        {"name": name, "pt2": programs.get(name), **{form: first(name, form) for form in ("onnx", "pt")}}
-        for name in sorted(path.stem for path in ZOO.glob("*.json"))
-    ]
+    names = sorted(path.stem for path in ZOO.glob("*.json"))
+    return [{"name": name, "pt2": programs.get(name), "onnx": ledger(name)} for name in names]
 
 
 def main():
     asked = parsed()
-    export(asked)
-    reasons = read(HERE / "reasons.json")
-    networks = []
-    for name, kind in read(asked.folder / "kinds.json").items():
-        if (asked.folder / f"{name}.inputs").exists():
-            runs = {form: pruned(asked, name, form) for form in FORMATS}
-            networks.append({"name": name, "kind": kind, "runs": runs, "reason": reasons.get(name, "")})
-    for network in networks:
-        runs = network["runs"]
-        if any(run["exported"] and not run.get("proven") for run in runs.values()):
-            for form, run in runs.items():
-                if run["note"]:
-                    print(f"{network['name']}.{form}: {run['note']}")
-    unexplained = [network["name"] for network in networks if lacks_reason(network)]
-    for name in unexplained:
-        print(f"{name}: tools/coverage/reasons.json has no reason")
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    large = read(HERE / "reasons.json")
+    networks, unexplained = [], 0
+    for name, (kind, _, _) in NETWORKS.items():
+        if asked.names and asked.no_page and name not in asked.names:
+            continue
+        found = measured(asked, name)
+        faults = differences(name, found["runs"])
+        shares = [left(run, "macs") for form, run in found["runs"].items() if form not in REASONS.get(name, {})]
+        if name not in large and max(shares, default=0) > LARGE:
+            faults.append("much is left, and tools/coverage/reasons.json does not say why")
+        for fault in faults:
+            print(f"{name}: {fault}")
+        unexplained += bool(faults)
+        networks.append({"name": name, "kind": kind, "reason": reason(name, found["runs"], large), **found})
     if not asked.no_page:
-        publish("coverage", page(networks, torchvision(asked.folder), read(HERE / "torch_pruning.json")))
+        publish("coverage", page(networks, torchvision(), read(HERE / "torch_pruning.json")))
     return 1 if unexplained else 0
 
 

@@ -61,7 +61,7 @@ class Jobs:
         return {name: {**layers[name], **found} for name, found in self.all(tool, run).items()}
 
     def export_onnx(self, program):
-        subprocess.run([program, ROOT / "tools/coverage/export.py", self.folder, "onnx", *self.names])
+        subprocess.run([program, ROOT / "tools/rivals/export_onnx.py", self.folder, *self.names])
 
     def parsimony(self, program):
         """Prunes the .pt2 files; PyTorch runs the small ones and counts their MACs."""
