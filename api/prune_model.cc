@@ -117,7 +117,10 @@ class ModelPruning {
     std::string& why_not = result_.proof.not_run;
     if (!request_.verify) why_not = "switched off";
     if (request_.verify && engine_ == nullptr) why_not = "no engine is available";
-    if (why_not.empty()) why_not = why_incomparable(model_.graph());
+    if (why_not.empty()) {
+      why_not = why_incomparable(model_.graph());
+      if (!why_not.empty() && request_.require_proof) throw UnsupportedError(why_not);
+    }
     while (why_not.empty()) {
       try {
         return timed_("prove", [&] { return running(model_.open_masked(*engine_, plan_of_it())); });

@@ -153,13 +153,11 @@ std::string why_inconclusive(const Engine& engine, const Graph& graph, const Fac
 }
 
 std::string why_incomparable(const Graph& graph) {
-  std::vector<ValueId> open(graph.outputs);
-  for (const Body& body : graph.bodies)
-    open.insert(open.end(), body.outputs.begin(), body.outputs.end());
+  std::vector<ValueId> pending(graph.outputs);
   IdVector<ValueId, bool> seen(graph.values.size(), false);
-  while (!open.empty()) {
-    const ValueId value = open.back();
-    open.pop_back();
+  while (!pending.empty()) {
+    const ValueId value = pending.back();
+    pending.pop_back();
     if (value == kNone || seen[value]) continue;
     seen[value] = true;
     const NodeId producer = graph.value(value).producer;
@@ -169,7 +167,13 @@ std::string why_incomparable(const Graph& graph) {
       return "node " + in_quotes(label_of(graph, node)) +
              " draws random numbers, which differ between runs";
     }
-    open.insert(open.end(), node.inputs.begin(), node.inputs.end());
+    for (int i = 0; i < std::ssize(node.inputs); ++i) {
+      if (reads_elements(node, i)) pending.push_back(node.inputs[i]);
+    }
+    for (const BodyId body : node.bodies) {
+      const std::vector<ValueId>& outputs = graph.bodies[body].outputs;
+      pending.insert(pending.end(), outputs.begin(), outputs.end());
+    }
   }
   return {};
 }

@@ -69,6 +69,9 @@ class Verification {
   bool own() const { return engine_->executes_graphs(); }
 
   Proof compared() {
+    Proof none;
+    none.not_run = why_incomparable(original_->graph());
+    if (!none.not_run.empty()) return none;
     const auto masked = original_->open_masked(*engine_, plan_);
     const Reference reference(original_->graph(), probe_, plan_, *masked, proof_options_, sample_);
     Proof proof = reference.compare(*small_->open(*engine_));

@@ -9,7 +9,9 @@
 #include <string>
 
 #include "parsimony/engines/errors.h"
+#include "parsimony/graph/attributes.h"
 #include "parsimony/graph/elements.h"
+#include "parsimony/graph/operators/schema.h"
 
 namespace parsimony::runtime {
 namespace {
@@ -102,6 +104,24 @@ std::vector<Shape> shapes_of(const Graph& graph, const Probe& probe) {
   return shapes;
 }
 
+/// Returns the rows of the smallest table that the value indexes, as words index a vocabulary; at
+/// most `most`.
+int64_t rows_indexed(const Graph& graph, ValueId value, int64_t most) {
+  for (const Use& use : graph.value(value).uses) {
+    const Node& node = graph.node(use.node);
+    if (has_trait(node, kCopies) && !node.outputs.empty() && node.outputs[0] != kNone) {
+      most = rows_indexed(graph, node.outputs[0], most);
+    }
+    if (schema_of(node).linear.kind != LinearKind::kLookup || use.input != 1) continue;
+    const WeightId table = node.inputs[0] == kNone ? kNone : graph.value(node.inputs[0]).weight;
+    if (table == kNone || graph.weight(table).dims.empty()) continue;
+    const Shape& dims = graph.weight(table).dims;
+    const int64_t axis = attr(node, "axis", int64_t{0});
+    most = std::min(most, std::max<int64_t>(1, dims[axis < 0 ? axis + dims.size() : axis]));
+  }
+  return most;
+}
+
 TensorList drawn(const Graph& graph, const std::vector<Shape>& shapes,
                  const std::vector<InputSpec>& specs, uint64_t seed, const Draw& draw) {
   TensorList inputs;
@@ -115,7 +135,9 @@ TensorList drawn(const Graph& graph, const std::vector<Shape>& shapes,
     if (i < specs.size() && specs[i].value) {
       fill_with(input, *specs[i].value);
     } else {
-      fill_at_random(input, draw, generator);
+      Draw own = draw;
+      own.below = rows_indexed(graph, graph.inputs[i], draw.below);
+      fill_at_random(input, own, generator);
     }
     inputs.push_back(std::move(input));
   }

@@ -15,7 +15,7 @@
 namespace parsimony::runtime {
 
 /// Upper bounds of random integers, tried in order until the network accepts them: first for bytes
-/// and word indices, last for flags.
+/// and word indices, last for flags. What indexes a table directly is below its number of rows.
 inline constexpr std::array<int64_t, 3> kIntegerRanges = {256, 127, 2};
 
 /// Distributions of random floats, tried in order until the network yields finite outputs:

@@ -261,9 +261,8 @@ bool is_regular(const Graph& graph, const Use& use) {
   return !schema_of(node).line.empty();
 }
 
-bool reads_elements(const Graph& graph, const Use& use) {
-  const Node& node = graph.node(use.node);
-  return !has_trait(node, kReadsSizes) && !gives_type(node, use.input);
+bool reads_its_elements(const Graph& graph, const Use& use) {
+  return reads_elements(graph.node(use.node), use.input);
 }
 
 void separate(Graph& graph, ValueId id) {
@@ -272,9 +271,9 @@ void separate(Graph& graph, ValueId id) {
   std::vector<Use> irregular;
   std::vector<Use> of_sizes;  // these stay with the original
   for (const Use& use : uses) {
-    std::vector<Use>& kind = !reads_elements(graph, use) ? of_sizes
-                             : is_regular(graph, use)    ? regular
-                                                         : irregular;
+    std::vector<Use>& kind = !reads_its_elements(graph, use) ? of_sizes
+                             : is_regular(graph, use)        ? regular
+                                                             : irregular;
     kind.push_back(use);
   }
   if (regular.empty()) return;
@@ -307,7 +306,7 @@ void separate_shared_vectors(Graph& graph) {
   for (const Value& value : graph.values) {
     if (value.weight == kNone) continue;
     uses[value.weight] += std::ranges::count_if(
-        value.uses, [&](const Use& use) { return reads_elements(graph, use); });
+        value.uses, [&](const Use& use) { return reads_its_elements(graph, use); });
   }
   for (const ValueId v : graph.values.ids()) {  // existing ones; copies need not be checked
     const WeightId id = graph.value(v).weight;

@@ -311,7 +311,7 @@ class GrowingFacts::Inference {
     if (has_trait(view.node(), kFills) && view.constant(0) != nullptr) return makes_integers(view);
     if (repeats_number(view)) return false;  // a tensor of any size, which may shrink
     for (int i = 0; i < view.inputs(); ++i) {
-      if (!view.has_input(i) || gives_type(view.node(), i)) continue;
+      if (!view.has_input(i) || !reads_elements(view.node(), i)) continue;
       const HostTensor* constant = view.constant(i);
       if (constant == nullptr) return false;
       const bool plain = !constant->floating() || constant->count() == 1;

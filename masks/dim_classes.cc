@@ -211,8 +211,7 @@ bool DimClasses::is_evaluated(const Value& value) const {
   return std::ranges::any_of(value.uses, [&](const Use& use) {
     const Node& node = graph_.node(use.node);
     if (node.outputs.empty() || node.outputs[0] == kNone) return false;
-    const bool evaluated = facts_.computed[node.outputs[0]];
-    return evaluated && !has_trait(node, kReadsSizes) && !gives_type(node, use.input);
+    return facts_.computed[node.outputs[0]] && reads_elements(node, use.input);
   });
 }
 

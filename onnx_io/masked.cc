@@ -25,7 +25,6 @@
 #include "parsimony/onnx_io/reader.h"
 #include "parsimony/onnx_io/tensor_impl.h"
 #include "parsimony/speedup/masked_values.h"
-#include "parsimony/speedup/small_sizes.h"
 
 namespace parsimony::onnx_io {
 namespace {
@@ -167,7 +166,6 @@ class Gathering {
     for (const PlanGroup& group : plan_.groups) {
       for (const PlanSlice& slice : group.slices) remove(slice);
     }
-    for (const PlanInteger& number : numbers_of_small_sizes(graph_, plan_)) follow(number);
     for (const Node& node : graph_.nodes) {
       const std::vector<Gap> gaps = gaps_of(node);
       if (!gaps.empty()) surround(node, gaps);

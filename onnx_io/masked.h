@@ -9,7 +9,8 @@ namespace parsimony::onnx_io {
 
 /// Zeroes everything that the plan removes: slices except those of divisors, single elements, the
 /// branches of blocks; with exact constants, the masked elements. Quantised weights are set to
-/// their zero point. Copies, scales and new values are as in the small model.
+/// their zero point. Copies, scales, new values and numbers that follow sizes are as in the small
+/// model.
 ///
 /// Correct if zero weights are equivalent to removing the channel; nodes that mix channels need
 /// gather_around_mixing() as well. External tensors stay external and are masked when the model is
@@ -21,7 +22,7 @@ void mask(ModelFile& file, const Plan& plan);
 /// Gathers the operands of nodes whose results depend on all elements of an axis, where the plan
 /// removes some of these, and scatters the results among zeros: zeros do not stand for absent
 /// elements there. Also gathers operands of sums where channels without weights are not zero, as
-/// behind a sigmoid. Numbers that follow the size are those of the small model.
+/// behind a sigmoid. Integers of such nodes that follow the size are changed as in the small model.
 /// @param file  the masked original; see mask()
 /// @param graph  the original
 /// @throws UnsupportedError if the graph's channels are not those of the plan

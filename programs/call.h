@@ -139,7 +139,7 @@ Lowering lower_clamp, lower_hardtanh, lower_relu6, lower_leaky_relu, lower_rrelu
 
 // lower_cast.cc
 Lowering lower_same, lower_copy, lower_copy_into, lower_maybe_copy, lower_cast, lower_to,
-    lower_type_as, lower_fill, lower_full, lower_eye, lower_full_like, lower_draw,
+    lower_type_as, lower_fill, lower_full, lower_eye, lower_complex_to, lower_full_like, lower_draw,
     lower_scalar_tensor, lower_arange, lower_linspace;
 
 // lower_shape.cc

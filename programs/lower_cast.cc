@@ -138,6 +138,14 @@ void lower_to(Call& call) {
   call.set_result(call.tensor(0).value);
 }
 
+/// to(x, …) of complex numbers, which stay complex
+void lower_complex_to(Call& call) {
+  for (const size_t i : {1, 2}) {
+    call.require(!call.arg(i).is(BindingKind::kInt) || call.integer(i) == kTorchComplex);
+  }
+  call.set_result(call.tensor(0).value);
+}
+
 /// type_as(x, other): mostly x's own type
 void lower_type_as(Call& call) {
   const Operand x = call.tensor(0);
@@ -266,11 +274,15 @@ void lower_arange(Call& call) {
   call.require(call.size() >= 5 && call.size() <= 7);
   const size_t numbers = call.size() - 4;
   const auto is_real = [&](size_t i) { return call.arg(i).is(BindingKind::kFloat); };
-  if (is_real(0) || (numbers > 1 && is_real(1)) || (numbers > 2 && is_real(2))) {
-    return real_range(call, numbers);
-  }
-  const DType type = type_of(call.integer(numbers, kTorchLong));
+  const auto is_whole = [&](size_t i) {
+    return !is_real(i) || call.number(i) == std::trunc(call.number(i));
+  };
+  const bool whole = is_whole(0) && (numbers < 2 || is_whole(1)) && (numbers < 3 || is_whole(2));
+  const bool real = is_real(0) || (numbers > 1 && is_real(1)) || (numbers > 2 && is_real(2));
+  const DType type = type_or(call.arg(numbers), real ? DType::kFloat32 : DType::kInt64);
+  if (real && (is_floating(type) || !whole)) return real_range(call, numbers);
   const auto number = [&](size_t i) -> Operand {
+    if (is_real(i)) return {call.out.integer(static_cast<int64_t>(call.number(i)))};
     const Element element = call.element(i);
     return {element.run_time == kNone ? call.out.integer(element.fixed) : element.run_time};
   };

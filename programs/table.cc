@@ -293,6 +293,7 @@ std::unordered_map<std::string_view, Rule> complex_rules() {
       {lower_copy, {"clone"}},
       {lower_copy_into, {"copy"}},
       {lower_maybe_copy, {"contiguous"}},
+      {lower_complex_to, {"_to_copy", "to"}},
       {lower_full_like, {"zeros_like"}},
       {lower_unary, {{"neg", "Neg"}}},
       {lower_view, {"reshape", "view"}},

@@ -21,15 +21,16 @@ namespace parsimony {
 namespace {
 
 /// Freezes numbers that are computed from a shape and used as data: a scale such as
-/// 1/sqrt(channels) keeps its old value. Only the N of a mean over the pruned axis is updated, if
-/// the mean is part of an operator that mixes the channels, as in a layer norm; otherwise the
-/// original with zeros still divides by all of them.
+/// 1/sqrt(channels) keeps its old value. Only what counts a sum over the pruned axis follows, the N
+/// of a mean, if the sum is part of an operator that mixes the channels, as in a layer norm;
+/// otherwise the original with zeros still divides by all of them.
 class Freezer {
  public:
   Freezer(const Graph& graph, const Facts& before, const Facts& after, const Coupling& coupling)
       : graph_(graph), before_(before), after_(after), coupling_(coupling) {}
 
-  void freeze(PatchView& view) const {
+  /// Adds what follows to `followed`.
+  void freeze(PatchView& view, std::vector<PlanInteger>& followed) const {
     const Node& node = view.before.node();
     const OpSchema* schema = followed_schema(node);
     // Operands of irregular rules are shapes and are updated; trip counts of loops are not.
@@ -39,24 +40,40 @@ class Freezer {
       if (value == kNone || !before_.computed[value]) continue;
       const auto& was = before_.constants[value];
       const auto& is = after_.constants[value];
-      if (!was || !is || *was == *is || counts_a_sum(node, i)) continue;
-      view.set_input(i, "operand " + std::to_string(i), *was);
+      if (!was || !is || *was == *is) continue;
+      std::string what = "operand " + std::to_string(i);
+      if (counts_a_sum(node, i, 0)) {
+        followed.push_back({key_of(graph_, node), std::move(what), i, *was, *is});
+      } else {
+        view.set_input(i, std::move(what), *was);
+      }
     }
   }
 
  private:
-  /// Is another operand of the node a sum over an axis that shrank and whose channels mix, or the
-  /// product or quotient of one and a number that is computed, too?
-  bool counts_a_sum(const Node& node, int operand) const {
+  static constexpr int kDeepest = 8;  // products and copies between the sum and what counts it
+
+  /// Does the node combine the operand with a sum over an axis that shrank and whose channels mix?
+  bool counts_a_sum(const Node& node, int operand, int depth) const {
     for (int i = 0; i < std::ssize(node.inputs); ++i) {
-      if (i == operand || node.inputs[i] == kNone) continue;
-      const NodeId producer = graph_.value(node.inputs[i]).producer;
-      if (producer == kNone) continue;
-      const Node& made = graph_.node(producer);
-      if (has_trait(made, kReduces) && shrank_and_mixes(made.inputs[0])) return true;
-      if (!has_trait(made, kMultiplies) && !has_trait(made, kDivides)) continue;
-      for (int j = 0; j < std::ssize(made.inputs); ++j) {
-        if (before_.computed[made.inputs[j]] && counts_a_sum(made, j)) return true;
+      if (i != operand && is_sum(node.inputs[i], depth)) return true;
+    }
+    return false;
+  }
+
+  /// Is it such a sum, or a multiple of one by a number that is computed, too?
+  bool is_sum(ValueId value, int depth) const {
+    const NodeId producer = value == kNone ? kNone : graph_.value(value).producer;
+    if (producer == kNone || depth == kDeepest) return false;
+    const Node& node = graph_.node(producer);
+    if (node.inputs.empty() || node.inputs[0] == kNone) return false;
+    if (has_trait(node, kReduces)) return shrank_and_mixes(node.inputs[0]);
+    if (has_trait(node, kCopies)) return is_sum(node.inputs[0], depth + 1);
+    if (!has_trait(node, kMultiplies) && !has_trait(node, kDivides)) return false;
+    for (int i = 0; i < std::ssize(node.inputs); ++i) {
+      const ValueId input = node.inputs[i];
+      if (input != kNone && before_.computed[input] && counts_a_sum(node, i, depth + 1)) {
+        return true;
       }
     }
     return false;
@@ -108,9 +125,10 @@ void want_same_lengths(const NodeView& before, const NodeView& after) {
 }
 
 /// The integers that smaller shapes require. Nodes whose integers cannot be adapted are added to
-/// `refused`.
+/// `refused`, numbers that follow by themselves to `followed`.
 std::vector<Patch> find_patches(const Graph& graph, const Facts& facts, const Coupling& coupling,
-                                const AxisMasks& masks, std::vector<NodeId>& refused) {
+                                const AxisMasks& masks, std::vector<NodeId>& refused,
+                                std::vector<PlanInteger>& followed) {
   Facts after{predict_shapes(facts, coupling, masks), {}, facts.computed};
   after.constants = reevaluate(graph, facts, after.shapes);
 
@@ -141,9 +159,11 @@ std::vector<Patch> find_patches(const Graph& graph, const Facts& facts, const Co
       want_same_lengths(was, is);
       if (schema->patch != nullptr) schema->patch(view);
       patch_bindings(view);
-      freezer.freeze(view);
+      const size_t followed_before = followed.size();
+      freezer.freeze(view, followed);
       const auto is_shared = [&](const Patch& patch) { return graph.node(patch.node).calls > 1; };
-      if (std::any_of(patches.begin() + before, patches.end(), is_shared)) {
+      if (std::any_of(patches.begin() + before, patches.end(), is_shared) ||
+          (node.calls > 1 && followed.size() > followed_before)) {
         refused.push_back(n);
       }
     } catch (const Error&) {
@@ -269,7 +289,7 @@ PlanAttempt make_plan(const Graph& graph, const Facts& facts, const Coupling& co
   if (plan.groups.empty()) return attempt;
   add_ends(graph, coupling, masks, true, plan.ends);
   add_ends(graph, coupling, masks, false, plan.ends);
-  for (Patch& patch : find_patches(graph, facts, coupling, masks, attempt.refused)) {
+  for (Patch& patch : find_patches(graph, facts, coupling, masks, attempt.refused, plan.followed)) {
     plan.integers.push_back({key_of(graph, graph.node(patch.node)), std::move(patch.what),
                              patch.input, std::move(patch.from), std::move(patch.to)});
   }

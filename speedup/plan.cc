@@ -30,6 +30,7 @@ Plan reference_changes(const Plan& plan) {
   Plan changes;
   changes.copies = plan.copies;
   changes.scales = plan.scales;
+  changes.integers = plan.followed;
   return changes;
 }
 

@@ -171,6 +171,9 @@ struct Plan {
   std::vector<PlanEnd> ends;      ///< those that change; none unless they were set free
   std::vector<PlanState> states;  ///< as given, or found
   std::vector<PlanInteger> integers;
+  /// Numbers that the small network computes anew from its sizes: the N of a mean. The masked
+  /// original, whose sizes are the old ones, is given them.
+  std::vector<PlanInteger> followed;
   std::vector<PlanScale> scales;  ///< only on request; otherwise the numbers are left alone
   std::vector<PlanCopy> copies;
   std::vector<PlanZeros> zeros;
@@ -230,7 +233,8 @@ std::vector<AxisKeep> cuts_of_end(const Plan& plan, std::string_view value, bool
 const TensorUpdate* incomplete_update(const Plan& plan);
 
 /// The changes that the masked original needs too before it can be compared with the small model:
-/// the plan's copies, since tensors that it separates must be separate there, and its scales.
+/// the plan's copies, since tensors that it separates must be separate there, its scales, and the
+/// numbers that follow.
 Plan reference_changes(const Plan& plan);
 
 /// Applies the plan through the front end's editor.

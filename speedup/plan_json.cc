@@ -277,7 +277,7 @@ Plan Plan::from_json(std::string_view text, std::string_view file_name) {
   const char* const updates = version == 1 ? "folds" : "updates";
   const char* const unpruned_dims = version == 1 ? "kept_whole" : "unpruned_dims";
   top.only({"parsimony_plan", "source", "blocks", "groups", "interface", "states", "integers",
-            "scales", "copies", "zeros", updates, "constants", "masks", unpruned_dims});
+            "followed", "scales", "copies", "zeros", updates, "constants", "masks", unpruned_dims});
   Plan plan;
   if (top.has("source")) read_source(top.at("source"), plan);
   plan.blocks = read_list(top, "blocks", read_block);
@@ -286,6 +286,7 @@ Plan Plan::from_json(std::string_view text, std::string_view file_name) {
   plan.ends = read_list(top, "interface", read_end);
   plan.states = read_list(top, "states", read_state);
   plan.integers = read_list(top, "integers", read_integer);
+  plan.followed = read_list(top, "followed", read_integer);
   plan.scales = read_list(top, "scales", read_scale);
   plan.copies = read_list(top, "copies", read_copy);
   plan.zeros = read_list(top, "zeros", read_zeros);
@@ -480,6 +481,7 @@ std::string Plan::to_json() const {
   if (!ends.empty()) section("interface", block(ends, 4));
   if (!states.empty()) section("states", block(states, 4));
   section("integers", block(integers, 4));
+  if (!followed.empty()) section("followed", block(followed, 4));
   if (!scales.empty()) section("scales", block(scales, 4));
   section("copies", block(copies, 4));
   section("zeros", block(zeros, 4));

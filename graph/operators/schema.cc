@@ -12,7 +12,6 @@
 
 #include "parsimony/graph/elements.h"
 #include "parsimony/graph/errors.h"
-#include "parsimony/graph/operators/families.h"
 #include "parsimony/graph/operators/node_view.h"
 #include "parsimony/graph/operators/notation.h"
 
@@ -137,8 +136,9 @@ bool draws(const Graph& graph, const Node& node) {
                                                 [](std::byte b) { return b != std::byte{0}; });
 }
 
-bool gives_type(const Node& node, int input) {
-  return input == 1 && schema_of(node).factor == operators::factor_cast_like;
+bool reads_elements(const Node& node, int input) {
+  const OpSchema& schema = schema_of(node);
+  return !schema.has(kReadsSizes) && schema.type_from != input;
 }
 
 void add_operator(const OpSchema& schema) {

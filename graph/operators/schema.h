@@ -141,6 +141,7 @@ struct OpSchema {
   IntegerOperand data = {};      ///< the other factor of a product of integers
   unsigned traits = 0;           ///< of Trait
   int draws_if = -1;             ///< operand: if it is true, random numbers are drawn; -1: none
+  int type_from = -1;            ///< operand that is only read for its type; -1: none
   std::string_view scale = {};   ///< attribute with a factor that encodes the length of an axis
   ResultType result = ResultType::kOfFirst;
   InferFn infer = nullptr;    ///< by default that of the notation
@@ -178,8 +179,8 @@ inline bool has_trait(const Node& node, Trait trait) { return schema_of(node).ha
 /// Does the node draw random numbers, others in each run?
 bool draws(const Graph& graph, const Node& node);
 
-/// Is the operand only read for its type? The second one of CastLike is.
-bool gives_type(const Node& node, int input);
+/// Does the node read the elements of the operand, not only its type or its shape?
+bool reads_elements(const Node& node, int input);
 
 /// The compiled notation of `schema`; null if it has none.
 const notation::Line* compiled(const OpSchema& schema);

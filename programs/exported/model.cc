@@ -12,7 +12,6 @@
 #include "parsimony/graph/weights.h"
 #include "parsimony/onnx_io/export/export.h"
 #include "parsimony/onnx_io/model.h"
-#include "parsimony/speedup/small_sizes.h"
 
 namespace parsimony::programs {
 namespace {
@@ -151,14 +150,17 @@ std::unique_ptr<Network> ExportedModel::open(Engine& engine) {
 
 std::unique_ptr<Network> ExportedModel::open_masked(Engine& engine, const Plan& plan) {
   if (engine.executes_graphs()) return engine.open_masked(program_->graph, plan, in(archive_));
-  GraphEditor editor(original());  // the export folds what is computed from sizes
-  for (const PlanInteger& number : numbers_of_small_sizes(original(), plan)) {
+  // Before the export, which folds what is computed from sizes.
+  GraphEditor editor(original());
+  for (const PlanInteger& number : plan.followed) {
     editor.set_input(number.node, number.input, number.to);
   }
+  std::optional<Plan> rest;
+  if (!plan.followed.empty()) rest.emplace(plan).followed.clear();
   auto& exported = exported_.emplace_back(std::make_unique<onnx_io::OnnxModel>(
       scratch_onnx(editor.graph(), program_->sizes, archive_)));
   try {
-    return exported->open_masked(engine, plan);
+    return exported->open_masked(engine, rest ? *rest : plan);
   } catch (const ModelError& error) {
     throw UnsupportedError("the masked program cannot be run as ONNX: ", error.what());
   }

@@ -103,6 +103,12 @@ class Plan:
         return groups
 
     @property
+    def empty(self) -> bool:
+        """Whether there is nothing to change."""
+        changes = ("blocks", "groups", "integers", "scales", "copies", "zeros", "updates", "masks")
+        return not any(self.data.get(key) for key in changes)
+
+    @property
     def mixes(self) -> bool:
         """Whether a group passes through an operator whose result depends on the number of channels."""
         return any(group["mixes"] for group in self.groups)
@@ -216,7 +222,7 @@ class Plan:
             mixing = sum(group["mixes"] for group in self.groups)
             mixed = f"; {mixing} of them mix" if mixing else ""
             lines.append(f"{count}, {kept:,} of {size:,} channels kept{mixed}.")
-        if self.proof is not None and (self.groups or self.values):
+        if self.proof is not None and not self.empty:
             lines.append(str(self.proof))
         return "\n".join(lines + [f"Note: {note}" for note in self.notes])
 

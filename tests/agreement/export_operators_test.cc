@@ -149,6 +149,7 @@ const Case kCases[] = {
     {"Hstack", "torch.hstack([x, x * 2])"}, {"Vstack", "torch.vstack([x, x * 2])"}, {"Dstack", "torch.dstack([x, x * 2])"},
     {"RollBack", "torch.roll(x, [-1], [1])"}, {"Arange", "x + torch.arange(0, 8, dtype=6)"},
     {"Meshgrid", "x + torch.meshgrid([torch.arange(8), torch.arange(6)], indexing='xy')[0]"},
+    {"ArangeWholeSteps", "x + torch.arange(0, 8, 1.0, dtype=4)"},
     {"ArangeReal", "x + torch.arange(0.5, 4.5, 0.5)"},
     {"Linspace", "x * torch.linspace(-1, 1.5, 8)"}, {"LinspaceOfOne", "x * torch.linspace(2, 3, 1)"},
     {"Unfold", "x.unfold(3, 3, 2)"}, {"UnfoldInside", "x.unfold(1, 2, 1)"},

@@ -84,8 +84,12 @@ class Verdicts : public ::testing::Test {
     add_weight(model, "W2", "8x2");
     write_file(folder_ / "in.onnx", model.SerializeAsString());
     onnx_io::OnnxModel file(folder_ / "in.onnx");
-    return prune_model(file, from_shorthand({.ratio = 0.5}), {.engine = &first_});
+    PruneRequest request = from_shorthand({.ratio = 0.5});
+    request.require_proof = require_proof_;
+    return prune_model(file, request, {.engine = &first_});
   }
+
+  bool require_proof_ = false;
 
   TemporaryFolder folder_;
   Puppet first_;
@@ -116,6 +120,8 @@ TEST_F(Verdicts, WhatDrawsRandomNumbersIsNotProven) {
   EXPECT_EQ(found("1", "c"), "node \"c\" draws random numbers, which differ between runs");
   EXPECT_EQ(found("0", "r"), "node \"r\" draws random numbers, which differ between runs");
   EXPECT_EQ(found("0", "c"), "");
+  require_proof_ = true;
+  EXPECT_THROW(found("1", "c"), UnsupportedError);
 }
 
 TEST_F(Verdicts, WhatAnEngineRefusedIsNotWritten) {

@@ -10,8 +10,8 @@ By default the networks of spellings.py; with --all those of networks.py, too. t
 """
 
 import argparse
-import pathlib
 import os
+import pathlib
 import sys
 import warnings
 
@@ -123,7 +123,10 @@ def exported(module, inputs, dynamic, path):
 
     with torch.no_grad():
         whole = attempt("pt2", program)
-        attempt("core.pt2", lambda file: torch.export.save(whole.run_decompositions(), file))
+        if whole is not None:
+            attempt("core.pt2", lambda file: torch.export.save(whole.run_decompositions(), file))
+        else:
+            del files["core.pt2"]
         attempt("onnx", onnx(True))
         attempt("raw.onnx", onnx(False))
     if dynamic is None and all(isinstance(x, torch.Tensor) for x in inputs):
@@ -167,30 +170,29 @@ def left(run, what):
 
 def differences(name, runs):
     """What is not proven; where another share is left, or other channels are, without a reason."""
-    compared = {form: run for form, run in runs.items() if form not in REASONS.get(name, {})}
-    found = [f"{form}: {run['note']}" for form, run in compared.items() if not run["proven"]]
-    if found or not compared:
+    left_in = {form: run for form, run in runs.items() if form not in REASONS.get(name, {})}
+    found = [f"{form}: {run['note']}" for form, run in left_in.items() if not run["proven"]]
+    if found or not left_in:
         return found
-    first, *others = compared
     free = {"onnx", *OTHER_CHANNELS.get(name, {})}
+    first, *others = sorted(left_in, key=lambda form: form in free)  # the others keep their order
     for form in others:
         for what in ("params", "macs"):
-            shares = [left(compared[one], what) for one in (form, first)]
+            shares = [left(left_in[one], what) for one in (form, first)]
             if abs(shares[0] - shares[1]) > TOLERANCE:
                 found.append(f"{form}: {shares[0]:.1%} of {what} left, {first} {shares[1]:.1%}")
-        if form not in free and compared[form]["channels"] != compared[first]["channels"]:
+        if form not in free and left_in[form]["channels"] != left_in[first]["channels"]:
             found.append(f"{form}: other channels than {first}")
     return found
 
 
-def compared(name, module, inputs, dynamic, folder, command):
-    """Exports and prunes; prints what is left, and what differs."""
+def measured(name, module, inputs, dynamic, folder, command):
+    """Exports and prunes; returns what became of each format, and what PyTorch says of those that it has not."""
     files, faults = exported(module, inputs, dynamic, folder / name)
     runs = {form: pruned(command, file, inputs) for form, file in files.items()}
-    shown = [f"{form} {left(run, 'params'):.1%}" for form, run in runs.items() if "params" in run]
-    faulty = differences(name, runs)
-    print(f"{'DIFFER' if faulty else 'ok  '} {name}: {'  '.join(shown)}", *faulty, sep="\n    ", flush=True)
-    return runs, faults, faulty
+    shown = (f"{form} {left(run, 'params'):.1%}" for form, run in runs.items() if "params" in run)
+    print(f"{name}: {'  '.join(shown)}", flush=True)
+    return runs, faults
 
 
 def main():
@@ -215,11 +217,12 @@ def main():
             continue
         torch.manual_seed(0)
         module = randomised(make().eval())
-        _, faults, faulty = compared(name, module, inputs, dynamic, asked.folder, command)
+        runs, faults = measured(name, module, inputs, dynamic, asked.folder, command)
         missing = [f"{form}: {fault}" for form, fault in faults.items() if not form.endswith("onnx")]
-        if missing:
-            print(*missing, sep="\n    ")
-        differ += bool(faulty)
+        different = differences(name, runs)
+        for line in (*missing, *different):
+            print(f"    {line}", flush=True)
+        differ += bool(different)
     print(f"{differ} differ")
     return 1 if differ else 0
 

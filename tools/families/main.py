@@ -84,6 +84,13 @@ def row(asked, name):
     return found
 
 
+def families_of(package):
+    names = step(f"families_of_{package}")
+    if isinstance(names, dict):
+        sys.exit(f"{package}: {names['why']}")
+    return names
+
+
 def shortly(run):
     return run["result"] + (f" {100 * run['params']:.1f} %" if "params" in run else f" ({run.get('why', '')[:120]})")
 
@@ -95,7 +102,7 @@ def main():
     rows = {}
     with concurrent.futures.ThreadPoolExecutor(asked.jobs) as pool:
         for package in asked.packages.split(","):
-            names = once(asked.folder / f"{package}.json", lambda: step(f"families_of_{package}"))
+            names = once(asked.folder / f"{package}.json", lambda: families_of(package))
             chosen = [name for name in names if not asked.names or name in asked.names]
             rows[package] = list(pool.map(lambda name: row(asked, name), chosen))
     if not asked.no_page and not asked.names:
