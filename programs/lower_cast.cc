@@ -98,6 +98,7 @@ ValueId filled_with(Call& call, ValueId sizes, double number, DType dtype) {
   } else {
     attributes.with("value", std::vector<int64_t>{static_cast<int64_t>(number)});
   }
+  attributes.with("value.dtype", std::string(name_of(dtype)));
   const ValueId result = call.out.emit("ConstantOfShape", {{sizes}}, std::move(attributes));
   call.out.graph().value(result).dtype = dtype;
   return result;

@@ -285,9 +285,17 @@ ValueId gated(Call& call, const Operand& x, ValueId gate) {
 void lower_clamp(Call& call) {
   const bool only_max = call.op == "clamp_max";
   const bool has_low = !only_max && !call.none(1);
-  const size_t high = only_max ? 1 : 2;
-  clip(call, has_low ? call.tensor_or_number(1) : Operand{},
-       call.none(high) ? Operand{} : call.tensor_or_number(high));
+  const size_t at = only_max ? 1 : 2;
+  const Operand low = has_low ? call.tensor_or_number(1) : Operand{};
+  const Operand high = call.none(at) ? Operand{} : call.tensor_or_number(at);
+  const auto is_number = [&](const Operand& bound) {
+    return bound.value == kNone || call.rank(bound.value) == 0;
+  };
+  if (is_number(low) && is_number(high)) return clip(call, low, high);
+  ValueId x = call.tensor(0).value;
+  if (low.value != kNone) x = call.out.emit("Max", {{x}, low});
+  if (high.value != kNone) x = call.out.emit("Min", {{x}, high});
+  call.set_result(x);
 }
 
 void lower_hardtanh(Call& call) {

@@ -111,7 +111,9 @@ void lower_dft(Lowering& s) {
 void lower_filled(Lowering& s) {
   const DType type = s.view.graph().value(s.node().outputs[0]).dtype;
   NodeAttributes attributes = s.node().attributes;
-  attributes.emplace_back("value.dtype", std::string(name_of(type)));
+  if (!s.view.find("value.dtype")) {
+    attributes.emplace_back("value.dtype", std::string(name_of(type)));
+  }
   const ValueId result = s.out.emit("ConstantOfShape", {s.in(0)}, std::move(attributes));
   s.out.set_dtype(result, type);
   s.set_result(result);

@@ -149,6 +149,8 @@ const Case kCases[] = {
     {"Hstack", "torch.hstack([x, x * 2])"}, {"Vstack", "torch.vstack([x, x * 2])"}, {"Dstack", "torch.dstack([x, x * 2])"},
     {"RollBack", "torch.roll(x, [-1], [1])"}, {"Arange", "x + torch.arange(0, 8, dtype=6)"},
     {"Meshgrid", "x + torch.meshgrid([torch.arange(8), torch.arange(6)], indexing='xy')[0]"},
+    {"ClampByTensors", "torch.clamp(x, torch.amin(x, [1], True) * 0.5, torch.amax(x, [1], True) * 0.5)"},
+    {"IndexPutIntoIntegers", "x[torch.index_put(torch.zeros_like(torch.argmax(x, 0)[0, 0, :2]), [torch.arange(2)], torch.arange(2))]"},
     {"ArangeWholeSteps", "x + torch.arange(0, 8, 1.0, dtype=4)"},
     {"ArangeReal", "x + torch.arange(0.5, 4.5, 0.5)"},
     {"Linspace", "x * torch.linspace(-1, 1.5, 8)"}, {"LinspaceOfOne", "x * torch.linspace(2, 3, 1)"},

@@ -22,7 +22,7 @@ PACKAGES = ("timm", "transformers")
 FORMATS = ("pt2", "onnx")
 RIVALS = ("torch_pruning", "onnxsim")
 LIMIT = 120  # seconds for each step
-THEIRS = 30  # for what another tool does
+THEIRS = 60  # for what another tool does
 
 
 def parsed():
@@ -106,7 +106,7 @@ def main():
             chosen = [name for name in names if not asked.names or name in asked.names]
             rows[package] = list(pool.map(lambda name: row(asked, name), chosen))
     if not asked.no_page and not asked.names:
-        publish("families", page(rows, versions))
+        publish("families", page(rows, versions, (LIMIT, THEIRS)))
 
 
 if __name__ == "__main__":

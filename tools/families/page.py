@@ -15,13 +15,14 @@ RESULTS = {
     "equal": "pruned and equal",
     "different": "pruned and different",
     "not proven": "pruned, not proven",
+    "not judged": "pruned, not known again",
     "refused": "refused",
     "crashed": "crashed or not done in time",
 }
 
 
-def page(rows, versions):
-    """`rows`: by package, what main.row says of each network."""
+def page(rows, versions, limits):
+    """`rows`: by package, what main.row says of each network; `limits`: in seconds."""
     made = {package: [row for row in found if row["runs"]] for package, found in rows.items()}
     return {
         "title": "Families: timm and transformers",
@@ -31,7 +32,7 @@ def page(rows, versions):
         "the file of torch.export and from that of torch.onnx.export(dynamo=True), and by others as their examples "
         "do it. Parsimony's results are judged by its own proof, which refuses what does not compute the same; "
         "those of others by the original with zeros where weights have gone, and normalisations of channels over "
-        f"those that are left. {known(versions)}",
+        f"those that are left. A step may take {limits[0]} s, another tool's {limits[1]} s. {known(versions)}",
         "tables": [
             *(summary(package, rows[package]) for package in made),
             *(networks(package, found) for package, found in made.items()),

@@ -17,8 +17,12 @@ TOLERANCE = 1e-3  # of the largest output; both tools write float32
 SAMPLES = 16  # values by which a slice of a weight is known again
 
 
+class NotJudged(Exception):
+    """What another tool made is not known again."""
+
+
 def kept(small, whole):
-    """For each axis, the indices of `whole` that `small` has."""
+    """For each axis, the indices of `whole` that `small` has, in the same order."""
     order = numpy.argsort(whole, axis=None)
     values = whole.reshape(-1)[order]
     found = [numpy.arange(size) for size in whole.shape]
@@ -32,16 +36,27 @@ def kept(small, whole):
             row, column = numpy.nonzero(first + shift < last)
             there = numpy.unravel_index(order[first[row, column] + shift], whole.shape)[axis]
             numpy.add.at(votes, (row, there), 1)
-        found[axis] = votes.argmax(1)
-        if not votes.max(1).all() or len(set(found[axis])) < size:
-            raise ValueError("a weight has values that the original has not")
+        found[axis] = in_order(votes)
     return found
+
+
+def in_order(votes):
+    """The first candidate of each row behind that of the row before."""
+    found, last = [], -1
+    for row in votes:
+        candidates = numpy.nonzero((row == row.max()) & (row > 0))[0]
+        candidates = candidates[candidates > last]
+        if not len(candidates):
+            raise NotJudged("a weight has values that the original has not")
+        last = int(candidates[0])
+        found.append(last)
+    return numpy.array(found, int)
 
 
 def left_of(small, whole):
     """`whole` with zeros for what `small` has not."""
     if small.ndim != whole.ndim:
-        raise ValueError("a weight has another rank than in the original")
+        raise NotJudged("a weight has another rank than in the original")
     at = numpy.ix_(*kept(small, whole))
     result = numpy.zeros_like(whole)
     result[at] = whole[at]

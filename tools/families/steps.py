@@ -59,12 +59,15 @@ def answer(what, words):
 
 def send_answer(sender, what, words):
     import torch
+    from families.rivals import NotJudged
 
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     with contextlib.redirect_stdout(sys.stderr):
         try:
             found = answer(what, words)
+        except NotJudged as error:
+            found = {"result": "not judged", "why": str(error)}
         except Exception as error:
             found = {"result": "crashed", "why": short(error)}
     sender.send(found)
