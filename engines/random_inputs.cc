@@ -106,11 +106,13 @@ std::vector<Shape> shapes_of(const Graph& graph, const Probe& probe) {
 
 /// Returns the rows of the smallest table that the value indexes, as words index a vocabulary; at
 /// most `most`.
-int64_t rows_indexed(const Graph& graph, ValueId value, int64_t most) {
+int64_t rows_indexed(const Graph& graph, ValueId value, int64_t most, int copies = 0) {
+  constexpr int kMostCopies = 8;
   for (const Use& use : graph.value(value).uses) {
     const Node& node = graph.node(use.node);
-    if (has_trait(node, kCopies) && !node.outputs.empty() && node.outputs[0] != kNone) {
-      most = rows_indexed(graph, node.outputs[0], most);
+    const bool copied = has_trait(node, kCopies) && !node.outputs.empty();
+    if (copied && node.outputs[0] != kNone && copies < kMostCopies) {
+      most = rows_indexed(graph, node.outputs[0], most, copies + 1);
     }
     if (schema_of(node).linear.kind != LinearKind::kLookup || use.input != 1) continue;
     const WeightId table = node.inputs[0] == kNone ? kNone : graph.value(node.inputs[0]).weight;
