@@ -69,7 +69,7 @@ REASONS = {
     **dict.fromkeys(("detector", "encodec", "mask2former", "stylegan"), LEARNED),
     "condconv": MIXTURE,
     "gpt_dynamic": LENGTH,
-    **dict.fromkeys(("ghostnet", "ghostnet_v2", "mobileone"), FOLDED),
+    **dict.fromkeys(("ghostnet", "ghostnet_v2", "mobileone", "pointnet"), FOLDED),
     "llama": ROTARY,
     "neural_ode": SLICE,
     "perceiver": LATENTS,
@@ -87,9 +87,16 @@ ROWS = {"pt": "a trace reads as many rows of its positions as there are tokens: 
 EXPANDED = {"pt": "a trace expands what is learned to the batch, after which it is data, which ranks no channels"}
 UNTIED = {"raw.onnx": "torch.onnx leaves out what is written into the state, which ties no layers there"}
 COMPETING = {"core.pt2": "decomposed, two axes share a dimension, and the other one of them shrinks"}
+ONE = {"core.pt2": "decomposed, a layer of one input is a product, element by element, which ranks no channels"}
+IDENTITY = {
+    form: "an identity matrix is computed, and what is added to it stays; elsewhere it is a constant"
+    for form in ("pt2", "raw.onnx")
+}
 OTHER_CHANNELS = {
     "RemembersWritten": UNTIED,
+    "decision_transformer": ONE,
     "evoformer": COMPETING,
+    "pointnet": IDENTITY,
     **dict.fromkeys(
         ("bert_post_norm", "clip", "gpt", "gpt_fused_tied", "gpt_mask", "gpt_plain_mask", "llama_rmsnorm"), ROWS
     ),
