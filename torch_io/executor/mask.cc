@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "parsimony/graph/errors.h"
+#include "parsimony/graph/operators/schema.h"
 #include "parsimony/speedup/masked_values.h"
 #include "parsimony/torch_io/executor/program_impl.h"
 #include "parsimony/torch_io/tensor.h"
@@ -179,11 +180,16 @@ SmallSizes::SmallSizes(const Program& program) : small_(program.names.size()) {
   }
 }
 
+bool SmallSizes::is_constant(const Node& node, int input) const {
+  const ValueId v = node.inputs[input];
+  return v == kNone || constant_[v] || schema_of(node).type_from == input;
+}
+
 bool SmallSizes::computes(const Step& step) const {
   bool any = false;
-  for (const ValueId v : step.node.inputs) {
-    if (v == kNone || constant_[v]) continue;
-    if (!small_[v].defined()) return false;
+  for (int i = 0; i < std::ssize(step.node.inputs); ++i) {
+    if (is_constant(step.node, i)) continue;
+    if (!small_[step.node.inputs[i]].defined()) return false;
     any = true;
   }
   return any;
@@ -207,8 +213,11 @@ void SmallSizes::substitute(const Step& step, Call& call) const {
 
 void SmallSizes::follow(const Step& step, const Call& call) {
   // Weights, and values computed from them alone: the exponent of a size, cast to its type.
-  const auto is_constant = [&](ValueId v) { return v == kNone || constant_[v]; };
-  if (!step.node.inputs.empty() && std::ranges::all_of(step.node.inputs, is_constant)) {
+  bool constant = !step.node.inputs.empty();
+  for (int i = 0; i < std::ssize(step.node.inputs); ++i) {
+    constant = constant && is_constant(step.node, i);
+  }
+  if (constant) {
     for (const ValueId v : step.node.outputs) {
       if (v != kNone) constant_[v] = true;
     }

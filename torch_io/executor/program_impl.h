@@ -123,6 +123,9 @@ class SmallSizes {
   void follow(const Step& step, const Call& call);
 
  private:
+  /// Whether the operand is computed from weights alone, or only read for its type.
+  bool is_constant(const Node& node, int input) const;
+
   IdVector<ValueId, at::Tensor> small_;
   IdVector<ValueId, bool> constant_;  ///< computed from weights alone
 };
