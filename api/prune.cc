@@ -15,6 +15,8 @@
 #include "parsimony/graph/elements.h"
 #include "parsimony/graph/interface.h"
 #include "parsimony/graph/model_editor.h"
+#include "parsimony/graph/operators/node_view.h"
+#include "parsimony/graph/operators/schema.h"
 #include "parsimony/graph/slice.h"
 #include "parsimony/pruners/elements/elements.h"
 #include "parsimony/pruners/errors.h"
@@ -137,6 +139,7 @@ class Planner {
     infer_shapes();
     while (!attempt()) {
     }
+    note_whole_heads();
     finish();
     return std::move(pruning_);
   }
@@ -236,6 +239,46 @@ class Planner {
     if (made.refused.empty()) made.refused = timed_("check", [&] { return check(); });
     for (const NodeId node : made.refused) refuse(node);
     return made.refused.empty();
+  }
+
+  /// Is it a product of two activations for each element of a batch, such as for each head?
+  bool pairs_batches(const Node& node) const {
+    constexpr size_t kRank = 3;
+    if (!has_trait(node, kPairs) || node.inputs.size() != 2 || node.inputs[1] == kNone)
+      return false;
+    const auto& shape = pruning_.analysis.facts.shapes[node.inputs[1]];
+    return shape && shape->size() >= kRank && graph_.value(node.inputs[1]).weight == kNone;
+  }
+
+  /// Heads were asked for: names attention of which parts of each head are removed instead.
+  void note_whole_heads() {
+    if (coupling_options_.granularity != Granularity::kHead) return;
+    const Coupling& coupling = pruning_.analysis.coupling;
+    const auto is_removed = [&](const ChannelId& channel) {
+      return channel.group != kNone && !pruning_.allocation.masks.keeps(channel);
+    };
+    for (const Node& node : graph_.nodes) {
+      if (!has_trait(node, kAttends) && !pairs_batches(node)) continue;
+      const Factors factors = factor(NodeView(graph_, node, pruning_.analysis.facts));
+      const auto is_of_head = [&](const Term& term) {
+        const Label& label = factors.labels[term.labels.front()];
+        const bool contracted = !has_trait(node, kAttends) && label.contracted;
+        return term.value == node.inputs[0] && term.labels.size() == 1 &&
+               (contracted || label.role == notation::LabelRole::kHeadDim);
+      };
+      for (const Term& term : factors.terms) {
+        if (term.labels.empty() || !is_of_head(term)) continue;
+        const DimClassId dim_class = coupling.dim_class_of(term.value, term.dim);
+        if (dim_class == kNone || std::ranges::none_of(coupling.channels(dim_class), is_removed)) {
+          continue;
+        }
+        pruning_.notes.push_back(
+            "node \"" + label_of(graph_, node) +
+            "\": no head of it can be removed; parts of each head are, as with "
+            "granularity head_dim");
+        break;
+      }
+    }
   }
 
   bool is_targeted() const {

@@ -92,6 +92,26 @@ TEST_F(TwoAttentions, AreAsTheNetworkWhereNoEntrySays) {
   EXPECT_EQ(groups_of(R"([{"sparse_ratio": 0.5}])", "WQ1"), (Groups{"8 channel"}));
 }
 
+TEST(Granularity, HeadsThatStayAreNamed) {
+  onnx::ModelProto model = model_of(
+      "net (float[2,5,6] x) => (float[2,5,6] y, float[2,4,5,5] p1)\n"
+      "<int64[4] hs = {0,0,4,8}, int64[3] os = {0,0,32}>\n{" +
+      attention("x", "y", "1") + "}");
+  for (const char* w : {"WQ1", "WK1", "WV1"}) add_weight(model, w, "6x32");
+  add_weight(model, "WO1", "32x6");
+  const TemporaryFolder folder;
+  std::ofstream(folder / "m.onnx", std::ios::binary) << model.SerializeAsString();
+  const onnx_io::ModelFile file(folder / "m.onnx");
+  Graph graph = onnx_io::to_graph(file);
+  const Pruning pruning = plan_pruning(
+      graph,
+      parse_config(R"({"granularity": "head", "config_list": [{"sparse_ratio": 0.5}]})", "c.json"));
+  ASSERT_EQ(pruning.notes.size(), 1U);
+  EXPECT_EQ(pruning.notes[0],
+            "node \"s1\": no head of it can be removed; parts of each head are, as with "
+            "granularity head_dim");
+}
+
 /// The smaller shapes are checked at a second batch size, at which the dimension of batch times
 /// heads loses more.
 TEST(Granularity, HeadsBesideAnOpenBatchGo) {
