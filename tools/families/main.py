@@ -55,6 +55,8 @@ def pruned(asked, name, form):
     found = read(report)
     proof = found["proof"]
     result = "equal" if is_proven(found) else "different" if proof["ran"] else "not proven"
+    if not found["groups"]:
+        result = "whole"
     share = lambda what: found[what]["after"] / max(1, found[what]["before"])
     return {
         "result": result,

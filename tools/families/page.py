@@ -16,6 +16,7 @@ RESULTS = {
     "different": "pruned and different",
     "not proven": "pruned, not proven",
     "not judged": "pruned, not known again",
+    "whole": "nothing that can shrink",
     "refused": "refused",
     "crashed": "crashed or not done in time",
 }
