@@ -302,6 +302,11 @@ ValueId Builder::now(ValueId weight) const {
   return written == written_.end() ? weight : written->second;
 }
 
+const Part* Builder::noted_part(ValueId value) const {
+  const auto found = parts_.find(value);
+  return found == parts_.end() ? nullptr : &found->second;
+}
+
 void Builder::finish_writes() {
   begin("written");
   for (const auto& [weight, now] : written_) {
@@ -326,6 +331,7 @@ void Builder::roll_back(const Mark& mark) {
   for (ValueId v(mark.values); graph_.values.has(v); ++v) {
     sources_.constants.erase(v);
     bases_.erase(v);
+    parts_.erase(v);
     complex_.erase(v);
     producers_.erase(v);
     release(graph_.values[v].name);

@@ -46,6 +46,17 @@ struct Attributes {
   }
 };
 
+/// A tensor that is a slice of another along one dimension: x[:, 1:3], x[2], x[::2].
+struct Part {
+  ValueId whole = kNone;
+  int64_t axis = 0;
+  int64_t begin = 0, end = 0;  ///< counted from the left, within the whole
+  int64_t step = 1;
+  int64_t index = 0;  ///< a single one, as it was written: -1 is the last
+  ValueId starts = kNone,
+          ends = kNone;  ///< the operands that specify them; kNone for a single index
+};
+
 /// Values are named after operators, layers after their modules.
 class Builder : private GraphBuilder {
  public:
@@ -125,6 +136,10 @@ class Builder : private GraphBuilder {
 
   /// Notes that `before` is `after` from here on; of a tensor of the model the next run finds that.
   void note_write(ValueId before, ValueId after);
+  /// From here on the value, which was written into a part of memory, is that part of `part.whole`.
+  void note_part(ValueId value, const Part& part) { parts_[value] = part; }
+  /// Returns what `note_part` was told of the value, or null.
+  const Part* noted_part(ValueId value) const;
   /// Returns what a tensor of the model is by now.
   ValueId now(ValueId weight) const;
   /// Keeps what the next run finds, which has to be as large as the model's tensor.
@@ -156,23 +171,13 @@ class Builder : private GraphBuilder {
   Sources& sources_;
   BodyId body_;  ///< kNone: the network itself
   std::unordered_map<ValueId, ValueId> bases_;
+  std::unordered_map<ValueId, Part> parts_;
   std::unordered_set<ValueId> complex_;
   std::vector<ValueId> kept_;
   std::map<ValueId, ValueId> written_;  ///< tensors of the model, and what they are by now
   std::unordered_map<ValueId, NodeId> producers_;
   IdVector<BodyId, Mark> body_starts_;
   GrowingFacts facts_;
-};
-
-/// A tensor that is a slice of another along one dimension: x[:, 1:3], x[2], x[::2].
-struct Part {
-  ValueId whole = kNone;
-  int64_t axis = 0;
-  int64_t begin = 0, end = 0;  ///< counted from the left, within the whole
-  int64_t step = 1;
-  int64_t index = 0;  ///< a single one, as it was written: -1 is the last
-  ValueId starts = kNone,
-          ends = kNone;  ///< the operands that specify them; kNone for a single index
 };
 
 /// Returns empty if the value is not such a slice, or its bounds are only known at run time.
@@ -191,6 +196,9 @@ ValueId replaced(Builder& builder, const Part& part, ValueId replacement);
 
 /// Returns `result` where it overwrites all of `memory`, which stays as large as what is written.
 ValueId written_over(Builder& builder, ValueId memory, ValueId result);
+
+/// Whether a tensor has no elements: whoever writes into it changes nothing.
+bool is_empty(Builder& builder, ValueId value);
 
 /// Returns what changes if `result` is written into `value`: that, then what it is a part of, each
 /// with what it becomes, up to the owner of the memory; fewer if one is a view of another kind.

@@ -1,5 +1,6 @@
 // Gathers and scatters; splitting and joining of tensors.
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "parsimony/base/ranges.h"
@@ -119,6 +120,33 @@ void lower_scatter(Call& call) {
                 std::move(attributes));
 }
 
+/// scatter_reduce(x, dim, indices, src, reduce, include_self)
+void lower_scatter_reduce(Call& call) {
+  struct Reduction {
+    const char* name;
+    const char* onnx;
+    double neutral;
+  };
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr std::array kReductions{Reduction{"amax", "max", -kInfinity},
+                                   Reduction{"amin", "min", kInfinity}, Reduction{"prod", "mul", 1},
+                                   Reduction{"sum", "add", 0}};
+  const auto found = std::ranges::find(kReductions, call.text(4), &Reduction::name);
+  call.require(found != kReductions.end());
+  ValueId x = call.tensor(0).value;
+  const DType dtype = call.out.graph().value(x).dtype;
+  const Operand indices = call.tensor(2);
+  const Attribute axis = axis_of(call);
+  if (!call.flag(5)) {  // what was there before does not count
+    call.require(is_floating(dtype));
+    const ValueId sizes = call.out.emit("Shape", {indices});
+    const ValueId neutral = filled_with(call, sizes, found->neutral, dtype);
+    x = call.out.emit("ScatterElements", {{x}, indices, {neutral}}, {{"axis", axis}});
+  }
+  call.set_node("ScatterElements", {{x}, indices, call.tensor(3)},
+                {{"axis", axis}, {"reduction", std::string(found->onnx)}});
+}
+
 namespace {
 
 /// Moves the dimension to the front, or back.
@@ -164,7 +192,28 @@ void lower_index_fill(Call& call) {
   write_rows(call, axis, call.tensor(2), filled_with(call, sizes, call.single(3), dtype), "none");
 }
 
-/// index_put(x, [None, …, indices, None, …], values, accumulate): one list of indices
+namespace {
+
+/// x[:, flags] = values, where the same values, or a single number, are written at each place:
+/// flags are of one or more dimensions, the first of which is `axis`.
+void put_where(Call& call, int64_t axis, ValueId flags) {
+  const ValueId x = call.tensor(0).value;
+  const ValueId values = call.tensor(2).value;
+  const int64_t after =
+      static_cast<int64_t>(call.rank(x)) - axis - static_cast<int64_t>(call.rank(flags));
+  const auto below = static_cast<int64_t>(call.rank(values)) - after;
+  // A dimension of size 1 stands for all places.
+  call.require(!call.flag(3) && (below <= 0 || (below == 1 && call.shape(values)[0] == 1)));
+  if (after > 0) {
+    const ValueId last = call.out.integers(successive(-after, 0));
+    flags = call.out.emit("Unsqueeze", {{flags}, {last}});
+  }
+  call.set_node("Where", {{flags}, {values}, {x}});
+}
+
+}  // namespace
+
+/// index_put(x, [None, …, indices, None, …], values, accumulate): one list of indices or flags
 void lower_index_put(Call& call) {
   call.require(call.arg(1).is(BindingKind::kList));
   const std::vector<Binding>& items = *call.arg(1).items;
@@ -173,6 +222,7 @@ void lower_index_put(Call& call) {
   const int64_t axis = axes.front();
   Operand indices{items[axis].value};
   if (call.out.graph().value(indices.value).dtype == DType::kBool) {
+    if (call.out.known(indices.value) == nullptr) return put_where(call, axis, indices.value);
     indices = {places_of(call, indices.value)};
   }
   Shape written = call.shape(call.tensor(0).value);

@@ -24,6 +24,7 @@ int64_t within(int64_t index, int64_t size) {
 }  // namespace
 
 std::optional<Part> part_of(Builder& builder, ValueId value) {
+  if (const Part* noted = builder.noted_part(value)) return *noted;
   const Node* node = builder.producer(value);
   if (node == nullptr || (node->op != "Slice" && node->op != "Gather")) return std::nullopt;
   const std::vector<ValueId> inputs = node->inputs;
@@ -142,14 +143,22 @@ ValueId written_over(Builder& builder, ValueId memory, ValueId result) {
   return builder.emit("Where", {{never}, {memory}, {result}});
 }
 
+bool is_empty(Builder& builder, ValueId value) {
+  const Shape* shape = builder.shape(value);
+  return shape != nullptr && contains(*shape, int64_t{0});
+}
+
 std::vector<std::pair<ValueId, ValueId>> written_through(Builder& builder, ValueId value,
                                                          ValueId result) {
   std::vector<std::pair<ValueId, ValueId>> written{{value, result}};
   const ValueId root = builder.root(value);
   while (written.back().first != root) {
-    const std::optional<Part> part = part_of(builder, written.back().first);
+    std::optional<Part> part = part_of(builder, written.back().first);
     if (!part) break;
-    written.emplace_back(part->whole, replaced(builder, *part, written.back().second));
+    const ValueId now = written.back().second;
+    written.emplace_back(part->whole, replaced(builder, *part, now));
+    part->whole = written.back().second;
+    builder.note_part(now, *part);
   }
   return written;
 }

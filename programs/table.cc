@@ -231,6 +231,7 @@ std::unordered_map<std::string_view, Rule> rules() {
       {lower_gather, {{"gather", "GatherElements"}, {"index_select", "Gather"}}},
       {lower_index, {"_unsafe_index", "index"}},
       {lower_scatter, {"scatter", "scatter_add"}},
+      {lower_scatter_reduce, {"scatter_reduce"}},
       {lower_index_add, {"index_add", "index_copy"}},
       {lower_index_fill, {"index_fill"}},
       {lower_index_put, {"index_put"}},

@@ -643,6 +643,7 @@ class ProgramReader {
   void write_to(const Binding& written, const Binding& result) {
     if (!written.is(BindingKind::kTensor) || !result.is(BindingKind::kTensor)) throw NotKnown();
     if (result.value == written.value) return;  // dropout_ in evaluation mode
+    if (is_empty(builder_, written.value)) return;
     const ValueId root = builder_.root(written.value);
     const bool same_memory =
         builder_.root(result.value) == root;  // squeeze_: the view alone changes
@@ -652,6 +653,7 @@ class ProgramReader {
     if (!same_memory) builder_.note_write(written.value, result.value);
     for (const auto& [before, after] : changed) {
       if (!same_memory) builder_.alias(after, changed.back().second);
+      if (computed_.contains(before) && computed_.contains(result.value)) computed_.insert(after);
     }
     const std::map<ValueId, ValueId> now(changed.begin(), changed.end());
     for (Names* scope : scopes_) {

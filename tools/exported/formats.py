@@ -59,10 +59,14 @@ MIXTURE = {
 LEARNED = {"onnx": "torch.onnx folds what follows from weights alone, which counts as parameters"}
 PARTS = {"onnx": "torch.onnx writes by ScatterND, where any channel may go; in a Concat each part keeps one"}
 OPERATOR = {"pt": "TorchScript does not load operators of another library"}
+PLACES = {
+    form: "torch.onnx writes each element at a place of its own, which data decide" for form in ("onnx", "raw.onnx")
+}
 REASONS = {
     "ExpertsOfTransformers": OPERATOR,
     "RemembersWritten": STATE,
     "Waves": COMPUTED | SCRIPT,
+    "WrittenWhere": PLACES,
     "alibi": TABLE | LITERAL,
     **dict.fromkeys(("awd_lstm", "bert", "deberta", "gemma", "gpt_fused_tied", "qwen3", "whisper"), TIED),
     **dict.fromkeys(("conv_lstm", "message_passing"), STATE),

@@ -43,6 +43,23 @@ class WrittenByTurns(Wide):
         return y
 
 
+class PartWrittenTwice(Wide):
+    def inside(self, x):
+        y = x.clone()
+        rows = y[:, 1:6]
+        rows[:, 0] = x[:, 7]
+        rows[:, 2:4] = x[:, 4:6] * 2
+        rows[:, 9:] = 0
+        return y + rows.sum(1, keepdim=True)
+
+
+class WrittenWhere(Wide):
+    def inside(self, x):
+        y = x * 2
+        y[x.sum(-1) > 0] = self.b.weight[0]
+        return y
+
+
 class EmptyLike(Wide):
     def inside(self, x):
         y = torch.empty_like(x)
@@ -259,6 +276,8 @@ def spellings():
         RowWritten,
         RowsWrittenAtIndices,
         WrittenByTurns,
+        PartWrittenTwice,
+        WrittenWhere,
         EmptyLike,
         Empty,
         EmptyJoined,

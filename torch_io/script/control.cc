@@ -310,6 +310,7 @@ bool Interpreter::is_viewed_after(const jit::Node* node, ValueId root,
 
 void Interpreter::write_to(jit::Node* node, ValueId result) {
   const ValueId value = of_input(node, 0).value;
+  if (programs::is_empty(builder_, value)) return;
   const ValueId root = builder_.root(value);
   if (builder_.root(result) == root) {  // squeeze_, transpose_: only the view changes
     for (auto& [name, binding] : bindings_) rename(binding, value, result);
