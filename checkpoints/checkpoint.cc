@@ -105,9 +105,9 @@ Format format_of(const std::string& path) {
   if (text.starts_with("PK\3\4")) {
     return is_torch_save(path) ? Format::kTorchZip : Format::kOther;
   }
+  if (is_safetensors(text)) return Format::kSafetensors;  // also if 0x80 is part of its length
   // ONNX begins with a field of its message, of which 0x80 can be no tag.
   if (text.starts_with('\x80')) return Format::kTorchStream;
-  if (is_safetensors(text)) return Format::kSafetensors;
   if (text.starts_with('{') && text.find("\"weight_map\"") != std::string_view::npos) {
     return Format::kShards;
   }
@@ -126,6 +126,11 @@ std::string to_string(const std::vector<std::string>& path) {
 StoredValues values_in(const StoredTensor& tensor, std::string_view bytes, std::string_view file) {
   checkpoints::check_fits(tensor, bytes, file);
   return checkpoints::values_of(tensor, bytes);
+}
+
+void Checkpoint::replace_file(const std::string& name, std::string /*text*/) {
+  throw UnsupportedError("the plan changes ", in_quotes(name),
+                         ", which lies beside the tensors in a directory: apply it to that");
 }
 
 bool is_checkpoint(const std::string& path) {
@@ -211,6 +216,10 @@ void CheckpointFile::cut(TensorId tensor, std::vector<AxisKeep> axes) {
 void CheckpointFile::assign(TensorId tensor, std::vector<std::byte> values) {
   check_may_change(tensor);
   for (const TensorId id : tied(tensor)) edits_.values[id] = values;
+}
+
+void CheckpointFile::release(std::span<const std::byte> elements) const {
+  if (file_) file_->release({reinterpret_cast<const char*>(elements.data()), elements.size()});
 }
 
 void CheckpointFile::write(const std::string& path) const {

@@ -103,6 +103,11 @@ class Checkpoint {
   /// New elements, of the tensor's type and of its shape after the cut.
   virtual void assign(TensorId tensor, std::vector<std::byte> values) = 0;
 
+  /// The text of a file beside the tensors. @throws UnsupportedError if this is no directory
+  virtual void replace_file(const std::string& name, std::string text);
+  /// These elements, which `values` gave, need not stay resident until they are read again.
+  virtual void release(std::span<const std::byte> elements) const = 0;
+
   /// Writes under a temporary name, then renames. Without edits the result is the file, byte for
   /// byte. @throws IoError; UnsupportedError if tensors that overlap would be cut differently
   virtual void write(const std::string& path) const = 0;

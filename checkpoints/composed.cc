@@ -357,6 +357,7 @@ std::optional<Rescaled> rescaled(const Composition& composition, const Checkpoin
                                  const std::function<const std::vector<AxisKeep>*(TensorId)>& cut) {
   const Shape& dims = checkpoint.tensors()[composition.weight].dims;
   if (cut(composition.weight) == nullptr) return std::nullopt;
+  if (composition.magnitude == TensorId() && !composition.is_spectral()) return std::nullopt;
   const Kept kept = kept_of(dims, cut(composition.weight));
   const Numbers weight = stored_numbers(checkpoint, composition.weight);
   if (composition.magnitude != TensorId()) {
@@ -371,7 +372,6 @@ std::optional<Rescaled> rescaled(const Composition& composition, const Checkpoin
     return Rescaled{composition.magnitude,
                     cut_numbers(g, along, kept_of(along, cut(composition.magnitude)))};
   }
-  if (!composition.is_spectral()) return std::nullopt;
   Numbers u = stored_numbers(checkpoint, composition.left);
   const Numbers v = stored_numbers(checkpoint, composition.right);
   const int rows = composition.rows;

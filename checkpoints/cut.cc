@@ -7,6 +7,7 @@
 #include "parsimony/base/ranges.h"
 #include "parsimony/checkpoints/composed_impl.h"
 #include "parsimony/checkpoints/errors.h"
+#include "parsimony/checkpoints/matching_impl.h"
 #include "parsimony/checkpoints/optimizer_impl.h"
 
 namespace parsimony {
@@ -59,6 +60,7 @@ class Cutter {
     for (const WeightMatch& match : match_.weights) keep_normalised(match);
     for (const TensorUpdate& update : plan_.updates) assign(update);
     for (auto& [id, axes] : cuts_) checkpoint_.cut(id, axes);
+    for (const PlanFile& file : plan_.files) checkpoint_.replace_file(file.name, file.text);
     finish_outcomes();
     return std::move(result_);
   }
@@ -320,6 +322,34 @@ class Cutter {
 };
 
 }  // namespace
+
+std::optional<CheckpointMatch> match_names(const Plan& plan, const Checkpoint& checkpoint) {
+  std::set<std::string> tensors;
+  for (const TensorCut& cut : cuts_of(plan)) tensors.emplace(cut.tensor);
+  for (const TensorUpdate& update : plan.updates) tensors.insert(update.tensor);
+  if (tensors.empty()) return std::nullopt;
+  const TensorNames names(checkpoint);
+  const std::string& first = *tensors.begin();
+  CheckpointMatch match;
+  for (const StoredTensor& tensor : checkpoint.tensors()) {
+    const std::string full = dotted_name(tensor);
+    if (!full.ends_with(first)) continue;
+    const std::string prefix = full.substr(0, full.size() - first.size());
+    if (!prefix.empty() && !prefix.ends_with('.')) continue;
+    const bool has_all = std::ranges::all_of(
+        tensors, [&](const std::string& name) { return names.find(prefix + name) != TensorId(); });
+    if (has_all) match.copies.push_back({.prefix = prefix, .equal = match.copies.empty()});
+  }
+  if (match.copies.empty()) return std::nullopt;
+  for (const std::string& name : tensors) {
+    const TensorId id = names.find(match.copies.front().prefix + name);
+    const size_t rank = checkpoint.tensors()[id].dims.size();
+    match.weights.push_back({.weight = name,
+                             .targets = {{.name = name, .axes = checkpoints::same_axes(rank)}},
+                             .equal = true});
+  }
+  return match;
+}
 
 CheckpointCut cut_checkpoint(const Plan& plan, const CheckpointMatch& match, bool strict,
                              Checkpoint& checkpoint) {

@@ -1,6 +1,7 @@
 // A plan, replayed on the checkpoint of its network.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,11 @@ struct CheckpointCut {
   std::vector<std::string> left;
   std::vector<TensorOutcome> outcomes;  ///< of every tensor, in the order of the file
 };
+
+/// Finds the plan's tensors by their names alone, as in a checkpoint of the module that the plan
+/// was made from; each prefix under which all of them lie is a copy. Returns empty if there is
+/// none.
+std::optional<CheckpointMatch> match_names(const Plan& plan, const Checkpoint& checkpoint);
 
 /// Cuts every copy of the network, what hangs on its weights, and the states of optimizers. The
 /// kept part of a normalised weight stays what it was: its magnitude or singular vector is scaled.

@@ -70,6 +70,7 @@ class CheckpointFile : public Checkpoint {
   StoredValues values(TensorId tensor) const override;
   void cut(TensorId tensor, std::vector<AxisKeep> axes) override;
   void assign(TensorId tensor, std::vector<std::byte> values) override;
+  void release(std::span<const std::byte> elements) const override;
   void write(const std::string& path) const override;
 
  protected:

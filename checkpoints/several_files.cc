@@ -1,7 +1,10 @@
 // Checkpoints of several files: shards behind an index, as transformers writes them, and the
 // directories of trainers, which have weights and optimizer in files of their own.
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -47,6 +50,10 @@ class SeveralFiles : public Checkpoint {
   void assign(TensorId tensor, std::vector<std::byte> values) override {
     const auto [file, id] = places_[tensor];
     files_[file]->assign(id, std::move(values));
+  }
+
+  void release(std::span<const std::byte> elements) const override {
+    for (const auto& file : files_) file->release(elements);
   }
 
  protected:
@@ -186,24 +193,39 @@ class Directory : public SeveralFiles {
 
   std::string_view format() const override { return "directory"; }
 
+  void replace_file(const std::string& name, std::string text) override {
+    changed_[name] = std::move(text);
+  }
+
+  /// A new directory appears once it is complete; in one that exists, files are replaced one by
+  /// one.
   void write(const std::string& path) const override {
     check_is_another(path, path_);
+    if (fs::exists(path)) return write_into(path);
+    const TemporaryFolder folder(path + ".tmp" + std::to_string(getpid()));
+    write_into(folder.path());
     std::error_code error;
-    fs::create_directories(path, error);
-    for (const std::string& name : others_) {
-      if (error) break;
-      fs::copy(fs::path(path_) / name, fs::path(path) / name,
-               fs::copy_options::recursive | fs::copy_options::overwrite_existing, error);
-    }
+    fs::rename(folder.path(), path, error);
     if (error) throw IoError(path, ": cannot be written: ", error.message());
-    for (size_t i = 0; i < files_.size(); ++i) files_[i]->write(fs::path(path) / names_[i]);
   }
 
  private:
+  void write_into(const fs::path& folder) const {
+    std::error_code error;
+    for (const std::string& name : others_) {
+      fs::copy(fs::path(path_) / name, folder / name,
+               fs::copy_options::recursive | fs::copy_options::overwrite_existing, error);
+      if (error) throw IoError((folder / name).string(), ": cannot be written: ", error.message());
+    }
+    for (const auto& [name, text] : changed_) write_file(folder / name, text);
+    for (size_t i = 0; i < files_.size(); ++i) files_[i]->write(folder / names_[i]);
+  }
+
   static bool is_index(const std::string& name) { return name.ends_with(".index.json"); }
 
-  std::vector<std::string> names_;   ///< of the checkpoints
-  std::vector<std::string> others_;  ///< files and folders
+  std::vector<std::string> names_;              ///< of the checkpoints
+  std::vector<std::string> others_;             ///< files and folders
+  std::map<std::string, std::string> changed_;  ///< the texts of some of them
 };
 
 }  // namespace

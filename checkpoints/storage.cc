@@ -44,45 +44,96 @@ std::vector<Loop> loops_of(const StoredTensor& tensor, const std::vector<int>& o
   return loops;
 }
 
-/// Calls `take` with each run of bytes that lie together.
-template <typename Take>
-void each_run(std::vector<Loop> loops, int64_t element, const Take& take) {
+/// Removes the inner loops whose elements lie together, and returns how many bytes these are.
+int64_t take_run(std::vector<Loop>& loops, int64_t element) {
   int64_t run = element;
   while (!loops.empty() && loops.back().keep == nullptr &&
          (loops.back().stride == run || loops.back().count == 1)) {
     run *= loops.back().count;
     loops.pop_back();
   }
-  if (run == 0 || std::ranges::any_of(loops, [](const Loop& loop) { return loop.count == 0; })) {
-    return;
-  }
-  std::vector<int64_t> index(loops.size());
-  while (true) {
-    int64_t at = 0;
-    for (size_t i = 0; i < loops.size(); ++i) at += loops[i].at(index[i]);
-    take(at, run);
-    size_t axis = loops.size();
-    while (axis > 0 && ++index[axis - 1] == loops[axis - 1].count) index[--axis] = 0;
-    if (axis == 0) return;
+  return run;
+}
+
+template <typename Item>
+void gather_items(const char* from, const Loop& loop, int64_t first, int64_t count, char* to) {
+  for (int64_t i = first; i < first + count; ++i, to += sizeof(Item)) {
+    std::memcpy(to, from + loop.at(i), sizeof(Item));
   }
 }
+
+/// Copies some iterations of a loop, of `run` bytes each; single elements by their size, which the
+/// compiler then knows.
+void gather(const char* from, const Loop& loop, int64_t first, int64_t count, int64_t run,
+            char* to) {
+  switch (run) {
+    case 1:
+      return gather_items<uint8_t>(from, loop, first, count, to);
+    case 2:
+      return gather_items<uint16_t>(from, loop, first, count, to);
+    case 4:
+      return gather_items<uint32_t>(from, loop, first, count, to);
+    case 8:
+      return gather_items<uint64_t>(from, loop, first, count, to);
+    default:
+      for (int64_t i = first; i < first + count; ++i, to += run) {
+        std::memcpy(to, from + loop.at(i), run);
+      }
+  }
+}
+
+/// Hands bytes on in pieces.
+class Pieces {
+ public:
+  explicit Pieces(const Sink& sink) : sink_(sink), buffer_(kPiece) {}
+
+  /// All iterations of a loop, of `run` bytes each.
+  void add(const char* from, const Loop& loop, int64_t run) {
+    for (int64_t i = 0; i < loop.count;) {
+      if (run > room()) flush();
+      if (run > room()) {  // it is a piece of its own
+        sink_({from + loop.at(i++), static_cast<size_t>(run)});
+        continue;
+      }
+      const int64_t count = std::min(loop.count - i, room() / run);
+      gather(from, loop, i, count, run, buffer_.data() + used_);
+      used_ += count * run;
+      i += count;
+    }
+  }
+
+  void flush() {
+    if (used_ > 0) sink_({buffer_.data(), static_cast<size_t>(used_)});
+    used_ = 0;
+  }
+
+ private:
+  int64_t room() const { return static_cast<int64_t>(buffer_.size()) - used_; }
+
+  const Sink& sink_;
+  std::vector<char> buffer_;
+  int64_t used_ = 0;
+};
 
 void copy(const StoredTensor& tensor, const std::vector<int>& order, std::string_view storage,
           const std::vector<AxisKeep>& cuts, const Sink& sink) {
   const char* begin = storage.data() + tensor.offset * tensor.type->bytes;
-  std::string piece;
-  each_run(loops_of(tensor, order, cuts), tensor.type->bytes, [&](int64_t at, int64_t run) {
-    if (run >= static_cast<int64_t>(kPiece)) {
-      if (!piece.empty()) sink(piece);
-      piece.clear();
-      return sink({begin + at, static_cast<size_t>(run)});
-    }
-    piece.append(begin + at, run);
-    if (piece.size() < kPiece) return;
-    sink(piece);
-    piece.clear();
-  });
-  if (!piece.empty()) sink(piece);
+  std::vector<Loop> loops = loops_of(tensor, order, cuts);
+  const int64_t run = take_run(loops, tensor.type->bytes);
+  const auto none = [](const Loop& loop) { return loop.count == 0; };
+  if (run == 0 || std::ranges::any_of(loops, none)) return;
+  if (loops.empty()) return sink({begin, static_cast<size_t>(run)});
+  const Loop inner = loops.back();
+  loops.pop_back();
+  Pieces pieces(sink);
+  for (std::vector<int64_t> index(loops.size());;) {
+    int64_t at = 0;
+    for (size_t i = 0; i < loops.size(); ++i) at += loops[i].at(index[i]);
+    pieces.add(begin + at, inner, run);
+    size_t axis = loops.size();
+    while (axis > 0 && ++index[axis - 1] == loops[axis - 1].count) index[--axis] = 0;
+    if (axis == 0) return pieces.flush();
+  }
 }
 
 /// Elements from the first to behind the last.

@@ -1,6 +1,7 @@
 #include <cstdio>
 
 #include "parsimony/api/prune.h"
+#include "parsimony/checkpoints/checkpoint.h"
 #include "parsimony/cli/checkpoint.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/model.h"
@@ -21,6 +22,24 @@ struct ApplyOptions {
   bool in_place = false;
 };
 
+void print_outcome(const ApplyOptions& options, const Plan& plan, const CheckpointJob& checkpoint) {
+  print(printable(options.model) + " -> " + printable(options.output) + ", " +
+        counted(static_cast<int64_t>(plan.groups.size()), "group") + " pruned\n" +
+        checkpoint.summary());
+}
+
+/// Replays the plan on a checkpoint whose tensors have the names of the plan's: no network is
+/// needed. Returns false if they have not.
+bool apply_by_name(const ApplyOptions& options, const Plan& plan, const Session& session) {
+  if (!is_checkpoint(options.model) || options.output.ends_with(".onnx")) return false;
+  auto checkpoint =
+      CheckpointJob::by_name(resolved(options.checkpoint, options.model, options.output), plan);
+  if (!checkpoint) return false;
+  checkpoint->write(plan);
+  if (!session.quiet) print_outcome(options, plan, *checkpoint);
+  return true;
+}
+
 void run_apply(const ApplyOptions& options, const Session& session) {
   std::vector<NamedFile> outputs = {{"--output", options.output, kModel}};
   std::vector<NamedFile> files = {{kModel, options.model}, {"--plan", options.plan}};
@@ -28,6 +47,7 @@ void run_apply(const ApplyOptions& options, const Session& session) {
   check_outputs(outputs, files, options.in_place);
   enter_sandbox(session.limits, outputs, false);
   const Plan plan = Plan::load(options.plan);
+  if (apply_by_name(options, plan, session)) return;
   Progress progress({"read", "edit", "write"}, !session.quiet);
   progress.begin("read");
   const auto& inputs = options.inputs.empty() ? plan.inputs : options.inputs;
@@ -53,9 +73,7 @@ void run_apply(const ApplyOptions& options, const Session& session) {
                  coloured("note: ", Colour::kYellow, Stream::kErr).c_str(),
                  printable(options.plan).c_str(), printable(options.model).c_str());
   }
-  print(printable(options.model) + " -> " + printable(options.output) + ", " +
-        counted(static_cast<int64_t>(plan.groups.size()), "group") + " pruned\n" +
-        checkpoint.summary());
+  print_outcome(options, plan, checkpoint);
 }
 
 void add_options(CLI::App& command, ApplyOptions& options) {

@@ -177,6 +177,15 @@ CheckpointJob::CheckpointJob(CheckpointOptions options, const Graph& graph)
   match_ = match_checkpoint(graph, *checkpoint_);
 }
 
+std::optional<CheckpointJob> CheckpointJob::by_name(CheckpointOptions options, const Plan& plan) {
+  CheckpointJob job(std::move(options));
+  job.checkpoint_ = open_checkpoint(job.options_.in);
+  std::optional<CheckpointMatch> match = match_names(plan, *job.checkpoint_);
+  if (!match) return std::nullopt;
+  job.match_ = std::move(*match);
+  return job;
+}
+
 std::unique_ptr<EditableFile> reopened(EditableFile& model,
                                        const std::vector<TensorUpdate>& weights,
                                        const std::string& path,

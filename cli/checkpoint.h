@@ -45,6 +45,10 @@ class CheckpointJob {
   std::unique_ptr<EditableFile> weighted(std::unique_ptr<EditableFile> model,
                                          const std::vector<std::string>& specs);
 
+  /// A job for a checkpoint without a network, whose tensors have the names of the plan's. Returns
+  /// empty if they have not.
+  static std::optional<CheckpointJob> by_name(CheckpointOptions options, const Plan& plan);
+
   /// Writes the pruned checkpoint to the path of --checkpoint-out, or to `path`.
   /// @throws what cut_checkpoint throws, IoError
   void write(const Plan& plan) { write(plan, options_.out); }
@@ -54,6 +58,8 @@ class CheckpointJob {
   std::optional<CheckpointReport> report() const;  ///< empty without --checkpoint
 
  private:
+  explicit CheckpointJob(CheckpointOptions options) : options_(std::move(options)) {}
+
   CheckpointOptions options_;
   std::unique_ptr<TemporaryFolder> folder_;  ///< of the model with other weights
   std::unique_ptr<Checkpoint> checkpoint_;

@@ -110,6 +110,7 @@ class PruneRun {
   void run() {
     const auto [outputs, inputs] = files_of(options_);
     check_outputs(outputs, inputs, options_.in_place);
+    check_has_output();
     PruneRequest request = prune_request_of(options_, config_of(options_));
     const ConfigList& config = request.config;
     check_something_to_measure(config);
@@ -123,7 +124,7 @@ class PruneRun {
     check_outputs_beside(outputs, inputs, *model_, options_.in_place);
     const CheckpointOptions checkpoint =
         resolved(options_.checkpoint, options_.model, options_.output);
-    writes_model_ = checkpoint.out != options_.output;
+    writes_model_ = !options_.output.empty() && checkpoint.out != options_.output;
     if (writes_model_) check_ending(options_.output, model_->graph().format);
     checkpoint_.emplace(checkpoint, model_->graph());
     if (checkpoint.weights_from == "checkpoint") sha256_ = model_->sha256();
@@ -206,6 +207,14 @@ class PruneRun {
     return place;
   }
 
+  void check_has_output() const {
+    if (!options_.output.empty()) return;
+    const bool needs_files = budget_ || !options_.metric.commands.empty();
+    if (!options_.plan.empty() && !needs_files && options_.checkpoint.out.empty()) return;
+    throw errors::usage(session_.words.at(1),
+                        "--output OUT is required, or --plan alone, without a metric");
+  }
+
   void check_something_to_measure(const ConfigList& config) const {
     const auto rounds = [](const ConfigEntry& entry) { return entry.request.target.has_value(); };
     if (options_.prune.latency.command.line.empty() || any_budget(config, Budget::kLatency) ||
@@ -259,7 +268,9 @@ class PruneRun {
       checkpoint_->write(plan);
       if (writes_model_) bytes = model_->write(options_.output);
     });
-    report_.result = {options_.output, {}, bytes.value_or(size_of_file(options_.output))};
+    if (!options_.output.empty()) {
+      report_.result = {options_.output, {}, bytes.value_or(size_of_file(options_.output))};
+    }
     if (bytes) {
       for (const std::string& note : above_file_budget(config, report_.source.bytes, *bytes)) {
         report_.notes.push_back(note);
@@ -277,7 +288,8 @@ class PruneRun {
   }
 
   void print_summary(const Plan& plan) const {
-    std::string text = coloured(printable(options_.model) + " -> " + printable(options_.output),
+    const std::string& written = options_.output.empty() ? options_.plan : options_.output;
+    std::string text = coloured(printable(options_.model) + " -> " + printable(written),
                                 Colour::kBold, Stream::kOut) +
                        "\n" + to_text(report_, session_.verbosity > 0);
     for (const std::string& note : report_.notes) {

@@ -29,8 +29,8 @@ bool says_how_much(const std::string& criterion) {
 
 void add_model_files(CLI::App& command, PruneCommandOptions& options) {
   add_model_argument(command, options.model);
-  add_option(command, "-o,--output", options.output, "OUT", "Output file for the smaller model")
-      ->required();
+  add_option(command, "-o,--output", options.output, "OUT",
+             "Output file for the smaller model; with --plan it may be left out");
   add_in_place_option(command, options.in_place);
 }
 

@@ -381,7 +381,7 @@ std::string to_text(const PruneReport& report, bool all) {
   };
   add("parameters", report.before.params, report.after.params);
   add("MACs", report.before.macs, report.after.macs);
-  add("file, bytes", report.source.bytes, report.result.bytes);
+  if (!report.result.path.empty()) add("file, bytes", report.source.bytes, report.result.bytes);
   if (report.memory && (report.memory->requested || all)) {
     add("activations, bytes", report.memory->before, report.memory->after);
   }

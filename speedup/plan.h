@@ -154,6 +154,15 @@ struct PlanZeros {
   bool operator==(const PlanZeros&) const = default;
 };
 
+/// A file beside the weights of a checkpoint's directory, as it is once they are cut: the
+/// configuration from which a class builds the small network.
+struct PlanFile {
+  std::string name;  ///< relative to the directory: "config.json"
+  std::string text;
+
+  bool operator==(const PlanFile&) const = default;
+};
+
 struct UnprunedDim {
   std::string axis;  ///< "TENSOR[DIM]"
   std::string reason;
@@ -180,6 +189,7 @@ struct Plan {
   std::vector<TensorUpdate> updates;
   Constants constants = Constants::kDrop;
   std::vector<PlanMask> masks;  ///< only with exact constants
+  std::vector<PlanFile> files;  ///< only of checkpoints
   std::vector<UnprunedDim> unpruned_dims;
 
   bool operator==(const Plan&) const = default;

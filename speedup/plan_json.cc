@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <initializer_list>
 #include <limits>
 #include <string>
@@ -252,6 +253,16 @@ UnprunedDim read_unpruned_dims(JsonReader at) {
   return {at.at("axis").name(), at.at("reason").text()};
 }
 
+PlanFile read_file_beside(JsonReader at) {
+  at.only({"name", "text"});
+  const std::string name = at.at("name").name();
+  const std::filesystem::path path(name);
+  if (path.is_absolute() || std::ranges::find(path, "..") != path.end()) {
+    at.at("name").expected("a path within the directory");
+  }
+  return {name, at.at("text").text()};
+}
+
 void read_source(JsonReader at, Plan& plan) {
   at.only({"format", "sha256", "inputs"});
   plan.format = at.at("format").name();
@@ -277,7 +288,8 @@ Plan Plan::from_json(std::string_view text, std::string_view file_name) {
   const char* const updates = version == 1 ? "folds" : "updates";
   const char* const unpruned_dims = version == 1 ? "kept_whole" : "unpruned_dims";
   top.only({"parsimony_plan", "source", "blocks", "groups", "interface", "states", "integers",
-            "followed", "scales", "copies", "zeros", updates, "constants", "masks", unpruned_dims});
+            "followed", "scales", "copies", "zeros", updates, "constants", "masks", "files",
+            unpruned_dims});
   Plan plan;
   if (top.has("source")) read_source(top.at("source"), plan);
   plan.blocks = read_list(top, "blocks", read_block);
@@ -293,6 +305,7 @@ Plan Plan::from_json(std::string_view text, std::string_view file_name) {
   plan.updates = read_list(top, updates, read_update);
   if (top.has("constants")) plan.constants = read_constants(top.at("constants"));
   plan.masks = read_list(top, "masks", read_mask);
+  plan.files = read_list(top, "files", read_file_beside);
   plan.unpruned_dims = read_list(top, unpruned_dims, read_unpruned_dims);
   return plan;
 }
@@ -440,6 +453,10 @@ std::string line_of(const PlanMask& mask) {
                  {"sha256", fingerprint(mask.keep, mask.sha256)}});
 }
 
+std::string line_of(const PlanFile& file) {
+  return object({{"name", text(file.name)}, {"text", text(file.text)}});
+}
+
 std::string line_of(const UnprunedDim& kept) {
   return object({{"axis", text(kept.axis)}, {"reason", text(kept.reason)}});
 }
@@ -490,6 +507,7 @@ std::string Plan::to_json() const {
     section("constants", "\"exact\"");
     section("masks", block(masks, 4));
   }
+  if (!files.empty()) section("files", block(files, 4));
   section("unpruned_dims", block(unpruned_dims, 4));
   return out + "\n}\n";
 }

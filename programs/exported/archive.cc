@@ -157,6 +157,7 @@ bool Archive::Group::holds(const std::string& name) const {
 
 Archive::Archive(const std::string& path) : path_(path), file_(path), zip_(file_.bytes(), path) {
   find_entries();
+  if (elsewhere_ != nullptr) read_checkpoint();
   program_ = with_quoted_numbers(zip_.content(*program_entry_));
   for (Group* group : {&weights_, &constants_}) {
     if (group->list != nullptr) read_list(*group);
@@ -164,10 +165,11 @@ Archive::Archive(const std::string& path) : path_(path), file_(path), zip_(file_
   }
 }
 
-bool Archive::is_live_module() const {
-  const std::string folder = folder_.empty() ? "extra_files/" : folder_ + "extra/";
-  return zip_.find(folder + "live_module") != nullptr;
+const ZipEntry* Archive::extra_file(std::string_view name) const {
+  return zip_.find((folder_.empty() ? "extra_files/" : folder_ + "extra/").append(name));
 }
+
+bool Archive::is_live_module() const { return extra_file("live_module") != nullptr; }
 
 std::optional<int64_t> Archive::place_of(const Weight& weight) const {
   if (weight.data == nullptr || weight.stride != static_cast<int64_t>(size_of(weight.dtype))) {
@@ -179,7 +181,11 @@ std::optional<int64_t> Archive::place_of(const Weight& weight) const {
 }
 
 void Archive::release(const Weight& weight) const {
-  if (weight.data != nullptr) file_.release(bytes_of(weight));
+  if (weight.data == nullptr) return;
+  const std::string_view part = bytes_of(weight);
+  if (checkpoint_ && !file_.holds(part))
+    return checkpoint_->release(std::as_bytes(std::span(part)));
+  file_.release(part);
 }
 
 std::vector<std::string> Archive::names() const {
@@ -203,6 +209,23 @@ void Archive::find_entries() {
   }
   weights_ = group("weights", kOldWeights);
   constants_ = group("constants", kOldConstants);
+  elsewhere_ = extra_file("weights.json");
+}
+
+void Archive::read_checkpoint() {
+  const JsonDocument document(zip_.content(*elsewhere_), path_ + ": " + elsewhere_->name,
+                              throw_as<ModelError>);
+  checkpoint_path_ = document.root().at("checkpoint").text();
+  checkpoint_ = open_checkpoint(checkpoint_path_);
+  std::map<std::string, TensorId, std::less<>> stored;
+  for (const TensorId id : checkpoint_->tensors().ids()) {
+    stored.emplace(checkpoint_->tensors()[id].path.back(), id);
+  }
+  for (const JsonReader entry : document.root().at("tensors").members()) {
+    const auto found = stored.find(entry.text());
+    if (found == stored.end()) entry.fail("the checkpoint has no such tensor");
+    in_checkpoint_.emplace(entry.own_key(), found->second);
+  }
 }
 
 Archive::Group Archive::group(const std::string& kind, std::string_view old_entry) const {
@@ -251,6 +274,10 @@ void Archive::read_list(Group& group) {
     const std::string name(entry.own_key());
     const auto meta = entry.find("tensor_meta");
     if (!meta || !meta->is_object()) continue;  // an object other than a tensor
+    if (const auto found = in_checkpoint_.find(name); found != in_checkpoint_.end()) {
+      add_of_checkpoint(group, name, found->second, fixed_sizes(meta->at("sizes")));
+      continue;
+    }
     const std::string file = entry.at("path_name").text();
     const ZipEntry* data = zip_.find(group.folder + file);
     if (data == nullptr) throw bad_tensor(path_, name, "the archive has no " + file);
@@ -277,6 +304,18 @@ void Archive::read_list(Group& group) {
   }
 }
 
+void Archive::add_of_checkpoint(Group& group, const std::string& name, TensorId id,
+                                const Shape& dims) {
+  const StoredTensor& stored = checkpoint_->tensors()[id];
+  if (stored.dims != dims) {
+    throw ModelError("tensor ", in_quotes(name), " has shape ", to_string(stored.dims), " in ",
+                     checkpoint_path_, ", and ", to_string(dims), " in the network");
+  }
+  const auto [first, fresh] = of_checkpoint_.emplace(id, name);
+  if (!fresh) return add_name(group, name, first->second);
+  add(group, name, stored, checkpoint_->values(id));
+}
+
 void Archive::add_name(Group& group, const std::string& name, const std::string& of) {
   tensors_[name] = tensors_.at(of);
   tensors_[name].name = name;
@@ -288,7 +327,7 @@ void Archive::write(const std::string& path, const std::string& program,
                     const std::vector<ArchivedTensor>& constants) const {
   NewFile file(path);
   ZipWriter zip(file);
-  std::set<const ZipEntry*> written{program_entry_};
+  std::set<const ZipEntry*> written{program_entry_, elsewhere_};
   const auto write = [&](const Group& group, const std::vector<ArchivedTensor>& tensors) {
     if (group.pickle == nullptr && group.list == nullptr) return;
     if (tensors.empty() && group.names.empty()) return;  // as it was

@@ -56,6 +56,10 @@ std::vector<int64_t> row_major(const Shape& dims);
 bool is_exported(const std::string& path);
 
 /// The mapped file, whose tensors are views of it where they lie row-major there.
+///
+/// The elements of tensors may lie in a checkpoint instead, whose path and tensors an extra file
+/// names: `weights.json` with {"checkpoint": PATH, "tensors": {NAME: NAME THERE}}. A program of a
+/// network that does not fit in memory is written so.
 class Archive {
  public:
   /// @throws IoError; ModelError if it is damaged
@@ -73,6 +77,9 @@ class Archive {
   const std::map<std::string, ArchivedTensor>& tensors() const { return tensors_; }
   /// Whether it was written from a module that will be cut in place: its extra files name it so.
   bool is_live_module() const;
+
+  /// The checkpoint that holds the elements of some tensors; empty if they all lie in the archive.
+  const std::string& checkpoint() const { return checkpoint_path_; }
 
   /// Names of all tensors, in the order in which they are stored.
   std::vector<std::string> names() const;
@@ -97,10 +104,13 @@ class Archive {
   };
 
   void find_entries();
+  const ZipEntry* extra_file(std::string_view name) const;
+  void read_checkpoint();
   Group group(const std::string& kind, std::string_view old_entry) const;
   void read_pickle(Group& group);
   void read_list(Group& group);
   void add(Group& group, const std::string& name, const StoredTensor& stored, StoredValues values);
+  void add_of_checkpoint(Group& group, const std::string& name, TensorId id, const Shape& dims);
   void add_name(Group& group, const std::string& name, const std::string& of);
   void write_group(ZipWriter& zip, const Group& group,
                    const std::vector<ArchivedTensor>& tensors) const;
@@ -114,6 +124,11 @@ class Archive {
   const ZipEntry* program_entry_ = nullptr;
   std::string program_;
   Group weights_, constants_;
+  const ZipEntry* elsewhere_ = nullptr;  ///< which tensors lie in the checkpoint
+  std::string checkpoint_path_;
+  std::unique_ptr<Checkpoint> checkpoint_;
+  std::map<std::string, TensorId> in_checkpoint_;  ///< by the program's names
+  std::map<TensorId, std::string> of_checkpoint_;  ///< and the first of these that was read
   std::vector<std::unique_ptr<Checkpoint>> pickles_;
   std::deque<StoredValues> values_;
   std::map<std::string, ArchivedTensor> tensors_;

@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any, List
 
 if TYPE_CHECKING:
+    from .directories import prune_pretrained
     from .errors import (
         ConfigError,
         Error,
@@ -43,6 +44,7 @@ _PLACES = {
     "export_onnx": "files",
     "prune": "pruning",
     "prune_onnx": "onnx_files",
+    "prune_pretrained": "directories",
     "sensitivity": "files",
 }
 
@@ -62,6 +64,7 @@ __all__ = [
     "export_onnx",
     "prune",
     "prune_onnx",
+    "prune_pretrained",
     "sensitivity",
 ]
 

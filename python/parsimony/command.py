@@ -8,6 +8,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Sequence
 
@@ -38,6 +39,7 @@ def find_command() -> str:
 def command_environment() -> Dict[str, str]:
     """Returns the variables that the command runs with: these, and the onnxruntime of this Python."""
     variables = dict(os.environ)
+    variables.setdefault("PARSIMONY_PYTHON", sys.executable)
     package = importlib.util.find_spec("onnxruntime")  # without importing it
     for folder in (package and package.submodule_search_locations) or ():
         for library in sorted(Path(folder, "capi").glob("libonnxruntime.so.*")):

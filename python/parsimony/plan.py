@@ -147,7 +147,7 @@ class Plan:
     def save(self, path: Union[str, Path]) -> None:
         """Writes the plan as JSON, and its values, if there are any, to `path` + ".safetensors".
 
-        `Plan.load` reads it. The command's own plan is `plan.data`: write that for `apply --plan`.
+        `Plan.load` reads it. `save_data` writes the command's own, for `apply --plan`.
         """
         if self.values:
             from .tensor_file import write_tensors
@@ -163,6 +163,10 @@ class Plan:
             "notes": self.notes,
         }
         Path(path).write_text(json.dumps(content))
+
+    def save_data(self, path: Union[str, Path]) -> None:
+        """Writes the command's own plan, for `parsimony apply --plan`."""
+        Path(path).write_text(json.dumps(self.data))
 
     @staticmethod
     def load(path: Union[str, Path]) -> "Plan":

@@ -6,16 +6,56 @@ one. These models are built on the device `meta`, so that nothing is allocated.
 
 from __future__ import annotations
 
+import contextlib
 import copy
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Set, Tuple
+import re
+from typing import (
+    AbstractSet,
+    Any,
+    Callable,
+    Dict,
+    FrozenSet,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+    Union,
+)
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from .editing import Journal
 from .plan import AttributeChange, Cuts
 
 Shapes = Dict[str, Tuple[int, ...]]
+PREFIX = "config."
+_MOST_PAIRS = 200
+_SIZE = re.compile("dim|size|width")
+
+
+@contextlib.contextmanager
+def parameters_on_meta(dtype: torch.dtype) -> Iterator[None]:
+    """Makes modules that are built meanwhile have parameters without elements, and real buffers."""
+    register, before = nn.Module.register_parameter, torch.get_default_dtype()
+
+    def register_on_meta(module: nn.Module, name: str, parameter: Optional[nn.Parameter]) -> None:
+        register(module, name, parameter)
+        known = module._parameters[name]
+        if known is not None and not known.is_meta:
+            module._parameters[name] = nn.Parameter(known.to("meta"), known.requires_grad)
+
+    nn.Module.register_parameter = register_on_meta  # type: ignore[method-assign]
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        nn.Module.register_parameter = register  # type: ignore[method-assign]
+        torch.set_default_dtype(before)
 
 
 def has_config(module: nn.Module) -> bool:
@@ -23,6 +63,143 @@ def has_config(module: nn.Module) -> bool:
     return hasattr(type(module), "from_pretrained") and hasattr(
         getattr(module, "config", None), "to_dict"
     )
+
+
+class Configured:
+    """A class whose models are built from a configuration, on the device `meta`.
+
+    Args:
+        config: is not changed.
+        saved: returns the tensors of a model under the names, and in the parts, that count.
+    """
+
+    def __init__(
+        self,
+        kind: Any,
+        config: Any,
+        saved: Callable[[nn.Module], Mapping[str, Tensor]] = nn.Module.state_dict,
+    ) -> None:
+        self.kind = kind
+        self._config = config
+        self.saved = saved
+        self._asked = _asked_for(kind, config)
+        self._known: Dict[FrozenSet[Tuple[str, Any]], Optional[Shapes]] = {}
+
+    def copy(self) -> Any:
+        """Returns a copy of the configuration."""
+        return copy.deepcopy(self._config)
+
+    def changed(self, changes: Sequence[AttributeChange]) -> Any:
+        """Returns a copy of the configuration with these changes."""
+        config = self.copy()
+        for change in changes:
+            _set(config, change.attribute[len(PREFIX) :], change.after)
+        return config
+
+    def shapes(self, config: Any) -> Optional[Shapes]:
+        """Returns the shapes of a model's tensors; None if the configuration's class or the model's
+        refuses it."""
+        try:
+            if hasattr(config, "validate"):  # as when a file is read
+                config.validate()
+            with torch.device("meta"):
+                tensors = self.saved(self.kind(copy.deepcopy(config)))
+            return {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+        except Exception:
+            return None
+
+    def shapes_with(self, changes: Sequence[AttributeChange]) -> Optional[Shapes]:
+        """Returns the shapes of a model with these changes; None if its class refuses them."""
+        key = frozenset((one.attribute, one.after) for one in changes)
+        if key not in self._known:
+            try:
+                self._known[key] = self.shapes(self.changed(changes))
+            except Exception:  # a key may take no integer
+                self._known[key] = None
+        return self._known[key]
+
+    def solve(
+        self,
+        expected: Shapes,
+        sizes: Mapping[int, Iterable[int]],
+        first: AbstractSet[str] = frozenset(),
+        given: Sequence[AttributeChange] = (),
+    ) -> Tuple[List[AttributeChange], Set[str]]:
+        """Returns changes with which the class builds a model of these shapes, and the names of the
+        tensors whose shapes still differ.
+
+        Args:
+            sizes: what an integer of the configuration may become.
+            first: keys that are tried before others.
+            given: changes that stay.
+        """
+        candidates = self.candidates(sizes)
+        candidates.sort(key=lambda one: (one.before is None, name_of(one) not in first))
+        numbers = [one for one in candidates if one.before is not None]
+        # Two at a time where the class takes neither alone: numbers of heads, and of their keys.
+        pairs = [[one, two] for one in numbers for two in numbers if one.attribute < two.attribute]
+        steps = [[one] for one in candidates] + pairs[:_MOST_PAIRS]
+        # What the class computes from other keys may have to stay: the size of a head.
+        sizes_now = {size for shape in expected.values() for size in shape}
+        counts = {x for _, x in _integers(self._config, "") if x is not None and x > 0}
+        parts = {size // count for size in sizes_now for count in counts if size % count == 0}
+        stay = [one for one in self.candidates({x: x for x in parts}) if one.before is None]
+        steps += [[one] for one in sorted(stay, key=lambda one: not _SIZE.search(name_of(one)))]
+        found = list(given)
+        wrong = _differing(self.shapes_with(found), expected)
+        better = True
+        while wrong and better:  # what the class refuses it may take once another key has changed
+            better = False
+            # A key that was changed in place of another may have to be changed back.
+            own = [one for one in found if one not in given]
+            for kept in [found, *([one for one in found if one is not other] for other in own)]:
+                for step in [[], *steps] if kept is not found else steps:
+                    if any(one.attribute == two.attribute for one in step for two in kept):
+                        continue
+                    now = _differing(self.shapes_with([*kept, *step]), expected)
+                    if len(now) < len(wrong):
+                        found, wrong, better = [*kept, *step], now, True
+                        break
+                if better:
+                    break
+        return found, wrong
+
+    def candidates(self, sizes: Mapping[int, Union[int, Iterable[int]]]) -> List[AttributeChange]:
+        """Returns what integers of the configuration may become; what has no value, anything."""
+        lists = {size: [x] if isinstance(x, int) else sorted(x) for size, x in sizes.items()}
+        anything = sorted({after for some in lists.values() for after in some})
+        return [
+            AttributeChange("", f"{PREFIX}{path}", before, after)
+            for path, before in (*_integers(self._config, ""), *((x, None) for x in self._asked))
+            for after in (anything if before is None else lists.get(before, []))
+        ]
+
+
+def _asked_for(kind: Any, config: Any) -> List[str]:
+    """Returns the paths of keys that the class would take and that the configuration has not."""
+    asked: Set[str] = set()
+
+    def listening(own: Any, place: str) -> None:
+        class Listening(type(own)):  # type: ignore[misc]
+            def __getattr__(self, name: str) -> Any:
+                asked.add(place + name)
+                raise AttributeError(name)
+
+        for name, value in list(vars(own).items()):
+            if hasattr(value, "to_dict"):
+                listening(value, f"{place}{name}.")
+        own.__class__ = Listening
+
+    copied = copy.deepcopy(config)
+    with contextlib.suppress(Exception), torch.device("meta"):
+        listening(copied, "")
+        kind(copied)
+    return sorted(path for path in asked if not path.rpartition(".")[2].startswith("_"))
+
+
+def name_of(change: AttributeChange) -> str:
+    """Returns the last part of a changed key: "hidden_size" of "config.text_config.hidden_size"."""
+    return change.attribute.rpartition(".")[2]
 
 
 def changed_config(
@@ -37,7 +214,6 @@ def changed_config(
     Returns:
         None if no configuration gives these shapes.
     """
-    expected = _shapes(module)
     sizes: Dict[int, Set[int]] = {}
     for change in known:
         if type(change.before) is int:
@@ -45,22 +221,10 @@ def changed_config(
     for axes in cuts.values():
         for cut in axes.values():
             sizes.setdefault(cut.size, set()).add(len(cut.keep))
-    config = copy.deepcopy(module.config)
-    wrong = _differing(type(module), config, expected)
-    found: List[AttributeChange] = []
     names = {change.attribute for change in known}
-    keys = [key for key in _integers(config, "") if key[1] in sizes]
-    for path, before in sorted(keys, key=lambda key: key[0].rpartition(".")[2] not in names):
-        for after in sorted(sizes[before]):
-            trial = copy.deepcopy(config)
-            owner, name = owner_of(trial, path)
-            setattr(owner, name, after)
-            now = _differing(type(module), trial, expected)
-            if now is not None and (wrong is None or now < wrong):
-                config, wrong = trial, now
-                found.append(AttributeChange("", f"config.{path}", before, after))
-                break
-    return found if wrong == 0 else None
+    configured = Configured(type(module), module.config)
+    changes, wrong = configured.solve(shapes_of(module), sizes, names)
+    return None if wrong else changes
 
 
 def own_config(module: nn.Module, journal: Journal) -> None:
@@ -76,7 +240,7 @@ def owner_of(root: Any, path: str) -> Tuple[Any, str]:
     """Returns the object and the name of its attribute at a path such as "text_config.hidden_size"."""
     *parents, name = path.split(".")
     for parent in parents:
-        root = getattr(root, parent)
+        root = root[int(parent)] if isinstance(root, list) else getattr(root, parent)
     return root, name
 
 
@@ -94,25 +258,33 @@ def built_like(module: nn.Module) -> nn.Module:
     return fresh
 
 
-def _shapes(module: nn.Module) -> Shapes:
+def shapes_of(module: nn.Module) -> Shapes:
+    """Returns the shapes of the tensors that a module saves."""
     return {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
 
 
-def _differing(kind: Any, config: Any, expected: Shapes) -> Optional[int]:
-    """Returns how many tensors differ in shape; None if the class refuses the configuration."""
-    try:
-        with torch.device("meta"):
-            shapes = _shapes(kind(copy.deepcopy(config)))
-    except Exception:
-        return None
-    names = expected.keys() | shapes.keys()
-    return sum(expected.get(name) != shapes.get(name) for name in names)
+def _differing(shapes: Optional[Shapes], expected: Shapes) -> Set[str]:
+    found = shapes or {}
+    return {n for n in expected.keys() | found.keys() if expected.get(n) != found.get(n)}
 
 
-def _integers(config: Any, place: str) -> Iterator[Tuple[str, int]]:
-    """Yields the integers of a configuration and of those inside it, by their paths."""
+def _set(config: Any, path: str, value: int) -> None:
+    owner, name = owner_of(config, path)
+    if isinstance(owner, list):
+        owner[int(name)] = value
+    else:
+        setattr(owner, name, value)
+
+
+def _integers(config: Any, place: str) -> Iterator[Tuple[str, Optional[int]]]:
+    """Yields the integers of a configuration, of its lists and of configurations inside it, by their
+    paths; None for keys without a value, which may be computed from others."""
     for name, value in vars(config).items():
-        if type(value) is int:
+        if name.startswith("_") or name.endswith("_token_id"):
+            continue
+        if type(value) is int or value is None:
             yield place + name, value
+        elif isinstance(value, list):
+            yield from ((f"{place}{name}.{i}", x) for i, x in enumerate(value) if type(x) is int)
         elif hasattr(value, "to_dict"):
             yield from _integers(value, f"{place}{name}.")

@@ -53,6 +53,10 @@ class Operation(NamedTuple):
         schema = getattr(self.node.target, "_schema", None)
         return str(self.node.target if schema is None else schema.name)
 
+    def numbers(self) -> List[float]:
+        """Returns the operands that are floating-point numbers."""
+        return [one for one in _operands(self.node) if type(one) is float]
+
     def operand(self, index: int) -> Any:
         """Returns an operand by its place in the operator's schema; its default where not given."""
         argument = self.node.target._schema.arguments[index]
@@ -292,8 +296,22 @@ class Program:
                 found[name] = axes.pop()
         return found
 
-    def save(self, path: Path, stand_ins: Mapping[str, Tensor]) -> None:
-        """Writes the program, with `stand_ins` in place of the tensors of their names."""
+    def save(
+        self,
+        path: Path,
+        stand_ins: Mapping[str, Tensor],
+        checkpoint: Optional[Tuple[Path, Mapping[str, str]]] = None,
+    ) -> None:
+        """Writes the program, with `stand_ins` in place of the tensors of their names.
+
+        Args:
+            checkpoint: where the elements of tensors lie instead, and the names that these have there.
+        """
+        extra = {"live_module": ""}
+        if checkpoint is not None:
+            place, names = checkpoint
+            where = {"checkpoint": str(place.resolve()), "tensors": dict(names)}
+            extra["weights.json"] = json.dumps(where)
         state = self.exported.state_dict
         originals = dict(state)
         for name, tensor in originals.items():
@@ -306,12 +324,13 @@ class Program:
         constants = dict(self.exported.constants)
         for name, tensor in constants.items():
             if isinstance(tensor, Tensor) and tensor.is_meta:
-                self.exported.constants[name] = torch.zeros(tensor.shape, dtype=tensor.dtype)
+                values = stand_ins.get(name, torch.zeros(tensor.shape, dtype=tensor.dtype))
+                self.exported.constants[name] = values
         try:
             with _separate_operations(), _without_canonical_form(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # about stand-ins that are not contiguous
                 # Tensors computed from literals in forward cannot be cut in the module.
-                torch.export.save(self.exported, path, extra_files={"live_module": ""})
+                torch.export.save(self.exported, path, extra_files=extra)
         except Exception as error:
             raise UnsupportedError(f"torch.export cannot save the program: {error}") from error
         finally:
@@ -402,9 +421,14 @@ def _calls_in(graph: Any) -> List[Any]:
     return [node for node in graph.nodes if node.op == "call_function"]
 
 
-def load_with(path: Path, numbers: Numbers) -> nn.Module:
-    """Returns the module of a file of torch.export, with `numbers` in place of its own."""
+def load_with(path: Path, numbers: Numbers, device: Optional[torch.device] = None) -> nn.Module:
+    """Returns the module of a file of torch.export, with `numbers` in place of its own, on a device."""
     exported = torch.export.load(path)
+    if device is not None:
+        from torch.export.passes import move_to_device_pass
+
+        exported._example_inputs = None  # which may have no elements to be moved
+        exported = move_to_device_pass(exported, device)
     nodes = {node.name: node for node in exported.graph.nodes}
     for (name, index), number in numbers.items():
         node = nodes.get(name)

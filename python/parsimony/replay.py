@@ -115,8 +115,16 @@ def set_attributes(module: nn.Module, changes: Sequence[AttributeChange], journa
     if any(change.attribute.startswith("config.") for change in changes):
         own_config(module, journal)
     for change in changes:
-        owner, name = owner_of(module.get_submodule(change.module), change.attribute)
-        journal.set_attribute(owner, name, change.after)
+        module_of_it, path, value = (
+            module.get_submodule(change.module),
+            change.attribute,
+            change.after,
+        )
+        owner, name = owner_of(module_of_it, path)
+        if isinstance(owner, list):
+            items = [*owner[: int(name)], value, *owner[int(name) + 1 :]]
+            (owner, name), value = owner_of(module_of_it, path.rpartition(".")[0]), items
+        journal.set_attribute(owner, name, value)
 
 
 def assign_values(plan: Plan, tensors: Mapping[str, Tensor], journal: Journal) -> None:

@@ -42,7 +42,7 @@ def config_of(config_list: Optional[Config], settings: Mapping[str, Any]) -> Dic
             raise ConfigError("no sparsity given; pass ratio=, budget= or config_list=")
         entry: Dict[str, Any] = {"op_types": listed(settings.get("op_types") or ["default"], ",")}
         if "ratio" in settings or "layers" in settings:
-            entry["sparse_ratio"] = _share(settings.get("ratio", 0))
+            entry["sparse_ratio"] = share_of(settings.get("ratio", 0))
         file: Dict[str, Any] = {"config_list": [entry]}
     else:
         if {"ratio", "op_types"} & settings.keys():
@@ -62,8 +62,8 @@ def config_of(config_list: Optional[Config], settings: Mapping[str, Any]) -> Dic
     return file
 
 
-def _share(value: Any) -> Any:
-    """Returns the number of "0.5" or "50%"; other values are left to the command.
+def share_of(value: Any) -> Any:
+    """Returns the number of "0.5" or "50%"; values other than texts are left to the command.
 
     Raises:
         ConfigError: the text is not a share in [0, 1).
@@ -115,7 +115,8 @@ def excluding(name: str) -> Dict[str, Any]:
 class Request:
     """One run of `parsimony prune` or `speedup` on a file of torch.export.
 
-    `engine` has the data, if there are any, and runs networks on them.
+    `engine` has the data, if there are any, and runs networks on them. Unless it `writes`, the answer
+    is a plan alone.
     """
 
     config: Dict[str, Any]
@@ -125,6 +126,7 @@ class Request:
     verify: bool = False
     excluded: List[str] = field(default_factory=list)
     engine: "Optional[Engine]" = None
+    writes: bool = True
     _started: Optional[StartedCommand] = None
 
     def start(self, model: Path, folder: Path) -> None:
@@ -173,7 +175,8 @@ class Request:
 
     def _arguments(self, model: Path, folder: Path, small: Path) -> List[Any]:
         plan, report = folder / "plan.json", folder / "report.json"
-        arguments: List[Any] = [model, "-o", small, "--plan", plan, "--report", report, "-q"]
+        arguments: List[Any] = [model, "--plan", plan, "--report", report, "-q"]
+        arguments += ["-o", small] if self.writes else []
         arguments += ["--threads", 1]
         if not self.verify:
             arguments.append("--no-verify")

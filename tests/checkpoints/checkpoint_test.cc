@@ -6,6 +6,7 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
+#include "parsimony/checkpoints/cut.h"
 #include "parsimony/checkpoints/zip.h"
 #include "parsimony/masks/tensor_file.h"
 #include "tests/support/same_bytes.h"
@@ -137,6 +138,49 @@ TEST(Checkpoint, SafetensorsKeepOrderAndMetadata) {
   EXPECT_EQ(tensors[1].dims, (Shape{1, 2}));
   EXPECT_EQ(std::memcmp(tensors[1].data.data(), values.data() + 2, 8), 0);
   EXPECT_NE(bytes.find(R"("format":"parsimony")"), std::string::npos);
+}
+
+/// The lowest byte of the length of its header is the first byte of a pickle.
+TEST(Checkpoint, SafetensorsMayBeginLikeAPickle) {
+  const test::TemporaryFolder folder;
+  std::string header = R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+  header.resize(0x180, ' ');
+  write_file(folder / "a.safetensors", "\x80\x01\0\0\0\0\0\0"s + header + "\0\0\x80\x3f"s);
+  const auto checkpoint = open_checkpoint(folder / "a.safetensors");
+  EXPECT_EQ(checkpoint->format(), "safetensors");
+  EXPECT_EQ(floats_of(*checkpoint, TensorId(0)), (std::vector<float>{1}));
+}
+
+TEST(Checkpoint, ADirectoryIsCutByNamesAndAppearsWhole) {
+  const test::TemporaryFolder folder;
+  const std::vector<float> values = {1, 2, 3, 4};
+  const auto* data = reinterpret_cast<const std::byte*>(values.data());
+  std::filesystem::create_directory(folder / "in");
+  write_tensors(folder / "in/model.safetensors",
+                {{"a.w", DType::kFloat32, {2, 2}, {data, data + 16}},
+                 {"b.w", DType::kFloat32, {4}, {data, data + 16}}});
+  write_file(folder / "in/config.json", "{\"size\": 2}");
+  write_file(folder / "in/LICENSE", "text");
+  Plan plan;
+  plan.groups = {{"g0", 2, 1, "channel", false, {{"a.w", 0, Role::kOut, 2, {1}}}}};
+  plan.files = {{"config.json", "{\"size\": 1}"}};
+
+  const auto checkpoint = open_checkpoint(folder / "in");
+  const auto match = match_names(plan, *checkpoint);
+  ASSERT_TRUE(match);
+  EXPECT_EQ(match->copies.front().prefix, "model.safetensors.");
+  EXPECT_EQ(cut_checkpoint(plan, *match, true, *checkpoint).tensors, 1);
+  checkpoint->write(folder / "out");
+  EXPECT_EQ(read_file(folder / "out/config.json"), "{\"size\": 1}");
+  EXPECT_EQ(read_file(folder / "out/LICENSE"), "text");
+  const auto small = open_checkpoint(folder / "out");
+  EXPECT_EQ(floats_of(*small, TensorId(0)), (std::vector<float>{3, 4}));
+  EXPECT_EQ(floats_of(*small, TensorId(1)), values);
+
+  const auto bare = open_checkpoint(folder / "in/model.safetensors");
+  EXPECT_THROW(cut_checkpoint(plan, *match_names(plan, *bare), true, *bare), UnsupportedError);
+  plan.groups.front().slices.front().tensor = "c.w";
+  EXPECT_FALSE(match_names(plan, *checkpoint));
 }
 
 TEST(Checkpoint, ShardsAreOne) {

@@ -49,6 +49,19 @@ TEST(CliApply, FoldsTakeTheirValuesFromTheFileBesideThePlan) {
   EXPECT_NE(outcome.err.find("p.json.safetensors"), std::string::npos) << outcome.err;
 }
 
+TEST(CliApply, APlanMayBeAllThatAPruningWrites) {
+  const Workplace place;
+  ASSERT_EQ(place.run("prune cnn.onnx -o a.onnx --ratio 0.4").code, 0);
+  const Outcome planned = place.run("prune cnn.onnx --ratio 0.4 --plan p.json");
+  ASSERT_EQ(planned.code, 0) << planned.err;
+  EXPECT_EQ(planned.out.find("file, bytes"), std::string::npos) << planned.out;
+  ASSERT_EQ(place.run("apply cnn.onnx --plan p.json -o b.onnx").code, 0);
+  EXPECT_TRUE(same_bytes(place.bytes("a.onnx"), place.bytes("b.onnx")));
+  const Outcome nothing = place.run("prune cnn.onnx --ratio 0.4");
+  EXPECT_EQ(nothing.code, 2);
+  EXPECT_NE(nothing.err.find("--output OUT is required, or --plan alone"), std::string::npos);
+}
+
 TEST(CliApply, AnEmptyPlanGivesTheSameBytes) {
   const Workplace place;
   ASSERT_EQ(place.run("prune cnn.onnx -o a.onnx --ratio 0 --plan p.json").code, 0);

@@ -88,6 +88,25 @@ TEST(Plan, ReadsWhatItWrote) {
   EXPECT_EQ(Plan::from_json(Plan().to_json(), "p.json"), Plan());
 }
 
+TEST(Plan, FilesOfADirectory) {
+  Plan plan;
+  plan.files = {{"config.json", "{\"hidden_size\": 48}\n"}, {"1_Pooling/config.json", "{}"}};
+  const std::string json = plan.to_json();
+  EXPECT_EQ(Plan::from_json(json, "p.json"), plan);
+  EXPECT_EQ(Plan().to_json().find("files"), std::string::npos);
+  for (const std::string name : {"/etc/passwd", "../config.json", "a/../../b"}) {
+    std::string other = json;
+    other.replace(other.find("1_Pooling/config.json"), 21, name);
+    try {
+      Plan::from_json(other, "p.json");
+      ADD_FAILURE() << name;
+    } catch (const ConfigError& error) {
+      EXPECT_EQ(std::string(error.what()), "p.json: files[1].name: found \"" + name +
+                                               "\", expected a path within the directory");
+    }
+  }
+}
+
 TEST(Plan, ReadsVersion1) {
   std::string text = example().to_json();
   for (const auto& [now, before] :

@@ -1,6 +1,7 @@
 """One step for one network: its export, or what another tool makes of it."""
 
 import contextlib
+import importlib
 import multiprocessing
 import os
 import sys
@@ -54,6 +55,9 @@ def answer(what, words):
 
     if what == "export":
         return export(*words)
+    if ":" in what:  # of another script
+        module, function = what.split(":")
+        return getattr(importlib.import_module(module), function)(*words)
     return getattr(rivals if hasattr(rivals, what) else networks, what)(*words)
 
 
@@ -74,7 +78,7 @@ def send_answer(sender, what, words):
 
 
 def step(what, *words, limit=None):
-    """What `export`, a function of networks.py, or one of rivals.py returns, within `limit` seconds."""
+    """What `export`, a function of networks.py or rivals.py, or MODULE:FUNCTION returns, within `limit` seconds."""
     receiver, sender = CONTEXT.Pipe(duplex=False)
     process = CONTEXT.Process(target=send_answer, args=(sender, what, words))
     process.start()

@@ -1,0 +1,100 @@
+"""`parsimony prune DIR -o OUT` and `parsimony explain DIR`: the command hands directories of transformers
+over to this package."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, Dict, List, Sequence
+
+from .command import command_environment, find_command
+from .errors import Error
+from .settings import SETTINGS
+
+
+def _parser() -> argparse.ArgumentParser:
+    from .directories import OWN
+
+    parser = argparse.ArgumentParser(
+        prog="parsimony prune",
+        description="Prunes a directory that from_pretrained loads into another one that it loads.",
+    )
+    add = parser.add_argument
+    add("model", metavar="DIR", help="Directory with config.json and weights")
+    add("-o", "--output", metavar="OUT", required=True, help="A new or an empty directory")
+    add(
+        "--keys",
+        metavar="KEY=SHARE",
+        nargs="+",
+        help="Sizes of config.json and the share of each to remove; other sizes stay: "
+        "intermediate_size=25%% num_attention_heads=50%%",
+    )
+    add("--config", metavar="CFG.json", help="What to prune, and how much")
+    add("--plan", metavar="P.json", help="Write the plan, which apply takes")
+    add("--no-verify", action="store_true", help="Do not load and compare the networks")
+    add("-q", "--quiet", action="store_true", help="Print errors only")
+    for name, setting in SETTINGS.items():
+        if name in OWN:
+            continue
+        option, text = "--" + name.replace("_", "-"), setting.help.replace("%", "%%")
+        if isinstance(setting.default, bool):
+            add(option, action="store_true", default=None, help=text)
+        elif isinstance(setting.default, list):
+            add(option, action="extend", nargs="+", help=text)
+        else:
+            add(option, help=text)
+    return parser
+
+
+def main(words: Sequence[str]) -> int:
+    """Runs `parsimony prune` or `parsimony explain`; returns the exit code.
+
+    Args:
+        words: the command and its arguments.
+    """
+    run = {"prune": _prune, "explain": _explain}[words[0]]
+    try:
+        return run(list(words[1:]))
+    except Error as error:
+        print(f"parsimony: {error}", file=sys.stderr)
+        return error.exit_code
+
+
+def _prune(words: List[str]) -> int:
+    from .directories import prune_pretrained
+
+    asked: Dict[str, Any] = vars(_parser().parse_args(words))
+    directory, output = asked.pop("model"), asked.pop("output")
+    path, quiet = asked.pop("plan"), asked.pop("quiet")
+    config, verify = asked.pop("config"), not asked.pop("no_verify")
+    plan = prune_pretrained(
+        directory,
+        output,
+        keys=dict(word.partition("=")[::2] for word in asked.pop("keys") or ()),
+        config_list=config,
+        verify=verify,
+        progress=False if quiet else None,
+        **asked,
+    )
+    if path is not None:
+        plan.save_data(path)
+    if not quiet:
+        print(f"{directory} -> {output}\n{plan}")
+    return 0
+
+
+def _explain(words: List[str]) -> int:
+    """Explains the program of the directory's network."""
+    from .directories import CONFIG, Pretrained, quiet
+
+    with tempfile.TemporaryDirectory(prefix="parsimony_") as folder:
+        file = Path(folder, "network.pt2")
+        place, *_ = (i for i, word in enumerate(words) if Path(word, CONFIG).exists())
+        with quiet():
+            Pretrained(Path(words[place])).save(file)
+        words[place] = str(file)
+        done = subprocess.run([find_command(), "explain", *words], env=command_environment())
+    return done.returncode

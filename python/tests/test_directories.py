@@ -1,0 +1,251 @@
+"""Directories of transformers: pruned, loaded again, refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, Dict
+
+import pytest
+import torch
+
+import parsimony
+from parsimony.command import command_environment, find_command
+
+transformers = pytest.importorskip("transformers")
+
+
+def llama(folder: Path, shard: str = "1GB", **sizes: Any) -> Path:
+    config = transformers.LlamaConfig(
+        **{
+            "hidden_size": 32,
+            "intermediate_size": 48,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "num_key_value_heads": 2,
+            "vocab_size": 64,
+            "head_dim": 8,
+            **sizes,
+        }
+    )
+    return written(transformers.LlamaForCausalLM(config), folder, shard)
+
+
+def written(model: Any, folder: Path, shard: str = "1GB") -> Path:
+    with torch.no_grad():
+        for tensor in model.parameters():
+            tensor.copy_(torch.randn(tensor.shape) / max(1, tensor.shape[-1]) ** 0.5)
+    model.save_pretrained(folder, max_shard_size=shard)
+    (folder / "tokenizer.json").write_text('{"any": "text"}')
+    return folder
+
+
+def config_of(folder: Path) -> Dict[str, Any]:
+    found: Dict[str, Any] = json.loads((folder / "config.json").read_text())
+    return found
+
+
+def files_of(folder: Path) -> Dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+def test_every_width_is_a_key(tmp_path: Path) -> None:
+    source = llama(tmp_path / "llama")
+    plan = parsimony.prune_pretrained(source, tmp_path / "small", ratio=0.5)
+    assert plan.proof is not None and plan.proof.scale > 0
+    config = config_of(tmp_path / "small")
+    sizes = ("hidden_size", "intermediate_size", "num_attention_heads", "num_key_value_heads")
+    assert [config[key] for key in (*sizes, "head_dim")] == [16, 24, 2, 1, 8]
+    changed = {key for key, value in config.items() if config_of(source).get(key) != value}
+    assert changed == set(sizes)
+    model = transformers.LlamaForCausalLM.from_pretrained(tmp_path / "small")
+    assert model.model.layers[0].mlp.up_proj.weight.shape == (24, 16)
+    assert (tmp_path / "small/tokenizer.json").read_bytes() == b'{"any": "text"}'
+
+
+def test_keys_say_what_leaves(tmp_path: Path) -> None:
+    source = llama(tmp_path / "llama")
+    keys = {"intermediate_size": 0.25, "num_attention_heads": "50%"}
+    plan = parsimony.prune_pretrained(source, tmp_path / "small", keys=keys)
+    config = config_of(tmp_path / "small")
+    assert [config[key] for key in ("intermediate_size", "hidden_size")] == [36, 32]
+    assert [config[key] for key in ("num_attention_heads", "num_key_value_heads")] == [2, 1]
+    assert not plan.mixes and "masked original" in str(plan.proof)
+    with pytest.raises(
+        parsimony.ConfigError, match="'depth': no size that can change.*hidden_size"
+    ):
+        parsimony.prune_pretrained(source, tmp_path / "other", keys={"depth": 0.5})
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_size_that_the_class_refuses_becomes_the_nearest_that_it_takes(tmp_path: Path) -> None:
+    source = llama(tmp_path / "llama", num_attention_heads=8, num_key_value_heads=4, hidden_size=64)
+    plan = parsimony.prune_pretrained(
+        source, tmp_path / "small", keys={"num_attention_heads": 0.25}
+    )
+    config = config_of(tmp_path / "small")
+    assert (config["num_attention_heads"], config["num_key_value_heads"]) == (4, 2)
+    assert any("does not take 3 of 4: 2 are kept" in note for note in plan.notes)
+
+
+def test_a_size_of_a_head_that_the_class_computes_is_written(tmp_path: Path) -> None:
+    config = transformers.Qwen2Config(
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        vocab_size=64,
+    )
+    source = written(transformers.Qwen2ForCausalLM(config), tmp_path / "qwen2")
+    parsimony.prune_pretrained(source, tmp_path / "small", keys={"num_attention_heads": 0.5})
+    small = config_of(tmp_path / "small")
+    assert (small["num_attention_heads"], small["hidden_size"], small["head_dim"]) == (2, 32, 8)
+
+
+def test_shards_types_and_ties_stay(tmp_path: Path) -> None:
+    config = llama(tmp_path / "plain", tie_word_embeddings=True)
+    model = transformers.LlamaForCausalLM.from_pretrained(config, dtype=torch.bfloat16)
+    source = tmp_path / "llama"
+    model.save_pretrained(source, max_shard_size="10KB")
+    parsimony.prune_pretrained(source, tmp_path / "small", ratio=0.25, verify=False)
+    assert files_of(source).keys() == files_of(tmp_path / "small").keys()
+    index = json.loads((tmp_path / "small/model.safetensors.index.json").read_text())
+    loaded = transformers.LlamaForCausalLM.from_pretrained(tmp_path / "small")
+    assert loaded.dtype == torch.bfloat16 and "lm_head.weight" not in index["weight_map"]
+    size = sum(tensor.numel() * 2 for tensor in loaded.parameters())
+    assert index["metadata"]["total_size"] == size
+
+
+def test_experts_are_stored_one_by_one(tmp_path: Path) -> None:
+    config = transformers.MixtralConfig(
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        vocab_size=64,
+        num_local_experts=4,
+    )
+    source = written(transformers.MixtralForCausalLM(config), tmp_path / "mixtral")
+    plan = parsimony.prune_pretrained(source, tmp_path / "small", ratio=0.25)
+    name = "model.layers.1.block_sparse_moe.experts.3.w2.weight"
+    assert plan.shapes[name] == ((32, 48), (24, 36))
+    assert plan.proof is not None and config_of(tmp_path / "small")["intermediate_size"] == 36
+
+
+def test_the_command_replays_the_plan_without_python(tmp_path: Path) -> None:
+    source = llama(tmp_path / "llama")
+    plan = parsimony.prune_pretrained(source, tmp_path / "small", ratio=0.25, verify=False)
+    plan.save_data(tmp_path / "plan.json")
+    line = ["apply", source, "--plan", tmp_path / "plan.json", "-o", tmp_path / "again", "-q"]
+    subprocess.run([find_command(), *line], check=True)
+    assert files_of(tmp_path / "again") == files_of(tmp_path / "small")
+
+
+def test_the_command_prunes_a_directory(tmp_path: Path) -> None:
+    source = llama(tmp_path / "llama")
+    line = [find_command(), "prune", source, "-o", tmp_path / "small"]
+    package = str(Path(parsimony.__file__).parents[1])
+    environment = {**command_environment(), "PYTHONPATH": package}
+    share = ["--keys", "intermediate_size=25%", "--plan", tmp_path / "plan.json"]
+    done = subprocess.run([*line, *share], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "Proven" in done.stdout and config_of(tmp_path / "small")["intermediate_size"] == 36
+    again = subprocess.run([*line, *share], env=environment, capture_output=True, text=True)
+    assert again.returncode == 2 and "exists already" in again.stderr
+    lonely = subprocess.run(
+        line[:3] + ["-o", tmp_path / "other", "--ratio", "0.5"],
+        env={**environment, "PARSIMONY_PYTHON": "/usr/bin/python3", "PYTHONPATH": ""},
+        capture_output=True,
+        text=True,
+    )
+    assert lonely.returncode == 3 and "needs the Python package" in lonely.stderr
+
+
+def test_the_command_explains_a_directory(tmp_path: Path) -> None:
+    source = llama(tmp_path / "llama")
+    environment = {
+        **command_environment(),
+        "PYTHONPATH": str(Path(parsimony.__file__).parents[1]),
+    }
+    line = [find_command(), "explain", source, "--html", tmp_path / "page.html"]
+    done = subprocess.run(line, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "model.layers.0.mlp.up_proj" in done.stdout
+    assert "model.layers.1" in (tmp_path / "page.html").read_text()
+
+
+def test_what_no_key_can_express_is_named(tmp_path: Path) -> None:
+    config = transformers.BertConfig(
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        vocab_size=64,
+    )
+    source = written(transformers.BertForMaskedLM(config), tmp_path / "bert")
+    with pytest.raises(
+        parsimony.UnsupportedError, match="num_attention_heads|no key of config.json"
+    ):
+        parsimony.prune_pretrained(source, tmp_path / "small", keys={"num_attention_heads": 0.5})
+    assert not (tmp_path / "small").exists()
+
+
+def damaged(folder: Path, how: str) -> None:
+    config = config_of(folder)
+    shard = next(folder.glob("*-00001-of-*.safetensors"))
+    if how == "no config":
+        (folder / "config.json").unlink()
+    elif how == "adapter":
+        (folder / "config.json").rename(folder / "adapter_config.json")
+    elif how == "class":
+        config["architectures"] = ["NoSuchForCausalLM"]
+    elif how == "own class":
+        config |= {"architectures": ["Mine"], "auto_map": {"AutoModel": "mine.Mine"}}
+    elif how == "quantised":
+        config["quantization_config"] = {"quant_method": "gptq", "bits": 4}
+    elif how == "shard missing":
+        shard.unlink()
+    elif how == "shard cut short":
+        shard.write_bytes(shard.read_bytes()[:-5])
+    elif how == "other sizes":
+        config["intermediate_size"] = 40
+    elif how == "another class":
+        config["architectures"] = ["BertForMaskedLM"]
+    if (folder / "config.json").exists():
+        (folder / "config.json").write_text(json.dumps(config))
+
+
+@pytest.mark.parametrize(
+    "how, error, text",
+    [
+        ("no config", parsimony.FileError, "config.json: there is no such file"),
+        ("adapter", parsimony.UnsupportedError, "an adapter alone"),
+        ("class", parsimony.UnsupportedError, "has no class NoSuchForCausalLM"),
+        ("own class", parsimony.UnsupportedError, "the code in the directory is not run"),
+        ("quantised", parsimony.UnsupportedError, "quantization_config: .*gptq"),
+        ("shard missing", parsimony.FileError, "model-00001-of-"),
+        ("shard cut short", parsimony.FileError, "model-00001-of-"),
+        ("other sizes", parsimony.FileError, r"has shape \[48, 32\].*expects \[40, 32\]"),
+        ("another class", parsimony.Error, "BertForMaskedLM"),
+    ],
+)
+def test_bad_directories(tmp_path: Path, how: str, error: Any, text: str) -> None:
+    source = llama(tmp_path / "llama", shard="10KB")
+    damaged(source, how)
+    before = files_of(source)
+    with pytest.raises(error, match=text):
+        parsimony.prune_pretrained(source, tmp_path / "small", ratio=0.5)
+    assert files_of(source) == before and not (tmp_path / "small").exists()
+
+
+def test_the_output_must_be_new(tmp_path: Path) -> None:
+    source = llama(tmp_path / "llama")
+    (tmp_path / "small").mkdir()
+    parsimony.prune_pretrained(source, tmp_path / "small", ratio=0.5, verify=False)
+    with pytest.raises(parsimony.ConfigError, match="exists already"):
+        parsimony.prune_pretrained(source, tmp_path / "small", ratio=0.5)
+    shutil.rmtree(tmp_path / "small")
