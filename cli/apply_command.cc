@@ -31,10 +31,12 @@ void print_outcome(const ApplyOptions& options, const Plan& plan, const Checkpoi
 /// Replays the plan on a checkpoint whose tensors have the names of the plan's: no network is
 /// needed. Returns false if they have not.
 bool apply_by_name(const ApplyOptions& options, const Plan& plan, const Session& session) {
-  if (!is_checkpoint(options.model) || options.output.ends_with(".onnx")) return false;
+  const bool several = !options.checkpoint.out.empty();
+  if (several || !is_checkpoint(options.model) || options.output.ends_with(".onnx")) return false;
   auto checkpoint =
       CheckpointJob::by_name(resolved(options.checkpoint, options.model, options.output), plan);
   if (!checkpoint) return false;
+  check_ending(options.output, checkpoint->format());
   checkpoint->write(plan);
   if (!session.quiet) print_outcome(options, plan, *checkpoint);
   return true;

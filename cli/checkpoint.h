@@ -49,6 +49,8 @@ class CheckpointJob {
   /// empty if they have not.
   static std::optional<CheckpointJob> by_name(CheckpointOptions options, const Plan& plan);
 
+  std::string_view format() const { return checkpoint_->format(); }
+
   /// Writes the pruned checkpoint to the path of --checkpoint-out, or to `path`.
   /// @throws what cut_checkpoint throws, IoError
   void write(const Plan& plan) { write(plan, options_.out); }

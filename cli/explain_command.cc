@@ -11,6 +11,7 @@
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/outputs.h"
+#include "parsimony/cli/pretrained.h"
 #include "parsimony/cli/prune_options.h"
 #include "parsimony/cli/terminal.h"
 #include "parsimony/masks/coupling.h"
@@ -204,6 +205,7 @@ void write_page(const ExplainOptions& options, const AnalysedModel& model, bool 
 }
 
 void run(ExplainOptions& options, const Session& session) {
+  hand_over_pretrained("explain", options.model, session);
   const std::string& config_file = options.prune.config;
   const std::vector<NamedFile> outputs = {{"--dot", options.dot}, {"--html", options.html}};
   check_outputs(outputs, {{kModel, options.model}, {"--config", config_file}});

@@ -19,7 +19,6 @@
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/options.h"
-#include "parsimony/cli/pretrained.h"
 #include "parsimony/cli/terminal.h"
 #include "parsimony/engines/onnx_runtime.h"
 
@@ -192,7 +191,6 @@ void run(int argc, char** argv) {
   Session session;
   session.command_line = command_line(argc, argv);
   session.words.assign(argv, argv + argc);
-  hand_over_pretrained(session.words);
   add_options(app, session);
   check_command(app, argc, argv);
   try {

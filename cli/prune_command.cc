@@ -19,6 +19,7 @@
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/outputs.h"
+#include "parsimony/cli/pretrained.h"
 #include "parsimony/cli/prune_options.h"
 #include "parsimony/cli/terminal.h"
 #include "parsimony/data/arrays.h"
@@ -337,12 +338,16 @@ PruneCommandOptions searching(PruneCommandOptions options) {
 }
 
 void prune(const PruneCommandOptions& options, const Session& session) {
+  hand_over_pretrained("prune", options.model, session);
   std::vector<NamedFile> written = files_of(options).outputs;
   written.push_back({"--latency-table", options.prune.latency.table});
   std::error_code ignored;                                       // cannot be created in the sandbox
   std::filesystem::create_directories(cache_folder(), ignored);  // for latency tables
   enter_sandbox(session.limits, written, runs_programs(options));
   const std::optional<MetricBudget> budget = parse_metric_budget(options.shorthand.budget);
+  if (!options.keys.empty()) {
+    throw errors::usage("prune", "--keys is for directories of transformers");
+  }
   PruneRun(budget ? searching(options) : options, session, budget).run();
 }
 

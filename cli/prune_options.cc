@@ -117,6 +117,10 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
   add_option(command, "--config", options.config, "CFG.json",
              "Config list that says what to prune, and how much");
   add_shorthand(command, options, "Without a config file");
+  add_option(command, "--keys", options.keys, "KEY=SHARE",
+             "Of a directory of transformers: the sizes of config.json to change, and the share of "
+             "each to remove, as intermediate_size=25%")
+      ->group("Without a config file");
   options.shorthand_options.push_back(
       add_option(
           command, "--preset", options.preset, "WHAT",

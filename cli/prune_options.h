@@ -24,7 +24,8 @@ struct PruneCommandOptions {
   std::string report;
   std::string html;
   std::string masks;
-  std::string masks_in;  ///< for `speedup`, in place of a config
+  std::string masks_in;           ///< for `speedup`, in place of a config
+  std::vector<std::string> keys;  ///< of a directory of transformers, read by the Python package
   CheckpointOptions checkpoint;
   bool in_place = false;
   bool timings = false;

@@ -78,9 +78,6 @@ class Archive {
   /// Whether it was written from a module that will be cut in place: its extra files name it so.
   bool is_live_module() const;
 
-  /// The checkpoint that holds the elements of some tensors; empty if they all lie in the archive.
-  const std::string& checkpoint() const { return checkpoint_path_; }
-
   /// Names of all tensors, in the order in which they are stored.
   std::vector<std::string> names() const;
   /// Whether the tensor is among the constants rather than the weights.

@@ -11,7 +11,6 @@ import contextlib
 import copy
 import functools
 import json
-import shutil
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
@@ -39,11 +38,11 @@ from .editing import join, named_tensors, set_zero
 from .errors import ConfigError, Error, FileError, UnsupportedError, VerificationError
 from .inputs import Inputs, evaluating
 from .keywords import given, listed, options_of, takes_settings
-from .plan import AttributeChange, Cut, Plan
-from .pretrained import PREFIX, Configured, Shapes, parameters_on_meta
+from .plan import AttributeChange, Cut, Cuts, Plan
+from .pretrained import PREFIX, Configured, Shapes, name_of, parameters_on_meta
 from .program import Program, load_with
 from .progress import Steps
-from .proof import compare, outputs_of
+from .proof import NormsOverKept, compare, outputs_of
 from .request import Answer, Config, Request, config_of, share_of, take_config
 
 if TYPE_CHECKING:
@@ -55,8 +54,11 @@ CONFIG = "config.json"
 _TOKENS = 8
 _SAMPLES = 2
 _PROVEN_IN = torch.float32
+_TYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 _MOST_ATTEMPTS = 16
 _MOST_SIZES = 8  # that are tried in place of one that the class refuses
+# Whose functions `NormsOverKept` knows, or which compute channel by channel.
+_NORMS = (nn.LayerNorm, nn.GroupNorm, nn.RMSNorm, nn.modules.batchnorm._BatchNorm)
 # Settings that have their own arguments, or that need data.
 OWN = (
     "target",
@@ -65,6 +67,8 @@ OWN = (
     "no_verify",
     "threads",
     "on_failure",
+    "states",
+    "free",
     "calibration",
     "samples",
     "image",
@@ -73,6 +77,21 @@ OWN = (
     "std",
     "loss",
     "recover",
+    "ridge",
+    "rounds",
+    "recover_epochs",
+    "recover_lr",
+    "recover_minutes",
+    "match",
+    "engine",
+    "onnxruntime",
+    "provider",
+    "latency_table",
+    "batch",
+    "latency_command",
+    "latency_runs",
+    "latency_timeout",
+    "latency_retries",
     "rescale",
     "constants",
 )
@@ -103,7 +122,8 @@ def prune_pretrained(
         directory: with `config.json` and weights, as .safetensors or .bin, in one or several files.
         output: a directory that does not exist, or is empty.
         keys: sizes of the configuration and what share of each to remove, as
-            {"intermediate_size": 0.25, "num_attention_heads": "50%"}; other sizes stay.
+            {"intermediate_size": 0.25, "num_attention_heads": "50%"}, in nested configurations by
+            their path or their last part; other sizes stay.
         config_list: as for `prune`.
         verify: compare the networks, which takes the memory of both.
         progress: as for `prune`.
@@ -119,15 +139,15 @@ def prune_pretrained(
         VerificationError: the small network's outputs differ. In all cases there is no output.
     """
     asked = given(prune_pretrained, settings)
-    seed, exclude = asked.pop("seed", 0), listed(asked.pop("exclude", ()))
-    shares = {key: share_of(amount) for key, amount in (keys or {}).items()}
+    seed, exclude = int(asked.pop("seed", 0)), listed(asked.pop("exclude", ()))
+    shares = {key: share_of(amount, f"keys: {key}") for key, amount in (keys or {}).items()}
     if config_list is None:
         asked.setdefault("granularity", "head")
         if shares:
             asked.setdefault("ratio", max(shares.values()))
     request = Request(config_of(config_list, take_config(asked)), excluded=exclude, writes=False)
     request.options += ["--seed", str(seed), *options_of(asked)]
-    target = Path(output)
+    target = Path(output).resolve()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise ConfigError(
             f"{target}: exists already; the output must be a new or an empty directory"
@@ -174,7 +194,8 @@ class Pretrained:
     """The network of a directory, on the device `meta`.
 
     Attributes:
-        stored: the tensors of the directory, by their names there.
+        weights: the file of its weights, or the index of several.
+        stored: the tensors of these, by their names there.
         names: their names there, by those that the class saves.
         computed: the elements of buffers, as the class makes them.
         tied: the names of each tensor of the program, by each of them.
@@ -190,14 +211,15 @@ class Pretrained:
         self.path = path
         self.text = _read_config(path)
         self.kind = _class_of(path, self.text)
-        self.stored = _stored(path)
+        self.weights = _weights_of(path)
+        self.stored = _stored(self.weights)
         try:
             self.config = self.kind.config_class.from_pretrained(path)
         except Exception as error:
             raise UnsupportedError(f"{path / CONFIG}: {error}") from error
         self.configured = Configured(self.kind, self.config)
         self.model, self.computed = self.built(self.configured.copy())
-        conversions = Conversions(self.model)
+        self._conversions = conversions = Conversions(self.model)
         if conversions.joins(self.stored):
             self.configured.saved = conversions.saved
         self.shapes = self.configured.shapes(self.configured.copy()) or {}
@@ -210,7 +232,7 @@ class Pretrained:
 
     def built(self, config: Any) -> Tuple[nn.Module, Dict[str, Tensor]]:
         """Returns a model without elements, and those of the buffers that the class computes."""
-        types = [tensor.dtype for tensor in self.stored.values() if tensor.dtype.is_floating_point]
+        types = [tensor.dtype for tensor in self.stored.values() if tensor.dtype in _TYPES]
         dtype = max(set(types), key=types.count, default=torch.float32)
         try:
             with parameters_on_meta(dtype):
@@ -232,9 +254,26 @@ class Pretrained:
         """Returns the program of a model, or of that of the directory."""
         return Program(model or self.root, self.inputs(), outputs_only=True)
 
+    def place_of(self, part: Mapping[str, Any]) -> str:
+        """Returns the path of the configuration that the module of a plan's slice was built from."""
+        root = self.model.config
+        module = self._conversions.name_of(part["tensor"])
+        while module:
+            module = module.rpartition(".")[0]
+            try:
+                config = getattr(self.model.get_submodule(module), "config", None)
+            except AttributeError:
+                continue
+            if config is root:
+                return ""
+            for name, value in vars(root).items():
+                if config is not None and value is config:
+                    return name
+        return ""
+
     def save(self, file: Path) -> None:
         """Writes the program; the elements of its weights stay in the directory."""
-        self.program().save(file, self.computed, (self.path, self.names))
+        self.program().save(file, self.computed, (self.weights, self.names))
 
     def numbers(self, changes: Sequence[AttributeChange]) -> Optional[List[float]]:
         """Returns the numbers that a model with these changes computes with; None if it does not run."""
@@ -251,7 +290,9 @@ class Pretrained:
         found = {name: own[name] for name in self.shapes if name in own}
         for names in tied_names(self.model):
             stored = [found[name] for name in names if name in found]
-            found.update((name, stored[0]) for name in names if stored and name in self.shapes)
+            for name in names:
+                if stored and name in self.shapes:
+                    found.setdefault(name, stored[0])
         missing = sorted(self.shapes.keys() - found.keys())
         if missing:
             raise UnsupportedError(
@@ -353,20 +394,42 @@ def _class_of(path: Path, text: Mapping[str, Any]) -> Any:
     return kind
 
 
-def _stored(path: Path) -> Dict[str, Stored]:
-    """Returns the tensors of the directory's weights."""
-    listed_tensors = json.loads(run_command(["inspect", path, "--json"]))["tensors"]
+def _weights_of(path: Path) -> Path:
+    """Returns the file of weights, or the index of several, that `from_pretrained` takes."""
+    for name in ("model.safetensors", "pytorch_model.bin"):
+        for file in (path / name, path / f"{name}.index.json"):
+            if file.exists():
+                return file
+    raise FileError(
+        f"{path}: there is neither model.safetensors nor pytorch_model.bin, or an index"
+    )
+
+
+def _stored(weights: Path) -> Dict[str, Stored]:
+    """Returns the tensors of a file or an index."""
     found: Dict[str, Stored] = {}
-    for tensor in listed_tensors:
-        if len(tensor["path"]) != 2:  # of an optimizer
-            continue
+    for tensor in json.loads(run_command(["inspect", weights, "--json"]))["tensors"]:
+        name = tensor["path"][-1]
         dtype = getattr(torch, tensor["type"], None)
         if not isinstance(dtype, torch.dtype):
-            raise UnsupportedError(
-                f"{path}: tensor {tensor['path'][1]!r}: {tensor.get('fixed', '')}"
-            )
-        found[tensor["path"][1]] = Stored(tuple(tensor["shape"]), dtype)
+            raise UnsupportedError(f"{weights}: tensor {name!r}: {tensor.get('fixed', '')}")
+        found[name] = Stored(tuple(tensor["shape"]), dtype)
     return found
+
+
+def _load(weights: Path) -> Dict[str, Tensor]:
+    """Returns the elements of the tensors of a file or an index."""
+    from safetensors.torch import load_file
+
+    if weights.suffix == ".json":
+        names = sorted(set(json.loads(weights.read_text())["weight_map"].values()))
+        parts = [_load(weights.parent / name) for name in names]
+        return {name: tensor for part in parts for name, tensor in part.items()}
+    if weights.suffix == ".safetensors":
+        loaded: Dict[str, Tensor] = load_file(weights)
+        return loaded
+    loaded = torch.load(weights, map_location="cpu", weights_only=True)
+    return {name: tensor for name, tensor in loaded.items() if isinstance(tensor, Tensor)}
 
 
 def _for_one_call(model: nn.Module) -> None:
@@ -454,9 +517,8 @@ class _Pruning:
                 self._choose(answer, solved[0])
                 continue
             if answer.plan.empty:
-                raise UnsupportedError(
-                    "\n".join(["nothing was pruned", *self.notes, *answer.plan.notes])
-                )
+                said = [*self.notes, *answer.plan.notes, *refused]
+                raise UnsupportedError("\n".join(["nothing was pruned", *said]))
             fault: Optional[VerificationError] = None
             for changes in solved:
                 try:
@@ -533,10 +595,14 @@ class _Pruning:
         """Returns changes and the names of the tensors whose shapes they do not give: with other
         numbers of heads, which need not show in a shape, if heads were removed; and without."""
         configured, sizes = self.network.configured, _sizes(groups)
+        of_heads = list(filter(_of_heads, groups))
+        places = {self.network.place_of(part) for group in of_heads for part in group["slices"]}
         heads = [
             change
-            for change in configured.candidates(_sizes(list(filter(_of_heads, groups))))
-            if change.before is not None and change.attribute.endswith(("head", "heads"))
+            for change in configured.candidates(_sizes(of_heads))
+            if change.before is not None
+            and change.attribute.endswith(("head", "heads"))
+            and change.attribute[len(PREFIX) :].rpartition(".")[0] in places
         ]
         solutions = [configured.solve(expected, sizes, given=heads)] if heads else []
         solutions.append(configured.solve(expected, sizes))
@@ -629,7 +695,9 @@ class _Pruning:
         ratios: Dict[str, float] = {}  # by layer
         for key, share in self.shares.items():
             name = getattr(self.network.config, "attribute_map", {}).get(key, key)
-            of_key = [change for change in changes if change.attribute[len(PREFIX) :] == name]
+            of_key = [
+                one for one in changes if name in (one.attribute[len(PREFIX) :], name_of(one))
+            ]
             groups = [group for c in of_key for group in self._groups_of(answer, changes, c)]
             groups = groups or self._groups_of_key_alone(answer, name)
             if not groups:
@@ -689,7 +757,9 @@ class _Pruning:
         """Excludes the groups behind one key: from its size the class computes more than shapes. Keys
         that change numbers of the program come first."""
         numbers = self.network.numbers([])
-        for change in sorted(changes, key=lambda one: self.network.numbers([one]) == numbers):
+        for change in sorted(
+            changes, key=lambda one: self.network.numbers([one]) in (None, numbers)
+        ):
             groups = self._groups_of(answer, changes, change)
             left = {layer for group in groups for layer in answer.layers_of(group)}
             if left - set(self.request.excluded):
@@ -704,30 +774,32 @@ class _Pruning:
         plan.attributes = list(changes)
         plan.data["source"].pop("sha256", None)
         plan.data["files"] = [{"name": CONFIG, "text": self._new_config(changes)}]
-        names = self.network.names
+        names, tied = self.network.names, self.network.tied
         for group in plan.groups:
+            slices: List[Dict[str, Any]] = []  # tied tensors are one in the directory, or as many
             for part in group["slices"]:
-                part["tensor"] = names[part["tensor"]]
-            slices: List[Dict[str, Any]] = []  # tied tensors are one in the directory
-            for part in group["slices"]:
-                if part not in slices:
-                    slices.append(part)
+                for name in tied[part["tensor"]]:
+                    renamed = {**part, "tensor": names.get(name)}
+                    if name in names and renamed not in slices:
+                        slices.append(renamed)
             group["slices"] = slices
         plan.data.update(copies=[], integers=[], followed=[])  # of the program alone
         file = self.folder / "replayed.json"
         plan.save_data(file)
         self.step("write")
-        beside = self.target.parent / f".{self.target.name}.parsimony"
         try:
-            run_command(["apply", self.network.path, "--plan", file, "-o", beside, "-q"])
+            place = tempfile.TemporaryDirectory(prefix=".parsimony_", dir=self.target.parent)
+        except OSError as error:
+            raise FileError(f"{self.target}: cannot be written: {error.strerror}") from error
+        with place as folder:
+            small = Path(folder) / "small"
+            run_command(["apply", self.network.path, "--plan", file, "-o", small, "-q"])
             if self.verify:
                 self.step("prove")
-                self._prove(plan, beside)
+                self._prove(plan, small)
             if self.target.exists():
                 self.target.rmdir()
-            beside.rename(self.target)
-        finally:
-            shutil.rmtree(beside, ignore_errors=True)
+            small.rename(self.target)
         shapes = self.network.configured.shapes_with(changes) or {}
         before = self.network.shapes
         plan.shapes = {
@@ -745,10 +817,10 @@ class _Pruning:
         for change in changes:
             _set_key(text, changed.to_dict(), change.attribute[len(PREFIX) :].split("."))
         expected = configured.shapes(changed)
-        read = type(changed).from_dict(text)
+        read = type(changed).from_dict(copy.deepcopy(text))
         if configured.shapes(read) != expected:
             _add_keys(text, read.to_dict(), changed.to_dict())
-        if configured.shapes(type(changed).from_dict(text)) != expected:
+        if configured.shapes(type(changed).from_dict(copy.deepcopy(text))) != expected:
             raise UnsupportedError(f"{self.network.path / CONFIG}: the new sizes cannot be written")
         return json.dumps(text, indent=2) + "\n"
 
@@ -761,13 +833,19 @@ class _Pruning:
         network = self.network
         inputs = [network.inputs("cpu", self.seed + i) for i in range(2)]
         try:
-            found = self._outputs(network.kind.from_pretrained(small, dtype=_PROVEN_IN), inputs)
+            model = network.kind.from_pretrained(small, dtype=_PROVEN_IN)
+        except Exception as error:
+            raise UnsupportedError(f"the small network does not load: {error}") from error
+        try:
+            found = self._outputs(model, inputs)
         except Exception as error:
             raise VerificationError(f"the small network does not run: {error}") from error
         result = compare(
             "the masked original", self._of_masked(plan, inputs), found, "the small network"
         )
-        if result.fault and plan.mixes:  # by more than normalisations
+        # What mixes by more than normalisations; in other types it would be compared too loosely.
+        of_type = next(network.model.parameters()).dtype == _PROVEN_IN
+        if result.fault and plan.mixes and of_type:
             with contextlib.suppress(Exception):
                 reference = "the command's small network, which it verified"
                 expected = self._of_command(inputs)
@@ -779,18 +857,23 @@ class _Pruning:
     def _of_masked(self, plan: Plan, inputs: Sequence[Inputs]) -> List[List[Tensor]]:
         """Returns the outputs of the original whose removed parts are zero, and whose normalisations of
         channels are over those that are kept."""
-        tensors, cuts = _load(self.network.path), plan.cuts()
+        tensors, cuts = _load(self.network.weights), plan.cuts()
         for name, axes in cuts.items():
             set_zero(tensors[name], axes)
         config = self.network.configured.copy()
         model = self.network.kind.from_pretrained(
             None, config=config, state_dict=tensors, dtype=_PROVEN_IN
         )
+        by_weight: Dict[int, Cuts] = {}
         for path, part in model.named_modules():
             cut = cuts.get(self.network.names.get(join(path, "weight"), ""), {})
-            if "Norm" in type(part).__name__ and list(cut) == [0]:
+            if list(cut) != [0] or "Norm" not in type(part).__name__:
+                continue
+            by_weight[id(part.weight)] = cut
+            if not isinstance(part, _NORMS):
                 _narrow(part, cut[0])
-        return self._outputs(model, inputs)
+        with NormsOverKept(by_weight):
+            return self._outputs(model, inputs)
 
     def _of_command(self, inputs: Sequence[Inputs]) -> List[List[Tensor]]:
         small, plan = self.folder / "small.pt2", self.folder / "plan.json"
@@ -807,17 +890,20 @@ class _Pruning:
 
 
 def _narrow(norm: nn.Module, cut: Cut) -> None:
-    """Makes a normalisation of the last axis one of the kept channels; the others are zero."""
+    """Makes a normalisation that a class wrote itself one of the kept channels of the last axis; the
+    others are zero."""
     keep = torch.tensor(cut.keep)
     small = copy.deepcopy(norm)
     for own in (small._parameters, small._buffers):
         for name, tensor in own.items():
             if tensor is not None and tensor.shape == (cut.size,):
                 own[name] = nn.Parameter(tensor.detach()[keep], requires_grad=False)
-    if hasattr(small, "normalized_shape"):
-        small.normalized_shape = (len(keep),)
+
+    whole = norm.forward
 
     def forward(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if x.shape[-1] != cut.size:
+            return whole(x, *args, **kwargs)  # type: ignore[no-any-return]
         result = small(x.index_select(-1, keep), *args, **kwargs)
         return result.new_zeros(x.shape).index_copy(-1, keep, result)
 
@@ -846,8 +932,12 @@ def _sizes(groups: Sequence[Mapping[str, Any]]) -> Dict[int, List[int]]:
 
 
 def _set_key(text: Any, changed: Any, path: Sequence[str]) -> None:
-    """Sets the value at a path as in `changed`; keys that the text leaves to their defaults are added."""
+    """Sets the value at a path as in `changed`, lists as a whole; keys that the text leaves to their
+    defaults are added."""
     for key in path[:-1]:
+        if not isinstance(changed[key], dict):
+            text[key] = changed[key]
+            return
         text, changed = text.setdefault(key, {}), changed[key]
     text[path[-1]] = changed[path[-1]]
 
@@ -855,21 +945,11 @@ def _set_key(text: Any, changed: Any, path: Sequence[str]) -> None:
 def _add_keys(text: Dict[str, Any], read: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
     """Adds the integers in which a configuration that was read from `text` differs from `wanted`."""
     for key, value in wanted.items():
-        if isinstance(value, dict) and isinstance(read.get(key), dict):
-            _add_keys(text.setdefault(key, {}), read[key], value)
+        known = read.get(key)
+        if isinstance(value, dict) and isinstance(known, dict):
+            inside: Dict[str, Any] = text.get(key) or {}
+            _add_keys(inside, known, value)
+            if inside:
+                text[key] = inside
         elif type(value) is int and read.get(key) != value:
             text[key] = value
-
-
-def _load(path: Path) -> Dict[str, Tensor]:
-    """Returns the elements of all stored tensors."""
-    from safetensors.torch import load_file
-
-    tensors: Dict[str, Tensor] = {}
-    for file in sorted(path.glob("*.safetensors")):
-        tensors.update(load_file(file))
-    if not tensors:
-        for file in sorted(path.glob("*.bin")):
-            loaded = torch.load(file, map_location="cpu", weights_only=True)
-            tensors.update((name, x) for name, x in loaded.items() if isinstance(x, Tensor))
-    return tensors

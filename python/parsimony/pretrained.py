@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import re
 from typing import (
     AbstractSet,
@@ -35,6 +36,7 @@ from .plan import AttributeChange, Cuts
 Shapes = Dict[str, Tuple[int, ...]]
 PREFIX = "config."
 _MOST_PAIRS = 200
+_MOST_BUILDS = 1000  # of one search
 _SIZE = re.compile("dim|size|width")
 
 
@@ -49,9 +51,9 @@ def parameters_on_meta(dtype: torch.dtype) -> Iterator[None]:
         if known is not None and not known.is_meta:
             module._parameters[name] = nn.Parameter(known.to("meta"), known.requires_grad)
 
-    nn.Module.register_parameter = register_on_meta  # type: ignore[method-assign]
-    torch.set_default_dtype(dtype)
     try:
+        nn.Module.register_parameter = register_on_meta  # type: ignore[method-assign]
+        torch.set_default_dtype(dtype)
         yield
     finally:
         nn.Module.register_parameter = register  # type: ignore[method-assign]
@@ -148,12 +150,15 @@ class Configured:
         found = list(given)
         wrong = _differing(self.shapes_with(found), expected)
         better = True
+        most = len(self._known) + _MOST_BUILDS
         while wrong and better:  # what the class refuses it may take once another key has changed
             better = False
             # A key that was changed in place of another may have to be changed back.
             own = [one for one in found if one not in given]
             for kept in [found, *([one for one in found if one is not other] for other in own)]:
                 for step in [[], *steps] if kept is not found else steps:
+                    if len(self._known) > most:
+                        return found, wrong
                     if any(one.attribute == two.attribute for one in step for two in kept):
                         continue
                     now = _differing(self.shapes_with([*kept, *step]), expected)
@@ -194,7 +199,9 @@ def _asked_for(kind: Any, config: Any) -> List[str]:
     with contextlib.suppress(Exception), torch.device("meta"):
         listening(copied, "")
         kind(copied)
-    return sorted(path for path in asked if not path.rpartition(".")[2].startswith("_"))
+    common = _common_keys(type(config))
+    names = {path: path.rpartition(".")[2] for path in asked}
+    return sorted(p for p, name in names.items() if name not in common and name[0] != "_")
 
 
 def name_of(change: AttributeChange) -> str:
@@ -276,11 +283,24 @@ def _set(config: Any, path: str, value: int) -> None:
         setattr(owner, name, value)
 
 
+@functools.lru_cache(maxsize=None)
+def _common_keys(kind: type) -> FrozenSet[str]:
+    """Returns the keys that every configuration has, none of which is a size of tensors."""
+    for base in reversed(kind.__mro__[:-1]):
+        if hasattr(base, "to_dict"):
+            try:
+                return frozenset(vars(base())) | {"quantization_config", "gradient_checkpointing"}
+            except Exception:
+                break
+    return frozenset()
+
+
 def _integers(config: Any, place: str) -> Iterator[Tuple[str, Optional[int]]]:
     """Yields the integers of a configuration, of its lists and of configurations inside it, by their
     paths; None for keys without a value, which may be computed from others."""
+    common = _common_keys(type(config))
     for name, value in vars(config).items():
-        if name.startswith("_") or name.endswith("_token_id"):
+        if name in common or name.startswith("_") or name.endswith("_token_id"):
             continue
         if type(value) is int or value is None:
             yield place + name, value

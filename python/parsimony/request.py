@@ -62,7 +62,7 @@ def config_of(config_list: Optional[Config], settings: Mapping[str, Any]) -> Dic
     return file
 
 
-def share_of(value: Any) -> Any:
+def share_of(value: Any, what: str = "ratio") -> Any:
     """Returns the number of "0.5" or "50%"; values other than texts are left to the command.
 
     Raises:
@@ -75,7 +75,7 @@ def share_of(value: Any) -> Any:
         share = float(number) / (100 if value.endswith("%") else 1)
         if 0 <= share < 1:
             return share
-    raise ConfigError(f'ratio: found "{value}", expected a share in [0, 1), as 0.5 or 50%')
+    raise ConfigError(f'{what}: found "{value}", expected a share in [0, 1), as 0.5 or 50%')
 
 
 def _round_to(text: str) -> Any:

@@ -15,6 +15,7 @@ import parsimony
 from parsimony.command import command_environment, find_command
 
 transformers = pytest.importorskip("transformers")
+safetensors = pytest.importorskip("safetensors.torch")
 
 
 def llama(folder: Path, shard: str = "1GB", **sizes: Any) -> Path:
@@ -117,6 +118,81 @@ def test_shards_types_and_ties_stay(tmp_path: Path) -> None:
     assert loaded.dtype == torch.bfloat16 and "lm_head.weight" not in index["weight_map"]
     size = sum(tensor.numel() * 2 for tensor in loaded.parameters())
     assert index["metadata"]["total_size"] == size
+
+
+def test_a_tie_that_is_stored_twice_is_cut_twice(tmp_path: Path) -> None:
+    source = llama(tmp_path / "llama", tie_word_embeddings=True)
+    file = source / "model.safetensors"
+    tensors = safetensors.load_file(file)
+    tensors["lm_head.weight"] = tensors["model.embed_tokens.weight"].clone()
+    safetensors.save_file(tensors, file, {"format": "pt"})
+    parsimony.prune_pretrained(source, tmp_path / "small", keys={"hidden_size": 0.5})
+    small = safetensors.load_file(tmp_path / "small/model.safetensors")
+    assert small["lm_head.weight"].shape == (64, 16)
+
+
+def test_pickled_weights_beside_other_pickles(tmp_path: Path) -> None:
+    source = llama(tmp_path / "llama")
+    (source / "model.safetensors").unlink()
+    model = transformers.LlamaForCausalLM(
+        transformers.LlamaConfig.from_pretrained(source / "config.json")
+    )
+    torch.save(model.state_dict(), source / "pytorch_model.bin")
+    torch.save({"learning_rate": 0.1}, source / "training_args.bin")
+    keys = {"intermediate_size": 0.25}
+    plan = parsimony.prune_pretrained(source, tmp_path / "small", keys=keys)
+    assert plan.proof is not None and plan.proof.scale > 0
+    other = (tmp_path / "small/training_args.bin").read_bytes()
+    assert other == (source / "training_args.bin").read_bytes()
+
+
+def test_lists_and_labels_of_a_configuration(tmp_path: Path) -> None:
+    resnet = transformers.ResNetConfig(
+        embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], layer_type="basic"
+    )
+    source = written(transformers.ResNetForImageClassification(resnet), tmp_path / "resnet")
+    parsimony.prune_pretrained(source, tmp_path / "small", ratio=0.25)
+    assert config_of(tmp_path / "small")["hidden_sizes"] == [6, 12]
+    config = transformers.LlamaConfig.from_pretrained(llama(tmp_path / "llama"), pad_token_id=0)
+    classes = transformers.LlamaForSequenceClassification(config)
+    source = written(classes, tmp_path / "classes")
+    text = config_of(source)
+    del text["head_dim"]
+    (source / "config.json").write_text(json.dumps(text))
+    parsimony.prune_pretrained(
+        source, tmp_path / "few", keys={"num_attention_heads": 0.5}, verify=False
+    )
+    few = config_of(tmp_path / "few")
+    changed = {key for key, value in few.items() if text.get(key) != value}
+    assert changed == {"num_attention_heads", "num_key_value_heads", "head_dim"}
+
+
+def test_heads_of_a_tower_that_does_not_run_stay(tmp_path: Path) -> None:
+    text = {
+        "model_type": "llama",
+        "hidden_size": 32,
+        "intermediate_size": 48,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "vocab_size": 64,
+        "head_dim": 8,
+    }
+    vision = {
+        "model_type": "clip_vision_model",
+        "hidden_size": 32,
+        "intermediate_size": 48,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 4,
+        "image_size": 32,
+        "patch_size": 16,
+    }
+    config = transformers.LlavaConfig(vision_config=vision, text_config=text, image_token_index=63)
+    source = written(transformers.LlavaForConditionalGeneration(config), tmp_path / "llava")
+    parsimony.prune_pretrained(source, tmp_path / "small", keys={"num_attention_heads": 0.5})
+    small = config_of(tmp_path / "small")
+    assert small["text_config"]["num_attention_heads"] == 2
+    assert small["vision_config"]["num_attention_heads"] == 4
 
 
 def test_experts_are_stored_one_by_one(tmp_path: Path) -> None:
