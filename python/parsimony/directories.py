@@ -39,7 +39,7 @@ from .errors import ConfigError, Error, FileError, UnsupportedError, Verificatio
 from .inputs import Inputs, evaluating
 from .keywords import given, listed, options_of, takes_settings
 from .plan import AttributeChange, Cut, Cuts, Plan
-from .pretrained import PREFIX, Configured, Shapes, name_of, parameters_on_meta
+from .pretrained import PREFIX, Configured, Shapes, name_of, parameters_on_meta, path_of
 from .program import Program, load_with
 from .progress import Steps
 from .proof import NormsOverKept, compare, outputs_of
@@ -56,7 +56,7 @@ _SAMPLES = 2
 _PROVEN_IN = torch.float32
 _TYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 _MOST_ATTEMPTS = 16
-_MOST_SIZES = 8  # that are tried in place of one that the class refuses
+_MOST_SIZES = 4  # that are tried in place of one that the class refuses
 # Whose functions `NormsOverKept` knows, or which compute channel by channel.
 _NORMS = (nn.LayerNorm, nn.GroupNorm, nn.RMSNorm, nn.modules.batchnorm._BatchNorm)
 # Settings that have their own arguments, or that need data.
@@ -565,7 +565,8 @@ class _Pruning:
         expected = self._expected(answer)
         solutions = self._solutions(expected, answer.plan.groups)
         whole = [group for group in answer.plan.groups if _of_heads(group)]
-        if len(solutions) > 1 and solutions[0][1] and self._resize(answer, whole):
+        asked = not self.shares or any(key.endswith(("head", "heads")) for key in self.shares)
+        if asked and len(solutions) > 1 and solutions[0][1] and self._resize(answer, whole):
             return None
         found = [changes for changes, wrong in solutions if not wrong]
         if found:
@@ -576,7 +577,7 @@ class _Pruning:
                 expected, [one for one in changes if one is not change]
             ):
                 groups = self._groups_of(answer, changes, change)
-                key = change.attribute[len(PREFIX) :]
+                key = path_of(change)
                 more = sorted(self._cuts_more(expected, changes))[0][0]
                 self._spare(answer, _Fault(groups, f"{key} is a size of {more}, too, which stays"))
                 return None
@@ -597,14 +598,14 @@ class _Pruning:
         configured, sizes = self.network.configured, _sizes(groups)
         of_heads = list(filter(_of_heads, groups))
         places = {self.network.place_of(part) for group in of_heads for part in group["slices"]}
-        heads = [
-            change
-            for change in configured.candidates(_sizes(of_heads))
-            if change.before is not None
-            and change.attribute.endswith(("head", "heads"))
-            and change.attribute[len(PREFIX) :].rpartition(".")[0] in places
-        ]
-        solutions = [configured.solve(expected, sizes, given=heads)] if heads else []
+        units = {group["size"] for group in of_heads}
+        heads: Dict[str, AttributeChange] = {}  # one for each key, of what is a group's own number
+        for change in configured.candidates(_sizes(of_heads)):
+            named = name_of(change).endswith(("head", "heads")) and change.before is not None
+            if named and path_of(change).rpartition(".")[0] in places:
+                if change.attribute not in heads or change.before in units:
+                    heads[change.attribute] = change
+        solutions = [configured.solve(expected, sizes, given=list(heads.values()))] if heads else []
         solutions.append(configured.solve(expected, sizes))
         return solutions
 
@@ -695,14 +696,13 @@ class _Pruning:
         ratios: Dict[str, float] = {}  # by layer
         for key, share in self.shares.items():
             name = getattr(self.network.config, "attribute_map", {}).get(key, key)
-            of_key = [
-                one for one in changes if name in (one.attribute[len(PREFIX) :], name_of(one))
-            ]
+            of_key = [one for one in changes if name in (path_of(one), name_of(one))]
             groups = [group for c in of_key for group in self._groups_of(answer, changes, c)]
             groups = groups or self._groups_of_key_alone(answer, name)
             if not groups:
-                known = ", ".join(change.attribute[len(PREFIX) :] for change in changes) or "none"
-                raise ConfigError(f"keys: {key!r}: no size that can change; those are: {known}")
+                known = ", ".join(dict.fromkeys(map(path_of, changes))) or "none"
+                said = f"keys: {key!r}: no size that can change; those are: {known}"
+                raise ConfigError("\n".join([said, *self.notes]))
             for group in groups:
                 ratios.update((layer, share) for layer in answer.layers_of(group))
         layers = {layer for group in answer.plan.groups for layer in answer.layers_of(group)}
@@ -763,7 +763,7 @@ class _Pruning:
             groups = self._groups_of(answer, changes, change)
             left = {layer for group in groups for layer in answer.layers_of(group)}
             if left - set(self.request.excluded):
-                key = change.attribute[len(PREFIX) :]
+                key = path_of(change)
                 text = f"with another {key} the class computes otherwise"
                 self._spare(answer, _Fault(groups, text))
                 return True

@@ -36,7 +36,7 @@ from .plan import AttributeChange, Cuts
 Shapes = Dict[str, Tuple[int, ...]]
 PREFIX = "config."
 _MOST_PAIRS = 200
-_MOST_BUILDS = 1000  # of one search
+_MOST_BUILDS = 300  # of one search
 _SIZE = re.compile("dim|size|width")
 
 
@@ -204,9 +204,14 @@ def _asked_for(kind: Any, config: Any) -> List[str]:
     return sorted(p for p, name in names.items() if name not in common and name[0] != "_")
 
 
+def path_of(change: AttributeChange) -> str:
+    """Returns the path of a changed key, of an item that of its list: "depths" of "config.depths.1"."""
+    return re.sub(r"(\.\d+)+$", "", change.attribute[len(PREFIX) :])
+
+
 def name_of(change: AttributeChange) -> str:
     """Returns the last part of a changed key: "hidden_size" of "config.text_config.hidden_size"."""
-    return change.attribute.rpartition(".")[2]
+    return path_of(change).rpartition(".")[2]
 
 
 def changed_config(

@@ -56,6 +56,7 @@ def made(folder, name):
     model, _ = networks.network(name)
     shutil.rmtree(folder / name, ignore_errors=True)
     model.save_pretrained(folder / name)
+    type(model).from_pretrained(folder / name)  # some do not read what they wrote
     return {"result": "made", "seconds": time.perf_counter() - begin}
 
 
@@ -95,6 +96,7 @@ def row(asked, name):
     kept = lambda what, make: once(asked.folder / "results" / f"{name}.{what}.json", make, asked.again)
     found = {"name": name, "made": kept("made", lambda: run(made, asked, name))}
     if found["made"]["result"] != "made":
+        print(f"{name}: not made: {found['made'].get('why')}", flush=True)
         return found
     steps = (("narrow", name, FEED_FORWARD, 0.25), ("few", f"{name}.narrow", HEADS, 0.5))
     for what, source, names, share in steps:
