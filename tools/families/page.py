@@ -1,5 +1,6 @@
 """The tables of docs/results/families.md."""
 
+import re
 import statistics
 
 from tables.measured import table
@@ -95,5 +96,5 @@ def why(row):
     """What Parsimony says of a file that is not pruned and equal; PyTorch, of one that it does not export."""
     said = [row["runs"][form].get("why", "") for form in ("pt2", "onnx") if form in row["runs"]]
     said += [f"{form}: {row['exports'][form]}" for form in ("pt2", "onnx") if isinstance(row["exports"][form], str)]
-    text = " ".join(dict.fromkeys(filter(None, said))).replace("|", "/").replace("\x1b", "")
-    return text[:200]
+    text = " ".join(dict.fromkeys(filter(None, said))).replace("|", "/")
+    return re.sub(r"\x1b?\[\d+m", "", text)[:200]  # without the colours of a terminal
