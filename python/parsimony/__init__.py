@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any, List
 
 if TYPE_CHECKING:
-    from .directories import prune_pretrained
+    from .directory_pruning import prune_pretrained
     from .errors import (
         ConfigError,
         Error,
@@ -44,7 +44,7 @@ _PLACES = {
     "export_onnx": "files",
     "prune": "pruning",
     "prune_onnx": "onnx_files",
-    "prune_pretrained": "directories",
+    "prune_pretrained": "directory_pruning",
     "sensitivity": "files",
 }
 

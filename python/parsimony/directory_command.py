@@ -16,7 +16,7 @@ from .settings import SETTINGS
 
 
 def _parser() -> argparse.ArgumentParser:
-    from .directories import OWN
+    from .directory_pruning import OWN
 
     parser = argparse.ArgumentParser(
         prog="parsimony prune",
@@ -64,7 +64,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def _prune(words: List[str]) -> int:
-    from .directories import prune_pretrained
+    from .directory_pruning import prune_pretrained
 
     asked: Dict[str, Any] = vars(_parser().parse_args(words))
     directory, output = asked.pop("model"), asked.pop("output")

@@ -291,7 +291,7 @@ def _set(config: Any, path: str, value: int) -> None:
 @functools.lru_cache(maxsize=None)
 def _common_keys(kind: type) -> FrozenSet[str]:
     """Returns the keys that every configuration has, none of which is a size of tensors."""
-    for base in reversed(kind.__mro__[:-1]):
+    for base in reversed(kind.__mro__[1:-1]):
         if hasattr(base, "to_dict"):
             try:
                 return frozenset(vars(base())) | {"quantization_config", "gradient_checkpointing"}

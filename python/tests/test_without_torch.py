@@ -68,7 +68,7 @@ def test_modules_name_the_extra(root: Path) -> None:
         root,
     )
     install = "needs torch, which is not installed: pip install 'parsimony-pruning[torch]'"
-    names = ["Sensitivity", "apply", "carry_over", "explain", "export_onnx", "prune", "sensitivity"]
+    names = "Sensitivity apply carry_over explain export_onnx prune prune_pretrained sensitivity".split()
     assert printed.splitlines() == [f"parsimony.{name} {install}" for name in names]
 
 

@@ -1,0 +1,106 @@
+"""Compares a small directory's network with the original whose removed parts are zero."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from .directories import PROVEN_IN, Pretrained, for_one_call, load
+from .editing import join, set_zero
+from .errors import UnsupportedError, VerificationError
+from .inputs import Inputs, evaluating
+from .plan import Cut, Cuts, Plan
+from .proof import NormsOverKept, compare, outputs_of
+
+# Whose functions `NormsOverKept` knows, or which compute channel by channel.
+_NORMS = (nn.LayerNorm, nn.GroupNorm, nn.RMSNorm, nn.modules.batchnorm._BatchNorm)
+
+
+def prove(
+    network: Pretrained, plan: Plan, small: Path, seed: int, program: Callable[[], nn.Module]
+) -> None:
+    """Sets `plan.proof`.
+
+    Args:
+        plan: of the directory.
+        small: the directory that it made.
+        program: returns the small network as the command computes it, if that verifies it.
+
+    Raises:
+        VerificationError: the networks differ, or the small one does not run.
+        UnsupportedError: it does not load.
+    """
+    inputs = [network.inputs("cpu", seed + i) for i in range(2)]
+    try:
+        model = network.kind.from_pretrained(small, dtype=PROVEN_IN)
+    except Exception as error:
+        raise UnsupportedError(f"the small network does not load: {error}") from error
+    try:
+        found = _outputs(model, inputs)
+    except Exception as error:
+        raise VerificationError(f"the small network does not run: {error}") from error
+    what = "the small network"
+    result = compare("the masked original", _of_masked(network, plan, inputs), found, what)
+    # What mixes by more than normalisations; in other types it would be compared too loosely.
+    of_type = next(network.model.parameters()).dtype == PROVEN_IN
+    if result.fault and plan.mixes and of_type:
+        with contextlib.suppress(Exception), torch.no_grad():
+            flat = [Inputs(tuple(one.tensors()), {}) for one in inputs]
+            expected = outputs_of(program(), flat)
+            reference = "the command's small network, which it verified"
+            result = compare(reference, expected, found, what)
+    if result.fault:
+        raise VerificationError(result.fault)
+    plan.proof = result.proof
+
+
+def _of_masked(network: Pretrained, plan: Plan, inputs: Sequence[Inputs]) -> List[List[Tensor]]:
+    """Returns the outputs of the original whose removed parts are zero, and whose normalisations of
+    channels are over those that are kept."""
+    tensors, cuts = load(network.weights), plan.cuts()
+    for name, axes in cuts.items():
+        set_zero(tensors[name], axes)
+    config = network.configured.copy()
+    model = network.kind.from_pretrained(None, config=config, state_dict=tensors, dtype=PROVEN_IN)
+    by_weight: Dict[int, Cuts] = {}
+    for path, part in model.named_modules():
+        cut = cuts.get(network.names.get(join(path, "weight"), ""), {})
+        if list(cut) != [0] or "Norm" not in type(part).__name__:
+            continue
+        by_weight[id(part.weight)] = cut
+        if not isinstance(part, _NORMS):
+            _narrow(part, cut[0])
+    with NormsOverKept(by_weight):
+        return _outputs(model, inputs)
+
+
+def _outputs(model: nn.Module, inputs: Sequence[Inputs]) -> List[List[Tensor]]:
+    for_one_call(model)
+    with evaluating(model), torch.no_grad():
+        return outputs_of(model, inputs)
+
+
+def _narrow(norm: nn.Module, cut: Cut) -> None:
+    """Makes a normalisation that a class wrote itself one of the kept channels of the last axis; the
+    others are zero."""
+    keep = torch.tensor(cut.keep)
+    small = copy.deepcopy(norm)
+    for own in (small._parameters, small._buffers):
+        for name, tensor in own.items():
+            if tensor is not None and tensor.shape == (cut.size,):
+                own[name] = nn.Parameter(tensor.detach()[keep], requires_grad=False)
+
+    whole = norm.forward
+
+    def forward(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if x.shape[-1] != cut.size:
+            return whole(x, *args, **kwargs)  # type: ignore[no-any-return]
+        result = small(x.index_select(-1, keep), *args, **kwargs)
+        return result.new_zeros(x.shape).index_copy(-1, keep, result)
+
+    norm.forward = forward  # type: ignore[method-assign]

@@ -1,0 +1,516 @@
+"""Prunes directories of transformers.
+
+The command plans on the stored weights, and cuts them file by file; no weight passes through this
+process before the result is compared with the original. Plans are made until one has a configuration
+with which the class builds the small network.
+"""
+
+from __future__ import annotations
+
+import copy
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Dict,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+    Union,
+)
+
+import torch
+from torch import nn
+
+from .command import run_command
+from .directories import CONFIG, Pretrained, and_others, quiet
+from .directory_proof import prove
+from .errors import ConfigError, FileError, UnsupportedError, VerificationError
+from .keywords import given, listed, options_of, takes_settings
+from .plan import AttributeChange, Plan
+from .pretrained import Shapes, name_of, path_of
+from .program import load_with
+from .progress import Steps
+from .request import Answer, Config, Request, config_of, share_of, take_config
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .settings import Settings
+
+_MOST_ATTEMPTS = 16
+_MOST_SIZES = 4  # that are tried in place of one that the class refuses
+# Settings that have their own arguments, or that need data.
+OWN = (
+    "target",
+    "layers",
+    "input",
+    "no_verify",
+    "threads",
+    "on_failure",
+    "states",
+    "free",
+    "calibration",
+    "samples",
+    "image",
+    "device",
+    "mean",
+    "std",
+    "loss",
+    "recover",
+    "ridge",
+    "rounds",
+    "recover_epochs",
+    "recover_lr",
+    "recover_minutes",
+    "match",
+    "engine",
+    "onnxruntime",
+    "provider",
+    "latency_table",
+    "batch",
+    "latency_command",
+    "latency_runs",
+    "latency_timeout",
+    "latency_retries",
+    "rescale",
+    "constants",
+)
+
+
+@takes_settings(*OWN)
+def prune_pretrained(
+    directory: Union[str, Path],
+    output: Union[str, Path],
+    *,
+    keys: Optional[Mapping[str, Any]] = None,
+    config_list: Optional[Config] = None,
+    verify: bool = True,
+    progress: Optional[bool] = None,
+    **settings: "Unpack[Settings]",
+) -> Plan:
+    """Prunes a directory that `from_pretrained` loads into another one that it loads.
+
+        plan = parsimony.prune_pretrained("stories260K", "small", ratio=0.25)
+        model = transformers.AutoModelForCausalLM.from_pretrained("small")
+
+    Weights keep their names, files and element types; the configuration gets the sizes with which the
+    class builds the small network, and every other file is copied. What no configuration can express
+    is not pruned, and a note says so. Heads are removed whole, unless `granularity` says otherwise.
+    Then the small network is loaded and compared with the original whose removed parts are zero.
+
+    Args:
+        directory: with `config.json` and weights, as .safetensors or .bin, in one or several files.
+        output: a directory that does not exist, or is empty.
+        keys: sizes of the configuration and what share of each to remove, as
+            {"intermediate_size": 0.25, "num_attention_heads": "50%"}, in nested configurations by
+            their path or their last part; other sizes stay.
+        config_list: as for `prune`.
+        verify: compare the networks, which takes the memory of both.
+        progress: as for `prune`.
+        {settings}
+
+    Returns:
+        The plan. `plan.save` writes it; `parsimony apply DIR --plan` replays its `data`.
+
+    Raises:
+        ConfigError: an argument is not valid, or `output` is not empty.
+        FileError: a file of the directory is missing or damaged.
+        UnsupportedError: the directory's network cannot be pruned like this.
+        VerificationError: the small network's outputs differ. In all cases there is no output.
+    """
+    asked = given(prune_pretrained, settings)
+    seed, exclude = int(asked.pop("seed", 0)), listed(asked.pop("exclude", ()))
+    shares = {key: share_of(amount, f"keys: {key}") for key, amount in (keys or {}).items()}
+    if config_list is None:
+        asked.setdefault("granularity", "head")
+        if shares:
+            asked.setdefault("ratio", max(shares.values()))
+    request = Request(config_of(config_list, take_config(asked)), excluded=exclude, writes=False)
+    request.options += ["--seed", str(seed), *options_of(asked)]
+    target = Path(output).resolve()
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise ConfigError(
+            f"{target}: exists already; the output must be a new or an empty directory"
+        )
+    with (
+        quiet(),
+        Steps(progress, "export", "plan", "write", "prove") as step,
+        ExitStack() as place,
+    ):
+        folder = Path(place.enter_context(tempfile.TemporaryDirectory(prefix="parsimony_")))
+        step("export")
+        network = Pretrained(Path(directory))
+        return _Pruning(network, request, folder, target, verify, seed, step, shares).run()
+
+
+class _Fault(NamedTuple):
+    """Why a plan does not suit: the groups at fault, and what to tell."""
+
+    groups: List[Dict[str, Any]]
+    text: str
+
+
+class _Pruning:
+    """One pruning: plans until one has a configuration."""
+
+    def __init__(
+        self,
+        network: Pretrained,
+        request: Request,
+        folder: Path,
+        target: Path,
+        verify: bool,
+        seed: int,
+        step: Any,
+        shares: Mapping[str, float],
+    ) -> None:
+        self.network = network
+        self.request = request
+        self.folder = folder
+        self.target = target
+        self.verify = verify
+        self.seed = seed
+        self.step = step
+        self.shares = dict(shares)  # by keys that are to be looked for
+        self.file = folder / "model.pt2"
+        self.notes: List[str] = []
+        self.widths: Dict[str, float] = {}  # ratios that were chosen, by layer
+
+    def run(self) -> Plan:
+        self.network.save(self.file)
+        refused: List[str] = []
+        for _ in range(_MOST_ATTEMPTS):
+            self.step("plan")
+            answer = self.request.run(self.file, self.folder)
+            solved = self._solve(answer)
+            if solved is None:
+                continue
+            if self.shares:
+                self._choose(answer, solved[0])
+                continue
+            if answer.plan.empty:
+                said = [*self.notes, *answer.plan.notes, *refused]
+                raise UnsupportedError("\n".join(["nothing was pruned", *said]))
+            fault: Optional[VerificationError] = None
+            for changes in solved:
+                try:
+                    return self._written(copy.deepcopy(answer), changes)
+                except VerificationError as error:
+                    fault = fault or error
+            refused.append(str(fault))
+            if not self._without_one_key(answer, solved[0]):
+                raise fault or UnsupportedError("no plan")
+        raise UnsupportedError(
+            "\n".join(["no plan suits the configuration", *self.notes, *refused])
+        )
+
+    def _expected(self, answer: Answer, counts: Mapping[str, int] = {}) -> Shapes:
+        """Returns the shapes of the small network's tensors.
+
+        Args:
+            counts: channels that groups keep in place of what the plan says, by id.
+        """
+        shapes = {name: list(shape) for name, shape in self.network.shapes.items()}
+        for group in answer.plan.groups:
+            kept = counts.get(group["id"], group["kept"])
+            done = set()
+            for name, axes in answer.plan.cuts([group]).items():
+                tied = self.network.tied[name]
+                for axis, cut in axes.items():
+                    if (tied[0], axis) in done:  # each of the names of a tensor is cut in the plan
+                        continue
+                    done.add((tied[0], axis))
+                    removed = cut.size - len(cut.keep)
+                    removed = removed * (group["size"] - kept) // (group["size"] - group["kept"])
+                    for other in tied:
+                        if other in shapes:
+                            shapes[other][axis] -= removed
+        return {name: tuple(shape) for name, shape in shapes.items()}
+
+    def _solve(self, answer: Answer) -> Optional[List[List[AttributeChange]]]:
+        """Returns choices of changes of the configuration for a plan; None if it asks for another
+        plan."""
+        unstored = self._unstored(answer)
+        if unstored.groups:
+            self._spare(answer, unstored)
+            return None
+        expected = self._expected(answer)
+        solutions = self._solutions(expected, answer.plan.groups)
+        whole = [group for group in answer.plan.groups if _of_heads(group)]
+        asked = not self.shares or any(key.endswith(("head", "heads")) for key in self.shares)
+        if asked and len(solutions) > 1 and solutions[0][1] and self._resize(answer, whole):
+            return None
+        found = [changes for changes, wrong in solutions if not wrong]
+        if found:
+            return found
+        changes, wrong = min(solutions, key=lambda solution: len(solution[1]))
+        for change in changes:  # a key may stand for more than the plan cuts
+            if self._cuts_more(expected, changes) - self._cuts_more(
+                expected, [one for one in changes if one is not change]
+            ):
+                groups = self._groups_of(answer, changes, change)
+                key = path_of(change)
+                more = sorted(self._cuts_more(expected, changes))[0][0]
+                self._spare(answer, _Fault(groups, f"{key} is a size of {more}, too, which stays"))
+                return None
+        shapes = self.network.configured.shapes_with(changes) or {}
+        guilty = [
+            group for group in answer.plan.groups if self._cut_otherwise(answer, group, shapes)
+        ]
+        if not self._resize(answer, guilty):
+            text = f"no key of {CONFIG} changes the sizes of {sorted(wrong)[0]!r} alone"
+            self._spare(answer, _Fault(guilty or list(answer.plan.groups), text))
+        return None
+
+    def _solutions(
+        self, expected: Shapes, groups: Sequence[Mapping[str, Any]]
+    ) -> List[Tuple[List[AttributeChange], Set[str]]]:
+        """Returns changes and the names of the tensors whose shapes they do not give: with other
+        numbers of heads, which need not show in a shape, if heads were removed; and without."""
+        configured, sizes = self.network.configured, _sizes(groups)
+        of_heads = list(filter(_of_heads, groups))
+        places = {self.network.place_of(part) for group in of_heads for part in group["slices"]}
+        units = {group["size"] for group in of_heads}
+        heads: Dict[str, AttributeChange] = {}  # one for each key, of what is a group's own number
+        for change in configured.candidates(_sizes(of_heads)):
+            named = name_of(change).endswith(("head", "heads")) and change.before is not None
+            if named and path_of(change).rpartition(".")[0] in places:
+                if change.attribute not in heads or change.before in units:
+                    heads[change.attribute] = change
+        solutions = [configured.solve(expected, sizes, given=list(heads.values()))] if heads else []
+        solutions.append(configured.solve(expected, sizes))
+        return solutions
+
+    def _cuts_more(
+        self, expected: Shapes, changes: Sequence[AttributeChange]
+    ) -> Set[Tuple[str, int]]:
+        """Returns the axes of tensors that are smaller than expected with these changes."""
+        configured = self.network.configured
+        shapes = configured.shapes_with(changes) or {}
+        return {
+            (name, axis)
+            for name, shape in expected.items()
+            for axis, (size, now) in enumerate(zip(shape, shapes.get(name, ())))
+            if now < size
+        }
+
+    def _unstored(self, answer: Answer) -> _Fault:
+        """Returns the groups that cut what the directory does not store: the class computes it."""
+        stored = self.network.names
+        lost = {
+            part["tensor"]
+            for group in answer.plan.groups
+            for part in group["slices"]
+            if part["tensor"] not in stored
+        }
+        groups = [
+            group
+            for group in answer.plan.groups
+            if lost & {part["tensor"] for part in group["slices"]}
+        ]
+        return _Fault(
+            groups, f"{', '.join(sorted(lost)[:1])} is not stored, but computed by the class"
+        )
+
+    def _resize(self, answer: Answer, guilty: Sequence[Dict[str, Any]]) -> bool:
+        """Asks for the nearest number of channels that the class takes; False if there is none."""
+        for size, kept in sorted({(group["size"], group["kept"]) for group in guilty}):
+            groups = [group for group in guilty if (group["size"], group["kept"]) == (size, kept)]
+            others = sorted(
+                (count for count in range(1, size) if count != kept),
+                key=lambda count: (abs(count - kept), -count),
+            )
+            for count in others[:_MOST_SIZES]:
+                counts = {group["id"]: count for group in groups}
+                resized = [
+                    {**group, "kept": counts.get(group["id"], group["kept"])}
+                    for group in answer.plan.groups
+                ]
+                _, wrong = self._solutions(self._expected(answer, counts), resized)[0]
+                touched = {
+                    name
+                    for group in groups
+                    for part in group["slices"]
+                    for name in self.network.tied[part["tensor"]]
+                }
+                if wrong & touched:
+                    continue
+                layers = sorted({layer for group in groups for layer in answer.layers_of(group)})
+                if not layers or any(layer in self.widths for layer in layers):
+                    return False
+                self.widths.update((layer, count) for layer in layers)
+                ratio = (size - count) / size + 1e-9
+                self.request.config["config_list"].append(
+                    {"op_names": layers, "sparse_ratio": ratio}
+                )
+                self.notes.append(
+                    f"{self.network.kind.__name__} does not take {kept} of {size}: {count} are kept "
+                    f"in {layers[0]}{and_others(layers)}"
+                )
+                return True
+        return False
+
+    def _spare(self, answer: Answer, fault: _Fault) -> None:
+        """Excludes the layers of the groups at fault."""
+        names = {layer for group in fault.groups for layer in answer.layers_of(group)}
+        new = sorted(names - set(self.request.excluded))
+        if not new:
+            raise UnsupportedError(f"{self.network.path}: {fault.text}")
+        self.request.excluded += new
+        self.notes.append(f"not pruned: {', '.join(new)}: {fault.text}")
+
+    def _choose(self, answer: Answer, changes: Sequence[AttributeChange]) -> None:
+        """Asks for the shares of the groups behind the keys, and leaves all others.
+
+        Raises:
+            ConfigError: no group hangs on a key.
+        """
+        ratios: Dict[str, float] = {}  # by layer
+        for key, share in self.shares.items():
+            name = getattr(self.network.config, "attribute_map", {}).get(key, key)
+            of_key = [one for one in changes if name in (path_of(one), name_of(one))]
+            groups = [group for c in of_key for group in self._groups_of(answer, changes, c)]
+            groups = groups or self._groups_of_key_alone(answer, name)
+            if not groups:
+                known = ", ".join(dict.fromkeys(map(path_of, changes))) or "none"
+                said = f"keys: {key!r}: no size that can change; those are: {known}"
+                raise ConfigError("\n".join([said, *self.notes]))
+            for group in groups:
+                ratios.update((layer, share) for layer in answer.layers_of(group))
+        layers = {layer for group in answer.plan.groups for layer in answer.layers_of(group)}
+        self.request.excluded += sorted(layers - ratios.keys())
+        for share in sorted(set(ratios.values())):
+            names = sorted(layer for layer, ratio in ratios.items() if ratio == share)
+            self.request.config["config_list"].append({"op_names": names, "sparse_ratio": share})
+        self.shares = {}
+
+    def _groups_of_key_alone(self, answer: Answer, name: str) -> List[Dict[str, Any]]:
+        """Returns the groups that one key would give their sizes, although others explain them."""
+        configured, expected = self.network.configured, self._expected(answer)
+        for change in configured.candidates(_sizes(answer.plan.groups)):
+            shapes = configured.shapes_with([change]) if path_of(change) == name else None
+            groups = [
+                group
+                for group in answer.plan.groups
+                if shapes is not None and not self._cut_otherwise(answer, group, shapes)
+            ]
+            if groups:
+                return groups
+        return []
+
+    def _groups_of(
+        self, answer: Answer, changes: Sequence[AttributeChange], change: AttributeChange
+    ) -> List[Dict[str, Any]]:
+        """Returns the groups whose sizes hang on one changed key of the configuration."""
+        configured, expected = self.network.configured, self._expected(answer)
+        of_size = [
+            group
+            for group in answer.plan.groups
+            for sizes in [_sizes([group])]
+            if change.after in sizes.get(change.before, ())
+            or (change.before is None and any(change.after in after for after in sizes.values()))
+        ]
+        shapes = configured.shapes_with([c for c in changes if c is not change])
+        if shapes is None or shapes == expected:  # it is not taken alone, or no shape shows it
+            return of_size
+        return [group for group in of_size if self._cut_otherwise(answer, group, shapes)]
+
+    def _cut_otherwise(self, answer: Answer, group: Dict[str, Any], shapes: Shapes) -> bool:
+        """Returns whether a group cuts an axis of a tensor that has another size in `shapes`."""
+        expected = self._expected(answer)
+        return any(
+            name in expected and expected[name][axis] != shapes.get(name, expected[name])[axis]
+            for tensor, axes in answer.plan.cuts([group]).items()
+            for name in self.network.tied[tensor]
+            for axis in axes
+        )
+
+    def _without_one_key(self, answer: Answer, changes: Sequence[AttributeChange]) -> bool:
+        """Excludes the groups behind one key: from its size the class computes more than shapes. Keys
+        that change numbers of the program come first."""
+        numbers = self.network.numbers([])
+        for change in sorted(
+            changes, key=lambda one: self.network.numbers([one]) in (None, numbers)
+        ):
+            groups = self._groups_of(answer, changes, change)
+            left = {layer for group in groups for layer in answer.layers_of(group)}
+            if left - set(self.request.excluded):
+                key = path_of(change)
+                text = f"with another {key} the class computes otherwise"
+                self._spare(answer, _Fault(groups, text))
+                return True
+        return False
+
+    def _written(self, answer: Answer, changes: Sequence[AttributeChange]) -> Plan:
+        plan = answer.plan
+        plan.attributes = list(changes)
+        plan.data["source"].pop("sha256", None)
+        plan.data["files"] = [{"name": CONFIG, "text": self.network.new_text(changes)}]
+        names, tied = self.network.names, self.network.tied
+        for group in plan.groups:
+            slices: List[Dict[str, Any]] = []  # tied tensors are one in the directory, or as many
+            for part in group["slices"]:
+                for name in tied[part["tensor"]]:
+                    renamed = {**part, "tensor": names.get(name)}
+                    if name in names and renamed not in slices:
+                        slices.append(renamed)
+            group["slices"] = slices
+        plan.data.update(copies=[], integers=[], followed=[])  # of the program alone
+        file = self.folder / "replayed.json"
+        plan.save_data(file)
+        self.step("write")
+        try:
+            place = tempfile.TemporaryDirectory(prefix=".parsimony_", dir=self.target.parent)
+        except OSError as error:
+            raise FileError(f"{self.target}: cannot be written: {error.strerror}") from error
+        with place as folder:
+            small = Path(folder) / "small"
+            run_command(["apply", self.network.path, "--plan", file, "-o", small, "-q"])
+            if self.verify:
+                self.step("prove")
+                prove(self.network, plan, small, self.seed, self._verified)
+            if self.target.exists():
+                self.target.rmdir()
+            small.rename(self.target)
+        shapes = self.network.configured.shapes_with(changes) or {}
+        before = self.network.shapes
+        plan.shapes = {
+            name: (before[name], shapes[name]) for name in before if before[name] != shapes[name]
+        }
+        plan.notes += self.notes
+        return plan
+
+    def _verified(self) -> nn.Module:
+        """Returns the small network that the command makes of the program, and verifies."""
+        small, plan = self.folder / "small.pt2", self.folder / "plan.json"
+        run_command(["apply", self.file, "-o", small, "--plan", plan, "-q"])
+        run_command(["verify", self.file, small, "--plan", plan, "--threads", 1])
+        return load_with(small, {}, torch.device("cpu"))  # it was exported on the device meta
+
+
+def _of_heads(group: Mapping[str, Any]) -> bool:
+    """Returns whether each channel of a group is several of a tensor."""
+    return any(part["size"] > group["size"] for part in group["slices"])
+
+
+def _sizes(groups: Sequence[Mapping[str, Any]]) -> Dict[int, List[int]]:
+    """Returns what numbers of the configuration may become, by groups: those of channels, of their
+    parts, such as the sizes of heads, and what they are multiplied by."""
+    found: Dict[int, List[int]] = {}
+    for group in groups:
+        size, kept = group["size"], group["kept"]
+        widest = max((part["size"] for part in group["slices"]), default=size)
+        for number in range(size, widest + 1, size):
+            if widest % number == 0 or number == size:
+                after = number // size * kept
+                known = found.setdefault(number, [])
+                if after not in known:
+                    known.append(after)
+    return found
