@@ -182,7 +182,7 @@ class Pretrained:
         if missing:
             raise UnsupportedError(
                 f"{self.path}: {self.kind.__name__} has the weight {missing[0]!r}, which is not stored "
-                f"under this name{and_others(missing)}"
+                f"under this name{_and_others(missing)}"
             )
         for name, stored in found.items():
             if self.stored[stored].shape != self.shapes[name]:
@@ -352,7 +352,7 @@ def _features_shape(config: Any) -> Tuple[int, int]:
     return getattr(config, "num_mel_bins", 80), 2 * getattr(config, "max_source_positions", 20)
 
 
-def and_others(names: Sequence[str]) -> str:
+def _and_others(names: Sequence[str]) -> str:
     return f" (nor are {len(names) - 1} others)" if len(names) > 1 else ""
 
 

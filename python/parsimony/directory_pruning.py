@@ -29,7 +29,7 @@ import torch
 from torch import nn
 
 from .command import run_command
-from .directories import CONFIG, Pretrained, and_others, quiet
+from .directories import CONFIG, Pretrained, quiet
 from .directory_proof import prove
 from .errors import ConfigError, FileError, UnsupportedError, VerificationError
 from .keywords import given, listed, options_of, takes_settings
@@ -139,11 +139,9 @@ def prune_pretrained(
         raise ConfigError(
             f"{target}: exists already; the output must be a new or an empty directory"
         )
-    with (
-        quiet(),
-        Steps(progress, "export", "plan", "write", "prove") as step,
-        ExitStack() as place,
-    ):
+    with ExitStack() as place:
+        place.enter_context(quiet())
+        step = place.enter_context(Steps(progress, "export", "plan", "write", "prove"))
         folder = Path(place.enter_context(tempfile.TemporaryDirectory(prefix="parsimony_")))
         step("export")
         network = Pretrained(Path(directory))
@@ -181,7 +179,7 @@ class _Pruning:
         self.shares = dict(shares)  # by keys that are to be looked for
         self.file = folder / "model.pt2"
         self.notes: List[str] = []
-        self.widths: Dict[str, float] = {}  # ratios that were chosen, by layer
+        self.widths: Dict[str, int] = {}  # how many channels were chosen, by layer
 
     def run(self) -> Plan:
         self.network.save(self.file)
@@ -350,9 +348,10 @@ class _Pruning:
                 self.request.config["config_list"].append(
                     {"op_names": layers, "sparse_ratio": ratio}
                 )
+                others = f" and {len(layers) - 1} other layers" if len(layers) > 1 else ""
                 self.notes.append(
                     f"{self.network.kind.__name__} does not take {kept} of {size}: {count} are kept "
-                    f"in {layers[0]}{and_others(layers)}"
+                    f"in {layers[0]}{others}"
                 )
                 return True
         return False
