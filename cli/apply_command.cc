@@ -28,11 +28,11 @@ void print_outcome(const ApplyOptions& options, const Plan& plan, const Checkpoi
         checkpoint.summary());
 }
 
-/// Replays the plan on a checkpoint whose tensors have the names of the plan's: no network is
-/// needed. Returns false if they have not.
+/// Replays the plan of a directory, which no network but the names of its tensors is needed for.
+/// Returns false for other plans, and if the tensors have not these names.
 bool apply_by_name(const ApplyOptions& options, const Plan& plan, const Session& session) {
-  const bool several = !options.checkpoint.out.empty();
-  if (several || !is_checkpoint(options.model) || options.output.ends_with(".onnx")) return false;
+  if (plan.files.empty() || !options.checkpoint.out.empty()) return false;
+  if (!is_checkpoint(options.model) || options.output.ends_with(".onnx")) return false;
   auto checkpoint =
       CheckpointJob::by_name(resolved(options.checkpoint, options.model, options.output), plan);
   if (!checkpoint) return false;

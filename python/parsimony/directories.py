@@ -88,16 +88,14 @@ class Pretrained:
             raise UnsupportedError(f"{path / CONFIG}: {error}") from error
         self.configured = Configured(self.kind, self.config)
         self.model, self.computed = self.built(self.configured.copy())
-        self._conversions = conversions = Conversions(self.model)
-        if conversions.joins(self.stored):
-            self.configured.saved = conversions.saved
-        self.shapes = self.configured.shapes(self.configured.copy()) or {}
-        self.names = self._names(conversions)
-        self.root = self.model
-        if conversions.joins(self.stored):
-            self.root = self._as_stored()
-            for_one_call(self.root)
-        self.tied = self._tied(conversions)
+        self._conversions = Conversions(self.model)
+        joined = self._conversions.joins(self.stored)
+        if joined:
+            self.configured.saved = self._conversions.saved
+        self.shapes = self.configured.shapes_with([]) or {}
+        self.names = self._names(joined)
+        self.root = self._as_stored() if joined else self.model
+        self.tied = self._tied()
 
     def built(self, config: Any) -> Tuple[nn.Module, Dict[str, Tensor]]:
         """Returns a model without elements, and those of the buffers that the class computes."""
@@ -168,10 +166,10 @@ class Pretrained:
             return None
         return [number for operation in program.operations for number in operation.numbers()]
 
-    def _names(self, conversions: Conversions) -> Dict[str, str]:
-        """Returns the stored names of the tensors that the class saves; tied ones have one."""
-        joined = conversions.joins(self.stored)
-        own = {name if joined else conversions.name_of(name): name for name in self.stored}
+    def _names(self, joined: bool) -> Dict[str, str]:
+        """Returns the stored names of the tensors that the class saves; tied ones may have one."""
+        name_of = self._conversions.name_of
+        own = {name if joined else name_of(name): name for name in self.stored}
         found = {name: own[name] for name in self.shapes if name in own}
         for names in tied_names(self.model):
             stored = [found[name] for name in names if name in found]
@@ -199,9 +197,11 @@ class Pretrained:
             for stored, one in self.stored.items()
             if stored in names
         }
-        return AsStored(self.model, tensors)
+        root = AsStored(self.model, tensors)
+        for_one_call(root)
+        return root
 
-    def _tied(self, conversions: Conversions) -> Dict[str, List[str]]:
+    def _tied(self) -> Dict[str, List[str]]:
         """Returns the names under which each tensor of the program is saved, by each of these."""
         found = {name: [name] for name in named_tensors(self.root)}
         for names in tied_names(self.model):

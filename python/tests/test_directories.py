@@ -48,6 +48,11 @@ def config_of(folder: Path) -> Dict[str, Any]:
     return found
 
 
+def with_package() -> Dict[str, str]:
+    """The environment of a command that runs this package."""
+    return {**command_environment(), "PYTHONPATH": str(Path(parsimony.__file__).parents[1])}
+
+
 def files_of(folder: Path) -> Dict[str, bytes]:
     return {file.name: file.read_bytes() for file in folder.iterdir()}
 
@@ -224,8 +229,7 @@ def test_the_command_replays_the_plan_without_python(tmp_path: Path) -> None:
 def test_the_command_prunes_a_directory(tmp_path: Path) -> None:
     source = llama(tmp_path / "llama")
     line = [find_command(), "prune", source, "-o", tmp_path / "small"]
-    package = str(Path(parsimony.__file__).parents[1])
-    environment = {**command_environment(), "PYTHONPATH": package}
+    environment = with_package()
     share = ["--keys", "intermediate_size=25%", "--plan", tmp_path / "plan.json"]
     done = subprocess.run([*line, *share], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -243,10 +247,7 @@ def test_the_command_prunes_a_directory(tmp_path: Path) -> None:
 
 def test_the_command_explains_a_directory(tmp_path: Path) -> None:
     source = llama(tmp_path / "llama")
-    environment = {
-        **command_environment(),
-        "PYTHONPATH": str(Path(parsimony.__file__).parents[1]),
-    }
+    environment = with_package()
     line = [find_command(), "explain", source, "--html", tmp_path / "page.html"]
     done = subprocess.run(line, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
