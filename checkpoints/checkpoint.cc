@@ -128,7 +128,12 @@ StoredValues values_in(const StoredTensor& tensor, std::string_view bytes, std::
   return checkpoints::values_of(tensor, bytes);
 }
 
-void Checkpoint::replace_file(const std::string& name, std::string /*text*/) {
+void Checkpoint::rename(TensorId tensor, std::string /*name*/) {
+  throw UnsupportedError("the plan removes or renames ", in_quotes(to_string(tensors()[tensor].path)),
+                         ", which ", format(), " does not allow: save it as safetensors");
+}
+
+void Checkpoint::replace_file(const std::string& name, std::optional<std::string> /*text*/) {
   throw UnsupportedError("the plan changes ", in_quotes(name),
                          ", which lies beside the tensors in a directory: apply it to that");
 }
@@ -216,6 +221,14 @@ void CheckpointFile::cut(TensorId tensor, std::vector<AxisKeep> axes) {
 void CheckpointFile::assign(TensorId tensor, std::vector<std::byte> values) {
   check_may_change(tensor);
   for (const TensorId id : tied(tensor)) edits_.values[id] = values;
+}
+
+void CheckpointFile::set_name(TensorId tensor, std::string name) {
+  edits_.names[tensor] = std::move(name);
+}
+
+const std::optional<std::string>& CheckpointFile::new_name(TensorId tensor) const {
+  return edits_.names[tensor];
 }
 
 void CheckpointFile::release(std::span<const std::byte> elements) const {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -103,8 +104,13 @@ class Checkpoint {
   /// New elements, of the tensor's type and of its shape after the cut.
   virtual void assign(TensorId tensor, std::vector<std::byte> values) = 0;
 
-  /// The text of a file beside the tensors. @throws UnsupportedError if this is no directory
-  virtual void replace_file(const std::string& name, std::string text);
+  /// Gives the tensor another last key; empty: it is not written.
+  /// @throws UnsupportedError if the format cannot
+  virtual void rename(TensorId tensor, std::string name);
+
+  /// The text of a file beside the tensors; none: it is not written.
+  /// @throws UnsupportedError if this is no directory
+  virtual void replace_file(const std::string& name, std::optional<std::string> text);
   /// These elements, which `values` gave, need not stay resident until they are read again.
   virtual void release(std::span<const std::byte> elements) const = 0;
 

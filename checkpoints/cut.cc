@@ -61,6 +61,7 @@ class Cutter {
     for (const TensorUpdate& update : plan_.updates) assign(update);
     for (auto& [id, axes] : cuts_) checkpoint_.cut(id, axes);
     for (const PlanFile& file : plan_.files) checkpoint_.replace_file(file.name, file.text);
+    for (const PlanRenaming& renaming : plan_.renamings) rename(renaming);
     finish_outcomes();
     return std::move(result_);
   }
@@ -296,6 +297,17 @@ class Cutter {
     }
   }
 
+  void rename(const PlanRenaming& renaming) {
+    for (const NetworkCopy& copy : match_.copies) {
+      const TensorId id = names_.find(copy.prefix + renaming.tensor);
+      if (id == TensorId()) {
+        leave(renaming.tensor, "the checkpoint has no such tensor");
+      } else {
+        checkpoint_.rename(id, renaming.name);
+      }
+    }
+  }
+
   void finish_outcomes() {
     for (const TensorId id : checkpoint_.tensors().ids()) {
       TensorOutcome& outcome = outcomes_[id];
@@ -327,6 +339,7 @@ std::optional<CheckpointMatch> match_names(const Plan& plan, const Checkpoint& c
   std::set<std::string> tensors;
   for (const TensorCut& cut : cuts_of(plan)) tensors.emplace(cut.tensor);
   for (const TensorUpdate& update : plan.updates) tensors.insert(update.tensor);
+  for (const PlanRenaming& renaming : plan.renamings) tensors.insert(renaming.tensor);
   if (tensors.empty()) return std::nullopt;
   const TensorNames names(checkpoint);
   const std::string& first = *tensors.begin();

@@ -20,8 +20,10 @@ namespace parsimony::checkpoints {
 struct Edits {
   IdVector<TensorId, std::vector<AxisKeep>> cuts;
   IdVector<TensorId, std::optional<std::vector<std::byte>>> values;
+  IdVector<TensorId, std::optional<std::string>> names;  ///< empty: the tensor leaves
 
-  explicit Edits(size_t tensors) : cuts(tensors), values(tensors) {}
+  explicit Edits(size_t tensors) : cuts(tensors), values(tensors), names(tensors) {}
+  /// The elements, or how many they are.
   bool changes(TensorId id) const { return !cuts[id].empty() || values[id]; }
   bool empty() const;
 };
@@ -85,6 +87,9 @@ class CheckpointFile : public Checkpoint {
 
   /// Writes the changed file.
   virtual void write_changed(NewFile& file, const NewLayout& layout) const = 0;
+
+  void set_name(TensorId tensor, std::string name);
+  const std::optional<std::string>& new_name(TensorId tensor) const;
 
   void copy(StorageId storage, const NewLayout& layout, const Sink& sink) const;
   /// Bytes of a storage after the edits.

@@ -38,9 +38,12 @@ class Safetensors : public CheckpointFile {
 
   std::string_view format() const override { return "safetensors"; }
 
+  void rename(TensorId tensor, std::string name) override { set_name(tensor, std::move(name)); }
+
  private:
   void write_changed(NewFile& file, const NewLayout& layout) const override {
     std::vector<TensorId> by_place(tensors_.ids().begin(), tensors_.ids().end());
+    std::erase_if(by_place, [this](TensorId id) { return leaves(id); });
     std::ranges::stable_sort(by_place, {},
                              [&](TensorId id) { return header_.tensors[id.index()].begin; });
     std::vector<TensorEntry> entries = header_.tensors;
@@ -48,15 +51,22 @@ class Safetensors : public CheckpointFile {
     for (const TensorId id : by_place) {
       TensorEntry& entry = entries[id.index()];
       if (layout.storages[tensors_[id].storage]) entry.dims = layout.views[id].dims;
+      if (new_name(id)) entry.name = *new_name(id);
       entry.begin = at;
       at += size_of(tensors_[id].storage, layout);
       entry.end = at;
     }
-    file.write(header_text(entries, header_.metadata));
+    std::vector<TensorEntry> left;
+    for (const TensorId id : tensors_.ids()) {
+      if (!leaves(id)) left.push_back(std::move(entries[id.index()]));
+    }
+    file.write(header_text(left, header_.metadata));
     for (const TensorId id : by_place) {
       copy(tensors_[id].storage, layout, [&](std::string_view piece) { file.write(piece); });
     }
   }
+
+  bool leaves(TensorId id) const { return new_name(id) && new_name(id)->empty(); }
 
   TensorHeader header_;
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
@@ -50,6 +51,11 @@ class SeveralFiles : public Checkpoint {
   void assign(TensorId tensor, std::vector<std::byte> values) override {
     const auto [file, id] = places_[tensor];
     files_[file]->assign(id, std::move(values));
+  }
+
+  void rename(TensorId tensor, std::string name) override {
+    const auto [file, id] = places_[tensor];
+    files_[file]->rename(id, std::move(name));
   }
 
   void release(std::span<const std::byte> elements) const override {
@@ -129,11 +135,24 @@ class Shards : public SeveralFiles {
     SeveralFiles::cut(tensor, std::move(axes));
   }
 
+  void rename(TensorId tensor, std::string name) override {
+    if (name.empty()) removed_ += bytes_of(tensors_[tensor].dims, tensor);
+    new_names_[tensors_[tensor].path.back()] = name;
+    SeveralFiles::rename(tensor, std::move(name));
+  }
+
+  /// Without the files that no tensor is left of.
   void write(const std::string& path) const override {
     const fs::path folder = fs::path(path).parent_path();
     check_is_another(fs::absolute(path).parent_path(), fs::absolute(path_).parent_path());
-    for (size_t i = 0; i < files_.size(); ++i) files_[i]->write(folder / names_[i]);
-    write_file(path, changed_index());
+    const std::string index = changed_index();
+    const JsonDocument written(index, path, throw_as<ModelError>);
+    std::set<std::string> used;
+    for (const JsonReader file : written.root().at("weight_map").members()) used.insert(file.name());
+    for (size_t i = 0; i < files_.size(); ++i) {
+      if (used.contains(names_[i])) files_[i]->write(folder / names_[i]);
+    }
+    write_file(path, index);
   }
 
  private:
@@ -141,23 +160,37 @@ class Shards : public SeveralFiles {
     return element_count(dims) * tensors_[tensor].type->bytes;
   }
 
-  /// The index with the new total, which stands once in it.
+  /// The index with the new names, and the new total, which stands once in it.
   std::string changed_index() const {
-    const JsonDocument index(text_, path_, throw_as<ModelError>);
+    if (new_names_.empty()) return with_new_total(text_);
+    auto index = nlohmann::ordered_json::parse(text_);
+    auto map = nlohmann::ordered_json::object();
+    for (const auto& [name, file] : index["weight_map"].items()) {
+      const auto found = new_names_.find(name);
+      const std::string& now = found == new_names_.end() ? name : found->second;
+      if (!now.empty()) map[now] = file;
+    }
+    index["weight_map"] = std::move(map);
+    return with_new_total(index.dump(2) + "\n");
+  }
+
+  std::string with_new_total(const std::string& text) const {
+    const JsonDocument index(text, path_, throw_as<ModelError>);
     const auto metadata = index.root().find("metadata");
     const auto total = metadata ? metadata->find("total_size") : std::nullopt;
-    if (!total || removed_ == 0) return text_;
+    if (!total || removed_ == 0) return text;
     const std::string old = total->json();
-    const size_t key = text_.find("\"total_size\"");
-    const size_t at = text_.find(old, key);
-    if (key == std::string::npos || at == std::string::npos) return text_;
+    const size_t key = text.find("\"total_size\"");
+    const size_t at = text.find(old, key);
+    if (key == std::string::npos || at == std::string::npos) return text;
     const int64_t left = total->count() - removed_;
-    return std::string(text_).replace(at, old.size(), std::to_string(left));
+    return std::string(text).replace(at, old.size(), std::to_string(left));
   }
 
   std::string text_;
   std::vector<std::string> names_;
-  int64_t removed_ = 0;  ///< bytes
+  std::map<std::string, std::string> new_names_;  ///< by the old ones; empty: the tensor leaves
+  int64_t removed_ = 0;                           ///< bytes
 };
 
 /// A directory, such as checkpoint-500 of transformers' Trainer or what accelerate's save_state
@@ -193,7 +226,7 @@ class Directory : public SeveralFiles {
 
   std::string_view format() const override { return "directory"; }
 
-  void replace_file(const std::string& name, std::string text) override {
+  void replace_file(const std::string& name, std::optional<std::string> text) override {
     changed_[name] = std::move(text);
   }
 
@@ -213,11 +246,14 @@ class Directory : public SeveralFiles {
   void write_into(const fs::path& folder) const {
     std::error_code error;
     for (const std::string& name : others_) {
+      if (changed_.contains(name)) continue;
       fs::copy(fs::path(path_) / name, folder / name,
                fs::copy_options::recursive | fs::copy_options::overwrite_existing, error);
       if (error) throw IoError((folder / name).string(), ": cannot be written: ", error.message());
     }
-    for (const auto& [name, text] : changed_) write_file(folder / name, text);
+    for (const auto& [name, text] : changed_) {
+      if (text) write_file(folder / name, *text);
+    }
     for (size_t i = 0; i < files_.size(); ++i) files_[i]->write(folder / names_[i]);
   }
 
@@ -225,7 +261,7 @@ class Directory : public SeveralFiles {
 
   std::vector<std::string> names_;              ///< of the checkpoints
   std::vector<std::string> others_;             ///< files and folders
-  std::map<std::string, std::string> changed_;  ///< the texts of some of them
+  std::map<std::string, std::optional<std::string>> changed_;  ///< the texts of some of them
 };
 
 }  // namespace

@@ -40,7 +40,7 @@ bool Plan::empty() const {
   const bool nothing_zeroed =
       std::ranges::all_of(zeros, [](const PlanZeros& entry) { return entry.smallest == 0; });
   return blocks.empty() && nothing_sliced && nothing_zeroed && integers.empty() && scales.empty() &&
-         copies.empty() && updates.empty();
+         copies.empty() && updates.empty() && renamings.empty();
 }
 
 // The values that a plan holds beside its JSON: new elements of tensors, and masks.

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -157,10 +158,19 @@ struct PlanZeros {
 /// A file beside the weights of a checkpoint's directory, as it is once they are cut: the
 /// configuration from which a class builds the small network.
 struct PlanFile {
-  std::string name;  ///< relative to the directory: "config.json"
-  std::string text;
+  std::string name;                 ///< relative to the directory: "config.json"
+  std::optional<std::string> text;  ///< none: the file leaves
 
   bool operator==(const PlanFile&) const = default;
+};
+
+/// A tensor of a checkpoint that leaves, or is called otherwise since others before it left: that of
+/// a layer or of an expert.
+struct PlanRenaming {
+  std::string tensor;
+  std::string name;  ///< empty: it leaves
+
+  bool operator==(const PlanRenaming&) const = default;
 };
 
 struct UnprunedDim {
@@ -189,7 +199,8 @@ struct Plan {
   std::vector<TensorUpdate> updates;
   Constants constants = Constants::kDrop;
   std::vector<PlanMask> masks;  ///< only with exact constants
-  std::vector<PlanFile> files;  ///< only of checkpoints
+  std::vector<PlanFile> files;          ///< only of checkpoints
+  std::vector<PlanRenaming> renamings;  ///< only of checkpoints
   std::vector<UnprunedDim> unpruned_dims;
 
   bool operator==(const Plan&) const = default;

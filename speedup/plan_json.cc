@@ -260,7 +260,12 @@ PlanFile read_file_beside(JsonReader at) {
   if (path.is_absolute() || std::ranges::find(path, "..") != path.end()) {
     at.at("name").expected("a path within the directory");
   }
-  return {name, at.at("text").text()};
+  return {name, at.has("text") ? std::optional(at.at("text").text()) : std::nullopt};
+}
+
+PlanRenaming read_renaming(JsonReader at) {
+  at.only({"tensor", "name"});
+  return {at.at("tensor").name(), at.has("name") ? at.at("name").name() : std::string()};
 }
 
 void read_source(JsonReader at, Plan& plan) {
@@ -289,7 +294,7 @@ Plan Plan::from_json(std::string_view text, std::string_view file_name) {
   const char* const unpruned_dims = version == 1 ? "kept_whole" : "unpruned_dims";
   top.only({"parsimony_plan", "source", "blocks", "groups", "interface", "states", "integers",
             "followed", "scales", "copies", "zeros", updates, "constants", "masks", "files",
-            unpruned_dims});
+            "renamings", unpruned_dims});
   Plan plan;
   if (top.has("source")) read_source(top.at("source"), plan);
   plan.blocks = read_list(top, "blocks", read_block);
@@ -306,6 +311,7 @@ Plan Plan::from_json(std::string_view text, std::string_view file_name) {
   if (top.has("constants")) plan.constants = read_constants(top.at("constants"));
   plan.masks = read_list(top, "masks", read_mask);
   plan.files = read_list(top, "files", read_file_beside);
+  plan.renamings = read_list(top, "renamings", read_renaming);
   plan.unpruned_dims = read_list(top, unpruned_dims, read_unpruned_dims);
   return plan;
 }
@@ -454,7 +460,13 @@ std::string line_of(const PlanMask& mask) {
 }
 
 std::string line_of(const PlanFile& file) {
-  return object({{"name", text(file.name)}, {"text", text(file.text)}});
+  return object(
+      {{"name", text(file.name)}, {"text", file.text ? text(*file.text) : std::string()}});
+}
+
+std::string line_of(const PlanRenaming& renaming) {
+  return object({{"tensor", text(renaming.tensor)},
+                 {"name", renaming.name.empty() ? std::string() : text(renaming.name)}});
 }
 
 std::string line_of(const UnprunedDim& kept) {
@@ -508,6 +520,7 @@ std::string Plan::to_json() const {
     section("masks", block(masks, 4));
   }
   if (!files.empty()) section("files", block(files, 4));
+  if (!renamings.empty()) section("renamings", block(renamings, 4));
   section("unpruned_dims", block(unpruned_dims, 4));
   return out + "\n}\n";
 }

@@ -121,6 +121,14 @@ class Pretrained:
         """Returns the program of a model, or of that of the directory."""
         return Program(model or self.root, self.inputs(), outputs_only=True)
 
+    def name_of(self, stored: str) -> str:
+        """Returns the name in the model of a stored tensor."""
+        return self._conversions.name_of(stored)
+
+    def loaded(self, stored: Mapping[str, Tensor]) -> Dict[str, Tensor]:
+        """Returns the tensors of the model that are made of stored ones."""
+        return self._conversions.loaded(stored)
+
     def place_of(self, part: Mapping[str, Any]) -> str:
         """Returns the path of the configuration that the module of a plan's slice was built from."""
         root = self.model.config

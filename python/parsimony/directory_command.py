@@ -32,6 +32,11 @@ def _parser() -> argparse.ArgumentParser:
         help="Sizes of config.json and the share of each to remove; other sizes stay: "
         "intermediate_size=25%% num_attention_heads=50%%",
     )
+    add("--recover", metavar="STEP", help="least-squares: fit the layers to the original's")
+    add("--calibration", metavar="DATA", help="text:FILE[,length=N], to fit and to measure on")
+    add("--samples", metavar="N", type=int, help="Samples to fit to (default: 256)")
+    add("--ridge", metavar="R", type=float, help="Ridge of least squares, relative")
+    add("--device", metavar="D", help="Where calibration runs: cpu, cuda:0 (default: cpu)")
     add("--config", metavar="CFG.json", help="What to prune, and how much")
     add("--plan", metavar="P.json", help="Write the plan, which apply takes")
     add("--no-verify", action="store_true", help="Do not load and compare the networks")
@@ -69,11 +74,13 @@ def _prune(words: List[str]) -> int:
     asked: Dict[str, Any] = vars(_parser().parse_args(words))
     directory, output = asked.pop("model"), asked.pop("output")
     path, quiet = asked.pop("plan"), asked.pop("quiet")
-    config, verify = asked.pop("config"), not asked.pop("no_verify")
+    asked = {name: value for name, value in asked.items() if value is not None}
+    asked.setdefault("keys", [])
+    config, verify = asked.pop("config", None), not asked.pop("no_verify")
     plan = prune_pretrained(
         directory,
         output,
-        keys=dict(word.partition("=")[::2] for word in asked.pop("keys") or ()),
+        keys=dict(word.partition("=")[::2] for word in asked.pop("keys")),
         config_list=config,
         verify=verify,
         progress=False if quiet else None,

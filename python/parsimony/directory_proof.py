@@ -65,6 +65,8 @@ def _of_masked(network: Pretrained, plan: Plan, inputs: Sequence[Inputs]) -> Lis
     tensors, cuts = load(network.weights), plan.cuts()
     for name, axes in cuts.items():
         set_zero(tensors[name], axes)
+    for name, values in plan.values.items():
+        _set_kept(tensors[name], cuts.get(name, {}), values)
     config = network.configured.copy()
     model = network.kind.from_pretrained(None, config=config, state_dict=tensors, dtype=PROVEN_IN)
     by_weight: Dict[int, Cuts] = {}
@@ -77,6 +79,15 @@ def _of_masked(network: Pretrained, plan: Plan, inputs: Sequence[Inputs]) -> Lis
             _narrow(part, cut[0])
     with NormsOverKept(by_weight):
         return _outputs(model, inputs)
+
+
+def _set_kept(tensor: Tensor, axes: Cuts, values: Tensor) -> None:
+    """Sets the elements that are kept."""
+    index: List[Tensor] = []
+    for axis, size in enumerate(tensor.shape):
+        kept = torch.tensor(axes[axis].keep) if axis in axes else torch.arange(size)
+        index.append(kept.view([-1 if axis == other else 1 for other in range(tensor.dim())]))
+    tensor[tuple(index)] = values
 
 
 def _outputs(model: nn.Module, inputs: Sequence[Inputs]) -> List[List[Tensor]]:

@@ -8,6 +8,7 @@ with which the class builds the small network.
 from __future__ import annotations
 
 import copy
+import shutil
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
@@ -31,12 +32,14 @@ from torch import nn
 from .command import run_command
 from .directories import CONFIG, Pretrained, quiet
 from .directory_proof import prove
+from .directory_recovery import Recovery
 from .errors import ConfigError, FileError, UnsupportedError, VerificationError
 from .keywords import given, listed, options_of, takes_settings
-from .plan import AttributeChange, Plan
+from .plan import AttributeChange, Plan, updates_of
 from .pretrained import Shapes, name_of, path_of
 from .program import load_with
 from .progress import Steps
+from .texts import read_texts
 from .request import Answer, Config, Request, config_of, share_of, take_config
 
 if TYPE_CHECKING:
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 _MOST_ATTEMPTS = 16
+_LEAST_SQUARES = "least-squares"
 _MOST_SIZES = 4  # that are tried in place of one that the class refuses
 # Settings that have their own arguments, or that need data.
 OWN = (
@@ -91,6 +95,11 @@ def prune_pretrained(
     *,
     keys: Optional[Mapping[str, Any]] = None,
     config_list: Optional[Config] = None,
+    recover: Optional[str] = None,
+    calibration: Optional[str] = None,
+    samples: int = 256,
+    ridge: Optional[float] = None,
+    device: str = "cpu",
     verify: bool = True,
     progress: Optional[bool] = None,
     **settings: "Unpack[Settings]",
@@ -112,6 +121,16 @@ def prune_pretrained(
             {"intermediate_size": 0.25, "num_attention_heads": "50%"}, in nested configurations by
             their path or their last part; other sizes stay.
         config_list: as for `prune`.
+        recover: "least-squares": fit the layers of the small network, one after the other, to what
+            the original computes in their places. Weights of one block are in memory at a time.
+        calibration: "text:FILE[,length=N]" for it, tokenised by the directory's tokenizer: texts
+            between lines `<|endoftext|>`, or lines of JSON with "text" (.jsonl), also compressed
+            (.gz), in samples of at most N tokens (512). The last fifth of the samples, at most 200, is
+            only measured on, and `plan.measured` has the results.
+        samples: for calibration, from the start of the file.
+        ridge: of least squares, relative to the mean square of a layer's inputs; by default for each
+            layer the best of 0.0001, 0.001, … 1 on samples that are held out.
+        device: where calibration runs: "cpu", "cuda:0".
         verify: compare the networks, which takes the memory of both.
         progress: as for `prune`.
         {settings}
@@ -134,6 +153,10 @@ def prune_pretrained(
             asked.setdefault("ratio", max(shares.values()))
     request = Request(config_of(config_list, take_config(asked)), excluded=exclude, writes=False)
     request.options += ["--seed", str(seed), *options_of(asked)]
+    if recover not in (None, _LEAST_SQUARES):
+        raise ConfigError(f"recover: {recover!r}: directories take {_LEAST_SQUARES!r}")
+    if recover is not None and calibration is None:
+        raise ConfigError("recover: needs calibration, such as text:FILE")
     target = Path(output).resolve()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise ConfigError(
@@ -141,11 +164,18 @@ def prune_pretrained(
         )
     with ExitStack() as place:
         place.enter_context(quiet())
-        step = place.enter_context(Steps(progress, "export", "plan", "write", "prove"))
+        step = place.enter_context(Steps(progress, "export", "plan", "write", "recover", "prove"))
         folder = Path(place.enter_context(tempfile.TemporaryDirectory(prefix="parsimony_")))
         step("export")
         network = Pretrained(Path(directory))
-        return _Pruning(network, request, folder, target, verify, seed, step, shares).run()
+        recovery: Optional[Recovery] = None
+        if calibration is not None:
+            texts = read_texts(calibration, network.path, samples)
+            ridges = None if ridge is None else [ridge]
+            recovery = Recovery(network, texts, torch.device(device), recover is not None, ridges)
+        return _Pruning(
+            network, request, folder, target, verify, seed, step, shares, recovery
+        ).run()
 
 
 class _Fault(NamedTuple):
@@ -168,6 +198,7 @@ class _Pruning:
         seed: int,
         step: Any,
         shares: Mapping[str, float],
+        recovery: Optional[Recovery],
     ) -> None:
         self.network = network
         self.request = request
@@ -176,6 +207,7 @@ class _Pruning:
         self.verify = verify
         self.seed = seed
         self.step = step
+        self.recovery = recovery
         self.shares = dict(shares)  # by keys that are to be looked for
         self.file = folder / "model.pt2"
         self.notes: List[str] = []
@@ -462,8 +494,6 @@ class _Pruning:
                         slices.append(renamed)
             group["slices"] = slices
         plan.data.update(copies=[], integers=[], followed=[])  # of the program alone
-        file = self.folder / "replayed.json"
-        plan.save_data(file)
         self.step("write")
         try:
             place = tempfile.TemporaryDirectory(prefix=".parsimony_", dir=self.target.parent)
@@ -471,7 +501,10 @@ class _Pruning:
             raise FileError(f"{self.target}: cannot be written: {error.strerror}") from error
         with place as folder:
             small = Path(folder) / "small"
-            run_command(["apply", self.network.path, "--plan", file, "-o", small, "-q"])
+            self._apply(plan, small)
+            if self.recovery is not None:
+                self.step("recover")
+                self._recover(plan, small)
             if self.verify:
                 self.step("prove")
                 prove(self.network, plan, small, self.seed, self._verified)
@@ -485,6 +518,22 @@ class _Pruning:
         }
         plan.notes += self.notes
         return plan
+
+    def _apply(self, plan: Plan, small: Path) -> None:
+        file = self.folder / "replayed.json"
+        plan.save_data(file)
+        run_command(["apply", self.network.path, "--plan", file, "-o", small, "-q"])
+
+    def _recover(self, plan: Plan, small: Path) -> None:
+        """Writes the small directory again, with weights that are fitted to texts."""
+        assert self.recovery is not None
+        plan.values, plan.measured = self.recovery.run(Pretrained(small), plan)
+        plan.data["updates"] = updates_of(plan.values, _LEAST_SQUARES)
+        if plan.values:
+            shutil.rmtree(small)
+            self._apply(plan, small)
+        elif self.recovery.fits:
+            self.notes.append(f"{_LEAST_SQUARES}: no better than the cut, so it is not written")
 
     def _verified(self) -> nn.Module:
         """Returns the small network that the command makes of the program, and verifies."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 import weakref
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -69,6 +71,27 @@ class Proof:
         )
 
 
+@dataclass(frozen=True)
+class Measured:
+    """The original, what was cut from it, and that with fitted weights, on texts that no weight was
+    fitted to: the mean loss of a token, or the mean cosine to the original's embeddings."""
+
+    what: str
+    original: float
+    cut: float
+    fitted: Optional[float]
+    samples: int
+
+    def __str__(self) -> str:
+        steps = [("original", self.original), ("cut", self.cut), ("fitted", self.fitted)]
+        numbers = ", ".join(f"{name} {x:.4f}" for name, x in steps if x is not None)
+        text = f"Measured: {self.what} on {self.samples} samples: {numbers}."
+        if self.what == "loss":
+            last = self.cut if self.fitted is None else min(self.cut, self.fitted)
+            text += f" Perplexity {math.exp(self.original):.2f} -> {math.exp(last):.2f}."
+        return text
+
+
 @dataclass
 class Plan:
     """What `prune` did, with all that is needed to repeat it elsewhere.
@@ -81,6 +104,7 @@ class Plan:
         parameters: of the network, before and after.
         macs: multiply-adds of one run on the example inputs, before and after.
         notes: messages for the user.
+        measured: what networks are worth on texts that no weight was fitted to, if some were given.
         proof: None if the plan was not verified in this process, or was loaded.
     """
 
@@ -91,6 +115,7 @@ class Plan:
     parameters: Tuple[int, int] = (0, 0)
     macs: Tuple[int, int] = (0, 0)
     notes: List[str] = field(default_factory=list)
+    measured: Optional[Measured] = None
     proof: Optional[Proof] = None
 
     def __post_init__(self) -> None:
@@ -165,7 +190,11 @@ class Plan:
         Path(path).write_text(json.dumps(content))
 
     def save_data(self, path: Union[str, Path]) -> None:
-        """Writes the command's own plan, for `parsimony apply --plan`."""
+        """Writes the command's own plan, for `parsimony apply --plan`, and its values beside it."""
+        if self.values:
+            from .tensor_file import write_tensors
+
+            write_tensors(values_path(path), self.values)
         Path(path).write_text(json.dumps(self.data))
 
     @staticmethod
@@ -226,6 +255,8 @@ class Plan:
             mixing = sum(group["mixes"] for group in self.groups)
             mixed = f"; {mixing} of them mix" if mixing else ""
             lines.append(f"{count}, {kept:,} of {size:,} channels kept{mixed}.")
+        if self.measured is not None:
+            lines.append(str(self.measured))
         if self.proof is not None and not self.empty:
             lines.append(str(self.proof))
         return "\n".join(lines + [f"Note: {note}" for note in self.notes])
@@ -271,6 +302,26 @@ def _values(path: Path) -> Dict[str, Tensor]:
     except ModuleNotFoundError as error:
         raise needs_torch("a plan with values", error) from error
     return read_tensors(path)
+
+
+def updates_of(values: Mapping[str, Tensor], reason: str) -> List[Dict[str, Any]]:
+    """Returns the entries of a plan for tensors with new elements."""
+    import torch
+
+    entries = []
+    for name, tensor in values.items():
+        content = tensor.detach().cpu().contiguous()
+        raw = content.reshape(-1).view(torch.uint8).numpy().tobytes()
+        entries.append(
+            {
+                "tensor": name,
+                "reason": reason,
+                "dtype": str(content.dtype).rpartition(".")[2],
+                "dims": list(content.shape),
+                "sha256": hashlib.sha256(raw).hexdigest(),
+            }
+        )
+    return entries
 
 
 def values_path(path: Union[str, Path]) -> Path:

@@ -183,6 +183,39 @@ TEST(Checkpoint, ADirectoryIsCutByNamesAndAppearsWhole) {
   EXPECT_FALSE(match_names(plan, *checkpoint));
 }
 
+TEST(Checkpoint, TensorsAndFilesOfADirectoryLeave) {
+  const test::TemporaryFolder folder;
+  const std::vector<float> values = {1, 2, 3, 4};
+  const auto* data = reinterpret_cast<const std::byte*>(values.data());
+  std::filesystem::create_directory(folder / "in");
+  for (const std::string name : {"0", "1", "2"}) {
+    write_tensors(folder / ("in/" + name + ".safetensors"),
+                  {{"layers." + name + ".w", DType::kFloat32, {4}, {data, data + 16}}});
+  }
+  write_file(
+      folder / "in/model.safetensors.index.json",
+      R"({"metadata": {"total_size": 48}, "weight_map": {"layers.0.w": "0.safetensors", "layers.1.w": "1.safetensors", "layers.2.w": "2.safetensors"}})");
+  write_file(folder / "in/tokenizer.model", "text");
+  Plan plan;
+  plan.files = {{"tokenizer.model", std::nullopt}};
+  plan.groups = {{"g0", 4, 1, "channel", false, {{"layers.2.w", 0, Role::kOut, 4, {3}}}}};
+  plan.renamings = {{"layers.1.w", ""}, {"layers.2.w", "layers.1.w"}};
+
+  const auto checkpoint = open_checkpoint(folder / "in");
+  const auto match = match_names(plan, *checkpoint);
+  ASSERT_TRUE(match);
+  EXPECT_EQ(cut_checkpoint(plan, *match, true, *checkpoint).tensors, 1);
+  checkpoint->write(folder / "out");
+  EXPECT_FALSE(std::filesystem::exists(folder / "out/tokenizer.model"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "out/1.safetensors"));
+  const auto small = open_checkpoint(folder / "out/model.safetensors.index.json");
+  ASSERT_EQ(small->tensors().size(), 2U);
+  EXPECT_EQ(dotted_name(small->tensors()[TensorId(1)]), "layers.1.w");
+  EXPECT_EQ(floats_of(*small, TensorId(1)), (std::vector<float>{4}));
+  EXPECT_NE(read_file(folder / "out/model.safetensors.index.json").find("\"total_size\": 20"),
+            std::string::npos);
+}
+
 TEST(Checkpoint, ShardsAreOne) {
   const test::TemporaryFolder folder;
   const std::vector<float> values = {1, 2, 3, 4};

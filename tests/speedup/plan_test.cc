@@ -90,7 +90,10 @@ TEST(Plan, ReadsWhatItWrote) {
 
 TEST(Plan, FilesOfADirectory) {
   Plan plan;
-  plan.files = {{"config.json", "{\"hidden_size\": 48}\n"}, {"1_Pooling/config.json", "{}"}};
+  plan.files = {{"config.json", "{\"hidden_size\": 48}\n"},
+                {"1_Pooling/config.json", "{}"},
+                {"tokenizer.model", std::nullopt}};
+  plan.renamings = {{"layers.1.weight", ""}, {"layers.2.weight", "layers.1.weight"}};
   const std::string json = plan.to_json();
   EXPECT_EQ(Plan::from_json(json, "p.json"), plan);
   EXPECT_EQ(Plan().to_json().find("files"), std::string::npos);

@@ -1,0 +1,155 @@
+"""Texts in a file, as batches of tokens: those that a network is calibrated on, and those that it is
+measured on."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any, Iterator, List, NamedTuple, Sequence
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from .errors import ConfigError, FileError, UnsupportedError
+
+_SEPARATOR = "<|endoftext|>"
+_LENGTH = 512
+_MOST_IN_BATCH = 2048  # tokens
+_MOST_MEASURED = 200
+_SHARE_MEASURED = 5  # one of so many
+
+
+class Batch(NamedTuple):
+    """Samples of tokens, `[N, T]`; the mask is 0 where a sample has ended."""
+
+    tokens: Tensor
+    mask: Tensor
+
+
+class Texts(NamedTuple):
+    """The last fifth of the samples, at most 200, is measured on, and calibrated on never."""
+
+    calibration: List[Batch]
+    measured: List[Batch]
+    counts: "tuple[int, int]"  # of samples
+
+
+def read_texts(spec: str, directory: Path, samples: int) -> Texts:
+    """Returns the texts of `text:FILE[,length=N]` as tokens of the directory's tokenizer.
+
+    FILE has lines of JSON with a "text", if it ends with .jsonl, or texts that are separated by lines
+    `<|endoftext|>`, or is one text; it may be compressed (.gz). Samples have at most N tokens (512):
+    longer texts are several.
+
+    Raises:
+        ConfigError: `spec` is another one, or there are too few texts.
+        FileError: the file cannot be read.
+        UnsupportedError: the directory has no tokenizer.
+    """
+    kind, _, rest = spec.partition(":")
+    name, *options = rest.split(",")
+    length = _LENGTH
+    for option in options:
+        key, _, value = option.partition("=")
+        if key != "length" or not value.isdigit() or int(value) < 2:
+            raise ConfigError(f"calibration: {option!r} is not known: expected length=N")
+        length = int(value)
+    if kind != "text" or not name:
+        raise ConfigError(f"calibration: {spec!r}: directories take text:FILE[,length=N]")
+    found = list(_samples(_texts_of(Path(name)), directory, length))
+    measured = min(_MOST_MEASURED, len(found) // _SHARE_MEASURED)
+    if measured == 0:
+        raise ConfigError(
+            f"calibration: {name} has {len(found)} samples of {length} tokens; at least "
+            f"{_SHARE_MEASURED} are needed, the last fifth of which is measured on"
+        )
+    used = found[: min(samples, len(found) - measured)]
+    kept = found[-measured:]
+    return Texts(list(_batches(used)), list(_batches(kept)), (len(used), measured))
+
+
+def _texts_of(path: Path) -> List[str]:
+    try:
+        opened: Any = gzip.open if path.suffix == ".gz" else open
+        with opened(path, "rt", encoding="utf-8") as file:
+            content = file.read()
+        if ".jsonl" in path.suffixes:
+            return [json.loads(line)["text"] for line in content.splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError) as error:
+        raise FileError(f"{path}: cannot be read as texts: {error}") from error
+    return [text.strip() for text in content.split(_SEPARATOR) if text.strip()]
+
+
+def _samples(texts: Sequence[str], directory: Path, length: int) -> Iterator[List[int]]:
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(directory)
+    except Exception as error:
+        raise UnsupportedError(f"{directory}: its tokenizer does not load: {error}") from error
+    for text in texts:
+        tokens = tokenizer(text)["input_ids"]
+        for first in range(0, len(tokens), length):
+            if len(tokens) - first > 1:
+                yield tokens[first : first + length]
+
+
+def _batches(samples: Sequence[List[int]]) -> Iterator[Batch]:
+    """Yields samples of about one length together."""
+    rest = sorted(samples, key=len, reverse=True)
+    while rest:
+        count = max(1, _MOST_IN_BATCH // len(rest[0]))
+        taken, rest = rest[:count], rest[count:]
+        shape = len(taken), len(taken[0])
+        tokens, mask = torch.zeros(shape, dtype=torch.long), torch.zeros(shape, dtype=torch.long)
+        for row, sample in enumerate(taken):
+            tokens[row, : len(sample)] = torch.tensor(sample)
+            mask[row, : len(sample)] = 1
+        yield Batch(tokens, mask)
+
+
+class Losses:
+    """The mean loss of the next token."""
+
+    what = "loss"
+
+    def __init__(self) -> None:
+        self._sum, self._count = 0.0, 0
+
+    def add(self, number: int, batch: Batch, outputs: Tensor) -> None:
+        """Adds logits, `[N, T, V]`."""
+        targets = batch.tokens[:, 1:].masked_fill(batch.mask[:, 1:] == 0, -100).to(outputs.device)
+        logits = outputs[:, :-1].float().flatten(0, 1)
+        self._sum += float(functional.cross_entropy(logits, targets.flatten(), reduction="sum"))
+        self._count += int(batch.mask[:, 1:].sum())
+
+    def value(self) -> float:
+        return self._sum / self._count
+
+
+class Cosines:
+    """The mean cosine between means over tokens of two networks' hidden states: embeddings of texts.
+
+    Args:
+        reference: of the network that this one is compared with; None for itself.
+    """
+
+    what = "cosine"
+
+    def __init__(self, reference: "Cosines | None" = None) -> None:
+        self._reference = reference
+        self._means: List[Tensor] = []
+
+    def add(self, number: int, batch: Batch, outputs: Tensor) -> None:
+        """Adds hidden states, `[N, T, width]`."""
+        mask = batch.mask.to(outputs.device)[..., None]
+        self._means.append(((outputs.float() * mask).sum(1) / mask.sum(1)).cpu())
+
+    def value(self) -> float:
+        means = torch.cat(self._means)
+        other = means if self._reference is None else torch.cat(self._reference._means)
+        if means.shape != other.shape:
+            return float("nan")
+        return float(functional.cosine_similarity(means, other).mean())
