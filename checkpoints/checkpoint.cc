@@ -129,8 +129,9 @@ StoredValues values_in(const StoredTensor& tensor, std::string_view bytes, std::
 }
 
 void Checkpoint::rename(TensorId tensor, std::string /*name*/) {
-  throw UnsupportedError("the plan removes or renames ", in_quotes(to_string(tensors()[tensor].path)),
-                         ", which ", format(), " does not allow: save it as safetensors");
+  throw UnsupportedError("the plan removes or renames ",
+                         in_quotes(to_string(tensors()[tensor].path)), ", which ", format(),
+                         " does not allow: save it as safetensors");
 }
 
 void Checkpoint::replace_file(const std::string& name, std::optional<std::string> /*text*/) {

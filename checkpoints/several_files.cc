@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
@@ -148,7 +147,8 @@ class Shards : public SeveralFiles {
     const std::string index = changed_index();
     const JsonDocument written(index, path, throw_as<ModelError>);
     std::set<std::string> used;
-    for (const JsonReader file : written.root().at("weight_map").members()) used.insert(file.name());
+    for (const JsonReader file : written.root().at("weight_map").members())
+      used.insert(file.name());
     for (size_t i = 0; i < files_.size(); ++i) {
       if (used.contains(names_[i])) files_[i]->write(folder / names_[i]);
     }
@@ -163,15 +163,25 @@ class Shards : public SeveralFiles {
   /// The index with the new names, and the new total, which stands once in it.
   std::string changed_index() const {
     if (new_names_.empty()) return with_new_total(text_);
-    auto index = nlohmann::ordered_json::parse(text_);
-    auto map = nlohmann::ordered_json::object();
-    for (const auto& [name, file] : index["weight_map"].items()) {
-      const auto found = new_names_.find(name);
-      const std::string& now = found == new_names_.end() ? name : found->second;
-      if (!now.empty()) map[now] = file;
+    const JsonDocument index(text_, path_, throw_as<ModelError>);
+    std::string text = "{";
+    for (const JsonReader member : index.root().members()) {
+      text.append(text == "{" ? "\n  " : ",\n  ").append(json_text(member.own_key())).append(": ");
+      text += member.own_key() == "weight_map" ? new_map(member) : member.json();
     }
-    index["weight_map"] = std::move(map);
-    return with_new_total(index.dump(2) + "\n");
+    return with_new_total(text + "\n}\n");
+  }
+
+  std::string new_map(const JsonReader& map) const {
+    std::string text = "{";
+    for (const JsonReader file : map.members()) {
+      const auto found = new_names_.find(std::string(file.own_key()));
+      const std::string_view name = found == new_names_.end() ? file.own_key() : found->second;
+      if (name.empty()) continue;
+      text.append(text == "{" ? "\n    " : ",\n    ");
+      text.append(json_text(name)).append(": ").append(json_text(file.name()));
+    }
+    return text + "\n  }";
   }
 
   std::string with_new_total(const std::string& text) const {
@@ -259,8 +269,8 @@ class Directory : public SeveralFiles {
 
   static bool is_index(const std::string& name) { return name.ends_with(".index.json"); }
 
-  std::vector<std::string> names_;              ///< of the checkpoints
-  std::vector<std::string> others_;             ///< files and folders
+  std::vector<std::string> names_;                             ///< of the checkpoints
+  std::vector<std::string> others_;                            ///< files and folders
   std::map<std::string, std::optional<std::string>> changed_;  ///< the texts of some of them
 };
 

@@ -203,8 +203,7 @@ void copy_cut(const StoredTensor& tensor, std::string_view storage,
 }  // namespace
 
 bool Edits::empty() const {
-  return std::ranges::none_of(cuts.ids(),
-                              [this](TensorId id) { return changes(id) || names[id]; });
+  return std::ranges::none_of(cuts.ids(), [this](TensorId id) { return changes(id) || names[id]; });
 }
 
 NewLayout lay_out(const IdVector<TensorId, StoredTensor>& tensors, size_t storages,

@@ -345,8 +345,9 @@ void prune(const PruneCommandOptions& options, const Session& session) {
   std::filesystem::create_directories(cache_folder(), ignored);  // for latency tables
   enter_sandbox(session.limits, written, runs_programs(options));
   const std::optional<MetricBudget> budget = parse_metric_budget(options.shorthand.budget);
-  if (!options.keys.empty()) {
-    throw errors::usage("prune", "--keys is for directories of transformers");
+  if (!options.keys.empty() || !options.experts.empty() || !options.keep_tokens.empty()) {
+    throw errors::usage("prune",
+                        "--keys, --experts and --keep-tokens are for directories of transformers");
   }
   PruneRun(budget ? searching(options) : options, session, budget).run();
 }

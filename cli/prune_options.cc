@@ -121,6 +121,14 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
              "Of a directory of transformers: the sizes of config.json to change, and the share of "
              "each to remove, as intermediate_size=25%")
       ->group("Without a config file");
+  add_option(command, "--experts", options.experts, "SHARE",
+             "Of a directory of transformers: the share of each layer's experts to remove")
+      ->group("Without a config file");
+  add_option(
+      command, "--keep-tokens", options.keep_tokens, "WHAT",
+      "Of a directory of transformers: the words that stay, those of texts (text:FILE) or of "
+      "numbers (ids:FILE)")
+      ->group("Without a config file");
   options.shorthand_options.push_back(
       add_option(
           command, "--preset", options.preset, "WHAT",

@@ -24,8 +24,11 @@ struct PruneCommandOptions {
   std::string report;
   std::string html;
   std::string masks;
-  std::string masks_in;           ///< for `speedup`, in place of a config
-  std::vector<std::string> keys;  ///< of a directory of transformers, read by the Python package
+  std::string masks_in;  ///< for `speedup`, in place of a config
+  // Of a directory of transformers, read by the Python package.
+  std::vector<std::string> keys;
+  std::string experts;
+  std::string keep_tokens;
   CheckpointOptions checkpoint;
   bool in_place = false;
   bool timings = false;

@@ -164,8 +164,8 @@ struct PlanFile {
   bool operator==(const PlanFile&) const = default;
 };
 
-/// A tensor of a checkpoint that leaves, or is called otherwise since others before it left: that of
-/// a layer or of an expert.
+/// A tensor of a checkpoint that leaves, or is called otherwise since others before it left: that
+/// of a layer or of an expert.
 struct PlanRenaming {
   std::string tensor;
   std::string name;  ///< empty: it leaves
@@ -198,7 +198,7 @@ struct Plan {
   std::vector<PlanZeros> zeros;
   std::vector<TensorUpdate> updates;
   Constants constants = Constants::kDrop;
-  std::vector<PlanMask> masks;  ///< only with exact constants
+  std::vector<PlanMask> masks;          ///< only with exact constants
   std::vector<PlanFile> files;          ///< only of checkpoints
   std::vector<PlanRenaming> renamings;  ///< only of checkpoints
   std::vector<UnprunedDim> unpruned_dims;

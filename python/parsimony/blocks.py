@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import torch
 from torch import Tensor, nn
 
 from .directories import Pretrained, load
 from .editing import join
-from .inputs import evaluating
+from .inputs import Inputs, evaluating
 from .lockstep import Lockstep
 from .texts import Batch
 
@@ -90,8 +90,20 @@ class Blocks:
         """Replaces a weight until its block is dropped."""
         self.model.get_submodule(layer).get_parameter("weight").data.copy_(weight)
 
-    def run(self, batch: Batch) -> Any:
+    def tensors(self, place: str) -> Iterator[Tuple[str, Tensor]]:
+        """Yields the tensors that the class saves for a place, one by one."""
+        for name, stored in self._network.names.items():
+            if name.startswith(place):
+                yield stored, self._read(stored)
+
+    def run(self, batch: Union[Batch, Inputs]) -> Any:
         """Returns the main output on a batch; its block must have been entered."""
+        if isinstance(batch, Inputs):
+            placed = batch.map(
+                lambda x: x.to(self._device, self._dtype if x.is_floating_point() else x.dtype)
+            )
+            result = placed.call(self.model)
+            return result if isinstance(result, Tensor) else result[0]
         tokens, mask = batch.tokens.to(self._device), batch.mask.to(self._device)
         named = {self.model.main_input_name: tokens, "attention_mask": mask}
         if getattr(self._network.config, "is_encoder_decoder", False):
@@ -101,8 +113,8 @@ class Blocks:
 
     def lockstep(
         self,
-        batches: Sequence[Batch],
-        done: Callable[[int, Batch, Tensor], None],
+        batches: Sequence[Any],
+        done: Callable[[int, Any, Tensor], None],
         layers: Dict[str, bool] = {},
     ) -> Lockstep:
         """Returns runs that wait at each block and at `layers`.

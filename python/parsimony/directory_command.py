@@ -32,6 +32,9 @@ def _parser() -> argparse.ArgumentParser:
         help="Sizes of config.json and the share of each to remove; other sizes stay: "
         "intermediate_size=25%% num_attention_heads=50%%",
     )
+    add("--layers", metavar="N", help="How many layers to remove, or what share: 25%%")
+    add("--experts", metavar="SHARE", help="What share of each layer's experts to remove")
+    add("--keep-tokens", metavar="WHAT", help="Words that stay: text:FILE or ids:FILE")
     add("--recover", metavar="STEP", help="least-squares: fit the layers to the original's")
     add("--calibration", metavar="DATA", help="text:FILE[,length=N], to fit and to measure on")
     add("--samples", metavar="N", type=int, help="Samples to fit to (default: 256)")

@@ -14,6 +14,7 @@ from .directories import PROVEN_IN, Pretrained, for_one_call, load
 from .editing import join, set_zero
 from .errors import UnsupportedError, VerificationError
 from .inputs import Inputs, evaluating
+from .members import Leaving
 from .plan import Cut, Cuts, Plan
 from .proof import NormsOverKept, compare, outputs_of
 
@@ -22,7 +23,12 @@ _NORMS = (nn.LayerNorm, nn.GroupNorm, nn.RMSNorm, nn.modules.batchnorm._BatchNor
 
 
 def prove(
-    network: Pretrained, plan: Plan, small: Path, seed: int, program: Callable[[], nn.Module]
+    network: Pretrained,
+    plan: Plan,
+    small: Path,
+    seed: int,
+    program: Callable[[], nn.Module],
+    leaving: Leaving,
 ) -> None:
     """Sets `plan.proof`.
 
@@ -30,12 +36,20 @@ def prove(
         plan: of the directory.
         small: the directory that it made.
         program: returns the small network as the command computes it, if that verifies it.
+        leaving: what leaves as a whole.
 
     Raises:
         VerificationError: the networks differ, or the small one does not run.
         UnsupportedError: it does not load.
     """
     inputs = [network.inputs("cpu", seed + i) for i in range(2)]
+    originals = inputs
+    if leaving.words is not None:
+        words = torch.tensor(leaving.words)
+        inputs = [
+            one.map(lambda x: x if x.is_floating_point() else x % len(words)) for one in inputs
+        ]
+        originals = [one.map(lambda x: x if x.is_floating_point() else words[x]) for one in inputs]
     try:
         model = network.kind.from_pretrained(small, dtype=PROVEN_IN)
     except Exception as error:
@@ -45,10 +59,11 @@ def prove(
     except Exception as error:
         raise VerificationError(f"the small network does not run: {error}") from error
     what = "the small network"
-    result = compare("the masked original", _of_masked(network, plan, inputs), found, what)
+    expected = _of_masked(network, plan, leaving, originals)
+    result = compare("the masked original", expected, found, what)
     # What mixes by more than normalisations; in other types it would be compared too loosely.
     of_type = next(network.model.parameters()).dtype == PROVEN_IN
-    if result.fault and plan.mixes and of_type:
+    if result.fault and plan.mixes and of_type and not leaving.kept:
         with contextlib.suppress(Exception), torch.no_grad():
             flat = [Inputs(tuple(one.tensors()), {}) for one in inputs]
             expected = outputs_of(program(), flat)
@@ -59,7 +74,9 @@ def prove(
     plan.proof = result.proof
 
 
-def _of_masked(network: Pretrained, plan: Plan, inputs: Sequence[Inputs]) -> List[List[Tensor]]:
+def _of_masked(
+    network: Pretrained, plan: Plan, leaving: Leaving, inputs: Sequence[Inputs]
+) -> List[List[Tensor]]:
     """Returns the outputs of the original whose removed parts are zero, and whose normalisations of
     channels are over those that are kept."""
     tensors, cuts = load(network.weights), plan.cuts()
@@ -77,8 +94,14 @@ def _of_masked(network: Pretrained, plan: Plan, inputs: Sequence[Inputs]) -> Lis
         by_weight[id(part.weight)] = cut
         if not isinstance(part, _NORMS):
             _narrow(part, cut[0])
-    with NormsOverKept(by_weight):
-        return _outputs(model, inputs)
+    with NormsOverKept(by_weight), leaving.masked(model, network.name_of):
+        return [[_kept(x, leaving) for x in outputs] for outputs in _outputs(model, inputs)]
+
+
+def _kept(output: Tensor, leaving: Leaving) -> Tensor:
+    """Returns the logits of words that stay."""
+    sizes = {kept.unit.size for kept in leaving.kept if kept.keep == leaving.words}
+    return output[..., leaving.words] if output.shape[-1] in sizes else output
 
 
 def _set_kept(tensor: Tensor, axes: Cuts, values: Tensor) -> None:

@@ -8,6 +8,7 @@ with which the class builds the small network.
 from __future__ import annotations
 
 import copy
+import math
 import shutil
 import tempfile
 from contextlib import ExitStack
@@ -34,12 +35,15 @@ from .directories import CONFIG, Pretrained, quiet
 from .directory_proof import prove
 from .directory_recovery import Recovery
 from .errors import ConfigError, FileError, UnsupportedError, VerificationError
+from .leaving import Choice
+from .members import Leaving
 from .keywords import given, listed, options_of, takes_settings
 from .plan import AttributeChange, Plan, updates_of
 from .pretrained import Shapes, name_of, path_of
 from .program import load_with
 from .progress import Steps
-from .texts import read_texts
+from .texts import Texts, read_texts
+from .vocabulary import Spec, check_tokenizer, words_leaving
 from .request import Answer, Config, Request, config_of, share_of, take_config
 
 if TYPE_CHECKING:
@@ -94,6 +98,9 @@ def prune_pretrained(
     output: Union[str, Path],
     *,
     keys: Optional[Mapping[str, Any]] = None,
+    layers: Union[int, str, None] = None,
+    experts: Union[float, str, None] = None,
+    keep_tokens: Optional[Spec] = None,
     config_list: Optional[Config] = None,
     recover: Optional[str] = None,
     calibration: Optional[str] = None,
@@ -120,6 +127,13 @@ def prune_pretrained(
         keys: sizes of the configuration and what share of each to remove, as
             {"intermediate_size": 0.25, "num_attention_heads": "50%"}, in nested configurations by
             their path or their last part; other sizes stay.
+        layers: how many of the layers to remove, or what share ("25%"): those of least influence on
+            the calibration's texts, or on random inputs.
+        experts: what share of the experts of each layer to remove: those that contribute least to the
+            tokens that are routed to them or, without calibration, of the smallest weights.
+        keep_tokens: the words that stay: "text:FILE", those of texts, "ids:FILE" or a list, those of
+            these numbers; and special tokens, the pieces that the tokenizer merges and, where it has no
+            token for what is unknown, single bytes. `kept_token_ids.json` has the old numbers.
         config_list: as for `prune`.
         recover: "least-squares": fit the layers of the small network, one after the other, to what
             the original computes in their places. Weights of one block are in memory at a time.
@@ -147,10 +161,14 @@ def prune_pretrained(
     asked = given(prune_pretrained, settings)
     seed, exclude = int(asked.pop("seed", 0)), listed(asked.pop("exclude", ()))
     shares = {key: share_of(amount, f"keys: {key}") for key, amount in (keys or {}).items()}
+    members = layers is not None or experts is not None or keep_tokens is not None
     if config_list is None:
         asked.setdefault("granularity", "head")
         if shares:
             asked.setdefault("ratio", max(shares.values()))
+    widths = config_list is not None or bool({"ratio", "budget"} & asked.keys())
+    if members and not widths:
+        asked["ratio"] = 0
     request = Request(config_of(config_list, take_config(asked)), excluded=exclude, writes=False)
     request.options += ["--seed", str(seed), *options_of(asked)]
     if recover not in (None, _LEAST_SQUARES):
@@ -164,18 +182,29 @@ def prune_pretrained(
         )
     with ExitStack() as place:
         place.enter_context(quiet())
-        step = place.enter_context(Steps(progress, "export", "plan", "write", "recover", "prove"))
+        step = place.enter_context(
+            Steps(progress, "export", "choose", "plan", "write", "recover", "prove")
+        )
         folder = Path(place.enter_context(tempfile.TemporaryDirectory(prefix="parsimony_")))
         step("export")
         network = Pretrained(Path(directory))
         recovery: Optional[Recovery] = None
+        texts: Optional[Texts] = None
         if calibration is not None:
             texts = read_texts(calibration, network.path, samples)
             ridges = None if ridge is None else [ridge]
             recovery = Recovery(network, texts, torch.device(device), recover is not None, ridges)
-        return _Pruning(
-            network, request, folder, target, verify, seed, step, shares, recovery
-        ).run()
+        pruning = _Pruning(network, request, folder, target, verify, seed, step, shares, recovery)
+        if not members:
+            return pruning.run()
+        step("choose")
+        choice = Choice(network, texts and texts.calibration, torch.device(device))
+        choices = [Leaving()] if experts is None else choice.experts(experts)
+        others = Leaving() if layers is None else choice.layers(layers)
+        if keep_tokens is not None:
+            others = others.joined(words_leaving(network, keep_tokens))
+        pruning.notes += choice.notes
+        return pruning.without([others.joined(one) for one in choices], widths)
 
 
 class _Fault(NamedTuple):
@@ -211,7 +240,32 @@ class _Pruning:
         self.shares = dict(shares)  # by keys that are to be looked for
         self.file = folder / "model.pt2"
         self.notes: List[str] = []
+        self.leaving = Leaving()
         self.widths: Dict[str, int] = {}  # how many channels were chosen, by layer
+
+    def without(self, choices: Sequence[Leaving], widths: bool) -> Plan:
+        """Removes members as well, by the first choice that the class takes; `widths` says whether
+        there is anything else."""
+        fault: Optional[Exception] = None
+        notes, excluded = list(self.notes), list(self.request.excluded)
+        for self.leaving in choices:
+            self.notes, self.request.excluded = list(notes), list(excluded)
+            try:
+                return self.run() if widths else self._of_members_alone()
+            except VerificationError as error:
+                fault = fault or error
+        raise fault or UnsupportedError("no member can leave")
+
+    def _of_members_alone(self) -> Plan:
+        empty = ("groups", "integers", "copies", "zeros", "updates", "unpruned_dims")
+        source = {"format": "torch.export"}
+        data: Dict[str, Any] = {"parsimony_plan": 2, "source": source, **{key: [] for key in empty}}
+        answer = Answer(Plan(data), {"groups": []}, self.file)
+        expected = self._expected(answer)
+        for changes, wrong in self._solutions(expected, []):
+            if not wrong:
+                return self._written(answer, changes)
+        raise UnsupportedError(f"no key of {CONFIG} gives the sizes of {sorted(wrong)[0]!r}")
 
     def run(self) -> Plan:
         self.network.save(self.file)
@@ -235,7 +289,7 @@ class _Pruning:
                 except VerificationError as error:
                     fault = fault or error
             refused.append(str(fault))
-            if not self._without_one_key(answer, solved[0]):
+            if not self._without_one_key(answer, solved[0], str(fault)):
                 raise fault or UnsupportedError("no plan")
         raise UnsupportedError(
             "\n".join(["no plan suits the configuration", *self.notes, *refused])
@@ -262,11 +316,12 @@ class _Pruning:
                     for other in tied:
                         if other in shapes:
                             shapes[other][axis] -= removed
-        return {name: tuple(shape) for name, shape in shapes.items()}
+        return self.leaving.shapes_after({name: tuple(shape) for name, shape in shapes.items()})
 
     def _solve(self, answer: Answer) -> Optional[List[List[AttributeChange]]]:
         """Returns choices of changes of the configuration for a plan; None if it asks for another
         plan."""
+        self._leave_out(answer.plan)
         unstored = self._unstored(answer)
         if unstored.groups:
             self._spare(answer, unstored)
@@ -299,6 +354,16 @@ class _Pruning:
             self._spare(answer, _Fault(guilty or list(answer.plan.groups), text))
         return None
 
+    def _leave_out(self, plan: Plan) -> None:
+        """Drops what a plan cuts in tensors that leave."""
+        for group in plan.groups:
+            group["slices"] = [
+                part
+                for part in group["slices"]
+                if self.leaving.new_name(part["tensor"]) is not None
+            ]
+        plan.data["groups"] = [group for group in plan.groups if group["slices"]]
+
     def _solutions(
         self, expected: Shapes, groups: Sequence[Mapping[str, Any]]
     ) -> List[Tuple[List[AttributeChange], Set[str]]]:
@@ -314,9 +379,9 @@ class _Pruning:
             if named and path_of(change).rpartition(".")[0] in places:
                 if change.attribute not in heads or change.before in units:
                     heads[change.attribute] = change
-        solutions = [configured.solve(expected, sizes, given=list(heads.values()))] if heads else []
-        solutions.append(configured.solve(expected, sizes))
-        return solutions
+        given = self.leaving.changes
+        choices = [[*given, *heads.values()], given] if heads else [given]
+        return [configured.solve(expected, sizes, given=choice) for choice in choices]
 
     def _cuts_more(
         self, expected: Shapes, changes: Sequence[AttributeChange]
@@ -365,7 +430,7 @@ class _Pruning:
                 ]
                 _, wrong = self._solutions(self._expected(answer, counts), resized)[0]
                 touched = {
-                    name
+                    self.leaving.new_name(name)
                     for group in groups
                     for part in group["slices"]
                     for name in self.network.tied[part["tensor"]]
@@ -404,13 +469,14 @@ class _Pruning:
             ConfigError: no group hangs on a key.
         """
         ratios: Dict[str, float] = {}  # by layer
+        sizes = [one for one in changes if one not in self.leaving.changes]
         for key, share in self.shares.items():
             name = getattr(self.network.config, "attribute_map", {}).get(key, key)
-            of_key = [one for one in changes if name in (path_of(one), name_of(one))]
+            of_key = [one for one in sizes if name in (path_of(one), name_of(one))]
             groups = [group for c in of_key for group in self._groups_of(answer, changes, c)]
             groups = groups or self._groups_of_key_alone(answer, name)
             if not groups:
-                known = ", ".join(dict.fromkeys(map(path_of, changes))) or "none"
+                known = ", ".join(dict.fromkeys(map(path_of, sizes))) or "none"
                 said = f"keys: {key!r}: no size that can change; those are: {known}"
                 raise ConfigError("\n".join([said, *self.notes]))
             for group in groups:
@@ -459,11 +525,13 @@ class _Pruning:
         return any(
             name in expected and expected[name][axis] != shapes.get(name, expected[name])[axis]
             for tensor, axes in answer.plan.cuts([group]).items()
-            for name in self.network.tied[tensor]
+            for name in map(self.leaving.new_name, self.network.tied[tensor])
             for axis in axes
         )
 
-    def _without_one_key(self, answer: Answer, changes: Sequence[AttributeChange]) -> bool:
+    def _without_one_key(
+        self, answer: Answer, changes: Sequence[AttributeChange], fault: str
+    ) -> bool:
         """Excludes the groups behind one key: from its size the class computes more than shapes. Keys
         that change numbers of the program come first."""
         numbers = self.network.numbers([])
@@ -474,7 +542,8 @@ class _Pruning:
             left = {layer for group in groups for layer in answer.layers_of(group)}
             if left - set(self.request.excluded):
                 key = path_of(change)
-                text = f"with another {key} the class computes otherwise"
+                runs = "does not run" not in fault
+                text = f"with another {key} {'the class computes otherwise' if runs else fault}"
                 self._spare(answer, _Fault(groups, text))
                 return True
         return False
@@ -483,8 +552,13 @@ class _Pruning:
         plan = answer.plan
         plan.attributes = list(changes)
         plan.data["source"].pop("sha256", None)
-        plan.data["files"] = [{"name": CONFIG, "text": self.network.new_text(changes)}]
+        plan.data["files"] = [
+            {"name": name, **({} if text is None else {"text": text})}
+            for name, text in {CONFIG: self.network.new_text(changes), **self.leaving.files}.items()
+        ]
         names, tied = self.network.names, self.network.tied
+        plan.data["groups"] += self.leaving.groups()
+        plan.data["renamings"] = self._renamings()
         for group in plan.groups:
             slices: List[Dict[str, Any]] = []  # tied tensors are one in the directory, or as many
             for part in group["slices"]:
@@ -502,22 +576,50 @@ class _Pruning:
         with place as folder:
             small = Path(folder) / "small"
             self._apply(plan, small)
+            if self.leaving.texts:
+                check_tokenizer(self.network, small, self.leaving)
             if self.recovery is not None:
                 self.step("recover")
                 self._recover(plan, small)
             if self.verify:
                 self.step("prove")
-                prove(self.network, plan, small, self.seed, self._verified)
+                prove(self.network, plan, small, self.seed, self._verified, self.leaving)
             if self.target.exists():
                 self.target.rmdir()
             small.rename(self.target)
         shapes = self.network.configured.shapes_with(changes) or {}
         before = self.network.shapes
+        new_names = {name: self.leaving.new_name(name) for name in before}
         plan.shapes = {
-            name: (before[name], shapes[name]) for name in before if before[name] != shapes[name]
+            name: (before[name], shapes[now])
+            for name, now in new_names.items()
+            if now in shapes and before[name] != shapes[now]
         }
+        if self.leaving.kept:
+            self._count(plan, {self.network.names[name]: new_names[name] for name in before})
         plan.notes += self.notes
         return plan
+
+    def _renamings(self) -> List[Dict[str, str]]:
+        """Returns the entries of a plan for stored tensors that leave or are called otherwise."""
+        found: Dict[str, Dict[str, str]] = {}
+        for name, stored in self.network.names.items():
+            now = self.leaving.new_name(name)
+            if now is None:
+                found[stored] = {"tensor": stored}
+            elif now != name:
+                found[stored] = {"tensor": stored, "name": stored.replace(name, now)}
+        return list(found.values())
+
+    def _count(self, plan: Plan, new_names: Mapping[str, Optional[str]]) -> None:
+        """Sets the parameters of a plan, of what is stored."""
+        cuts, before, after = plan.cuts(), 0, 0
+        for name, tensor in self.network.stored.items():
+            before += math.prod(tensor.shape)
+            if new_names.get(name, name) is not None:
+                kept = {axis: len(cut.keep) for axis, cut in cuts.get(name, {}).items()}
+                after += math.prod(kept.get(i, size) for i, size in enumerate(tensor.shape))
+        plan.parameters, plan.macs = (before, after), (0, 0)
 
     def _apply(self, plan: Plan, small: Path) -> None:
         file = self.folder / "replayed.json"
@@ -527,7 +629,8 @@ class _Pruning:
     def _recover(self, plan: Plan, small: Path) -> None:
         """Writes the small directory again, with weights that are fitted to texts."""
         assert self.recovery is not None
-        plan.values, plan.measured = self.recovery.run(Pretrained(small), plan)
+        words = self.leaving.words
+        plan.values, plan.measured = self.recovery.run(Pretrained(small), plan, words)
         plan.data["updates"] = updates_of(plan.values, _LEAST_SQUARES)
         if plan.values:
             shutil.rmtree(small)

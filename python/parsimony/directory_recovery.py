@@ -42,28 +42,40 @@ class Recovery:
         self._network, self._texts, self._device = network, texts, device
         self._ridges = ridges or _RIDGES
 
-    def run(self, small: Pretrained, plan: Plan) -> Tuple[Dict[str, Tensor], Measured]:
-        """Returns new weights by their names in `plan`, none if they are worse than the cut ones."""
-        reference = self._measure()
-        original = self._measured(self._network, reference)
-        cut = self._measured(small, self._measure(reference))
+    def run(
+        self, small: Pretrained, plan: Plan, words: Optional[Sequence[int]]
+    ) -> Tuple[Dict[str, Tensor], Measured]:
+        """Returns new weights by their names in `plan`, none if they are worse than the cut ones.
+
+        Args:
+            words: old numbers of the small network's tokens, if it has others.
+        """
+        texts = self._texts, self._texts
+        if words is not None:
+            texts = self._texts.within(words)
+        reference, measured = self._measure(), texts[1].measured
+        original = self._measured(self._network, texts[0].measured, reference)
+        cut = self._measured(small, measured, self._measure(reference))
         values: Dict[str, Tensor] = {}
         fitted: Optional[float] = None
         if self.fits:
-            pair = _Pair(self._network, small, plan, self._texts, self._device, self._ridges)
+            pair = _Pair(self._network, small, plan, texts, self._device, self._ridges)
             weights = pair.fitted()
-            fitted = self._measured(small, self._measure(reference), weights)
+            fitted = self._measured(small, measured, self._measure(reference), weights)
             if (fitted < cut) == (reference.what == Losses.what):
                 values = {pair.stored[layer]: weight for layer, weight in weights.items()}
-        count = self._texts.counts[1]
-        return values, Measured(reference.what, original, cut, fitted, count)
+        return values, Measured(reference.what, original, cut, fitted, texts[1].counts[1])
 
     def _measured(
-        self, network: Pretrained, into: "Losses | Cosines", weights: Mapping[str, Tensor] = {}
+        self,
+        network: Pretrained,
+        batches: Sequence[Batch],
+        into: "Losses | Cosines",
+        weights: Mapping[str, Tensor] = {},
     ) -> float:
         blocks = Blocks(network, self._device)
         blocks.replace(weights)
-        return blocks.measure(self._texts.measured, into)
+        return blocks.measure(batches, into)
 
     def _measure(self, reference: "Losses | Cosines | None" = None) -> "Losses | Cosines":
         from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
@@ -85,7 +97,7 @@ class _Pair:
         network: Pretrained,
         small: Pretrained,
         plan: Plan,
-        texts: Texts,
+        texts: Tuple[Texts, Texts],
         device: torch.device,
         ridges: Sequence[float],
     ) -> None:
@@ -101,14 +113,14 @@ class _Pair:
 
     def fitted(self) -> Dict[str, Tensor]:
         """Returns new weights, by layers of the small network."""
-        batches = self._texts.calibration
+        batches, of_small = (texts.calibration for texts in self._texts)
         big, small = (Blocks(network, self._device) for network in self._networks)
         layers = self._layers(small)
         places = {layer: self._place(layer) for layer in layers}
         of_big = {places[layer]: adds for layer, adds in layers.items()}
         found: Dict[str, Tensor] = {}
         with evaluating(big.model), evaluating(small.model):
-            with _steps(big, batches, of_big) as ours, _steps(small, batches, layers) as theirs:
+            with _steps(big, batches, of_big) as ours, _steps(small, of_small, layers) as theirs:
                 left = set(layers)
                 while left:
                     path = theirs.advance()
@@ -147,7 +159,7 @@ class _Pair:
             self.stored[path] = self._originals.get(own, own)
 
         with evaluating(small.model), small.entering():
-            return added_by(small.model, candidates, lambda: small.run(self._texts.measured[-1]))
+            return added_by(small.model, candidates, lambda: small.run(self._texts[1].measured[-1]))
 
     def _fit(
         self,
@@ -166,7 +178,7 @@ class _Pair:
         bias = getattr(layer, "bias", None)
         used, held_out = _Sums(weight), _Sums(weight)
         seen = 0
-        for batch, (of_big, of_small) in zip(self._texts.calibration, pairs):
+        for batch, (of_big, of_small) in zip(self._texts[0].calibration, pairs):
             assert of_big is not None and of_small is not None
             mask = batch.mask.to(self._device)
             target = _kept(whole.forward(of_big.input), cuts.get(rows)).float()

@@ -131,6 +131,7 @@ class Plan:
     def empty(self) -> bool:
         """Whether there is nothing to change."""
         changes = ("blocks", "groups", "integers", "scales", "copies", "zeros", "updates", "masks")
+        changes += ("renamings",)
         return not any(self.data.get(key) for key in changes)
 
     @property

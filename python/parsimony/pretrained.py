@@ -85,7 +85,7 @@ class Configured:
         self._config = config
         self.saved = saved
         self._asked = _asked_for(kind, config)
-        self._known: Dict[FrozenSet[Tuple[str, Any]], Optional[Shapes]] = {}
+        self._known: Dict[FrozenSet[Tuple[str, str]], Optional[Shapes]] = {}
 
     def copy(self) -> Any:
         """Returns a copy of the configuration."""
@@ -112,7 +112,7 @@ class Configured:
 
     def shapes_with(self, changes: Sequence[AttributeChange]) -> Optional[Shapes]:
         """Returns the shapes of a model with these changes; None if its class refuses them."""
-        key = frozenset((one.attribute, one.after) for one in changes)
+        key = frozenset((one.attribute, str(one.after)) for one in changes)
         if key not in self._known:
             try:
                 self._known[key] = self.shapes(self.changed(changes))
@@ -280,7 +280,7 @@ def _differing(shapes: Optional[Shapes], expected: Shapes) -> Set[str]:
     return {n for n in expected.keys() | found.keys() if expected.get(n) != found.get(n)}
 
 
-def _set(config: Any, path: str, value: int) -> None:
+def _set(config: Any, path: str, value: Any) -> None:
     owner, name = owner_of(config, path)
     if isinstance(owner, list):
         owner[int(name)] = value
@@ -300,13 +300,23 @@ def _common_keys(kind: type) -> FrozenSet[str]:
     return frozenset()
 
 
+def items_of(config: Any) -> Iterator[Tuple[str, Any]]:
+    """Yields the keys of a configuration that may have to do with its network, and their values."""
+    common = _common_keys(type(config))
+    for name, value in vars(config).items():
+        if name not in common and not name.startswith("_") and not name.endswith("_token_id"):
+            yield name, value
+
+
+def integers_of(config: Any) -> Dict[str, int]:
+    """Returns the integers of a configuration, by their paths."""
+    return {path: value for path, value in _integers(config, "") if value is not None}
+
+
 def _integers(config: Any, place: str) -> Iterator[Tuple[str, Optional[int]]]:
     """Yields the integers of a configuration, of its lists and of configurations inside it, by their
     paths; None for keys without a value, which may be computed from others."""
-    common = _common_keys(type(config))
-    for name, value in vars(config).items():
-        if name in common or name.startswith("_") or name.endswith("_token_id"):
-            continue
+    for name, value in items_of(config):
         if type(value) is int or value is None:
             yield place + name, value
         elif isinstance(value, list):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
-from typing import Any, Iterator, List, NamedTuple, Sequence
+from typing import Any, Iterator, List, NamedTuple, Optional, Sequence
 
 import torch
 from torch import Tensor
@@ -27,6 +27,14 @@ class Batch(NamedTuple):
     tokens: Tensor
     mask: Tensor
 
+    def within(self, words: Sequence[int]) -> "Optional[Batch]":
+        """Returns the samples that have no other tokens, numbered among these; None if none has."""
+        new = torch.full((max(int(self.tokens.max()), max(words)) + 1,), -1)
+        new[list(words)] = torch.arange(len(words))
+        tokens = new[self.tokens].masked_fill(self.mask == 0, 0)
+        rows = (tokens >= 0).all(1)
+        return Batch(tokens[rows], self.mask[rows]) if rows.any() else None
+
 
 class Texts(NamedTuple):
     """The last fifth of the samples, at most 200, is measured on, and calibrated on never."""
@@ -34,6 +42,28 @@ class Texts(NamedTuple):
     calibration: List[Batch]
     measured: List[Batch]
     counts: "tuple[int, int]"  # of samples
+
+    def within(self, words: Sequence[int]) -> "tuple[Texts, Texts]":
+        """Returns the samples that have no other tokens, as they are and numbered among these.
+
+        Raises:
+            ConfigError: there are none to measure on.
+        """
+        pairs = [
+            [(_only(one, words), one.within(words)) for one in part]
+            for part in (self.calibration, self.measured)
+        ]
+        kept = [[(a, b) for a, b in part if a is not None and b is not None] for part in pairs]
+        if not kept[1]:
+            raise ConfigError("calibration: no text to measure on has kept tokens only")
+        counts = sum(len(a.tokens) for a, _ in kept[0]), sum(len(a.tokens) for a, _ in kept[1])
+        whole, new = ([[pair[i] for pair in part] for part in kept] for i in range(2))
+        return Texts(whole[0], whole[1], counts), Texts(new[0], new[1], counts)
+
+
+def _only(batch: Batch, words: Sequence[int]) -> Optional[Batch]:
+    rows = (torch.isin(batch.tokens, torch.tensor(words)) | (batch.mask == 0)).all(1)
+    return Batch(batch.tokens[rows], batch.mask[rows]) if rows.any() else None
 
 
 def read_texts(spec: str, directory: Path, samples: int) -> Texts:
@@ -58,7 +88,7 @@ def read_texts(spec: str, directory: Path, samples: int) -> Texts:
         length = int(value)
     if kind != "text" or not name:
         raise ConfigError(f"calibration: {spec!r}: directories take text:FILE[,length=N]")
-    found = list(_samples(_texts_of(Path(name)), directory, length))
+    found = list(_samples(texts_of(Path(name)), directory, length))
     measured = min(_MOST_MEASURED, len(found) // _SHARE_MEASURED)
     if measured == 0:
         raise ConfigError(
@@ -70,7 +100,12 @@ def read_texts(spec: str, directory: Path, samples: int) -> Texts:
     return Texts(list(_batches(used)), list(_batches(kept)), (len(used), measured))
 
 
-def _texts_of(path: Path) -> List[str]:
+def texts_of(path: Path) -> List[str]:
+    """Returns the texts of a file, see `read_texts`.
+
+    Raises:
+        FileError: it cannot be read.
+    """
     try:
         opened: Any = gzip.open if path.suffix == ".gz" else open
         with opened(path, "rt", encoding="utf-8") as file:

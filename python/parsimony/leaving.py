@@ -1,0 +1,154 @@
+"""Chooses the layers and experts of a directory's network that leave."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, Sequence, Union
+
+import torch
+
+from .blocks import Blocks
+from .directories import CONFIG, Pretrained
+from .errors import ConfigError, UnsupportedError
+from .influence import of_experts, of_layers, of_weights
+from .members import Counted, Leaving, counted_by
+from .pretrained import integers_of
+from .request import share_of
+
+_RANDOM = 4  # calls with random inputs, where there are no texts
+
+
+class Choice:
+    """What leaves, by influence on samples.
+
+    Args:
+        batches: samples of texts; None: random inputs, and experts by the norms of their weights.
+    """
+
+    def __init__(
+        self, network: Pretrained, batches: Optional[Sequence[Any]], device: torch.device
+    ) -> None:
+        self._network, self._device = network, device
+        self._has_texts = batches is not None
+        self._batches = batches or [network.inputs("cpu", seed) for seed in range(_RANDOM)]
+        self.notes: List[str] = []
+
+    def layers(self, amount: Union[int, str]) -> Leaving:
+        """Returns the layers of least influence: so many, or a share of all.
+
+        Raises:
+            ConfigError: the amount is none.
+            UnsupportedError: the class does not take so few.
+        """
+        found = [one for one in self._counted(1) if one.are_layers]
+        if not found:
+            raise UnsupportedError(f"layers: no key of {CONFIG} has the number of layers alone")
+        total = sum(one.size for one in found)
+        count = _count(amount, total, "layers")
+        scored = []
+        for one in found:
+            blocks = Blocks(self._network, self._device)
+            scores = of_layers(blocks, one.units[0], self._batches)
+            scored += [(score, number, one) for number, score in enumerate(scores)]
+        keeps = {one.key: list(range(one.size)) for one in found}
+        for _, number, one in sorted(scored, key=lambda entry: entry[:2]):
+            left = [other for other in keeps[one.key] if other != number]
+            if count > 0 and left and self._fits(found, {**keeps, one.key: left}):
+                keeps[one.key] = left
+                count -= 1
+        if count > 0:
+            raise UnsupportedError(
+                f"layers: {self._network.kind.__name__} cannot be built without {count} more"
+            )
+        leaving = self._without(found, keeps)
+        for kept in leaving.kept:
+            removed = ", ".join(map(str, kept.removed))
+            self.notes.append(f"removed from {kept.unit.lists[0]}: {removed}")
+        return leaving
+
+    def experts(self, share: Any) -> List[Leaving]:
+        """Returns choices of experts that stay: the best ones; then, where the class may want equally
+        many of each group of experts, the best of each group.
+
+        Raises:
+            ConfigError: the share is none.
+            UnsupportedError: no key has the number of experts.
+        """
+        found = next(iter(self._experts(share)), None)
+        if found is None:
+            raise UnsupportedError(f"experts: no key of {CONFIG} has the number of experts alone")
+        scores: List[List[float]] = []
+        if self._has_texts:
+            blocks = Blocks(self._network, self._device)
+            scores = of_experts(blocks, found.units, self._batches)
+        if not scores or not all(scores):
+            scores = [of_weights(Blocks(self._network, self._device), x) for x in found.units]
+            if self._has_texts:
+                self.notes.append("experts are ranked by the norms of their weights")
+        left = found.size - _count(share, found.size, "experts")
+        numbers = {x for x in integers_of(self._network.config).values() if 1 < x < left}
+        groups = [x for x in sorted(numbers) if found.size % x == 0 and left % x == 0]
+        choices = []
+        for count in [1, *groups]:
+            leaving = Leaving()
+            keeps = [_best(of_unit, left, count) for of_unit in scores]
+            leaving.add(self._network.configured, found, keeps)
+            choices.append(leaving)
+        return choices
+
+    def _experts(self, share: Any) -> List[Counted]:
+        found = []
+        for path, size in integers_of(self._network.config).items():
+            if size < 2:
+                continue
+            left = size - _count(share, size, "experts")
+            if 0 < left < size:
+                counted = counted_by(self._network.configured, path, size, left)
+                if counted is not None and counted.are_experts(self._network.shapes):
+                    found.append(counted)
+        return found
+
+    def _counted(self, removed: int) -> List[Counted]:
+        found = [
+            counted_by(self._network.configured, path, size, size - removed)
+            for path, size in integers_of(self._network.config).items()
+            if size > removed
+        ]
+        return [one for one in found if one is not None]
+
+    def _without(self, found: Sequence[Counted], keeps: Dict[str, List[int]]) -> Leaving:
+        leaving = Leaving()
+        for one in found:
+            if len(keeps[one.key]) < one.size:
+                leaving.add(self._network.configured, one, [keeps[one.key]])
+        return leaving
+
+    def _fits(self, found: Sequence[Counted], keeps: Dict[str, List[int]]) -> bool:
+        leaving = self._without(found, keeps)
+        expected = leaving.shapes_after(self._network.shapes)
+        return self._network.configured.shapes_with(leaving.changes) == expected
+
+
+def _count(amount: Any, size: int, what: str) -> int:
+    """Returns how many of `size` are asked for: a number, or a share of them.
+
+    Raises:
+        ConfigError: it is neither, or all.
+    """
+    number = int(amount) if isinstance(amount, str) and amount.isdigit() else amount
+    if isinstance(number, str) or (isinstance(number, float) and 0 <= number < 1):
+        number = round(share_of(number, what) * size)
+    if not isinstance(number, int) or number < 0:
+        raise ConfigError(f"{what}: found {amount!r}, expected a number or a share, as 25%")
+    if number >= size:
+        raise ConfigError(f"{what}: {number} of {size} would leave none")
+    return number
+
+
+def _best(scores: Sequence[float], left: int, groups: int) -> List[int]:
+    """Returns the best of members, equally many of each of some groups."""
+    size = len(scores) // groups
+    found: List[int] = []
+    for first in range(0, len(scores), size):
+        own = sorted(range(first, first + size), key=lambda i: -scores[i])
+        found += own[: left // groups]
+    return sorted(found)

@@ -1,0 +1,210 @@
+"""Layers, experts and words that leave directories of transformers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any, Dict, List
+
+import pytest
+import torch
+
+import parsimony
+from parsimony.command import find_command
+
+from test_directories import config_of, files_of, with_package, written
+from test_directory_recovery import WORDS, bert, llama, with_texts
+
+transformers = pytest.importorskip("transformers")
+safetensors = pytest.importorskip("safetensors.torch")
+
+SIZES = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "vocab_size": 64,
+}
+
+
+def replayed(plan: parsimony.Plan, source: Path, small: Path) -> None:
+    """`apply` writes the same bytes."""
+    file, again = small.parent / "plan.json", small.parent / "again"
+    plan.save_data(file)
+    command = [find_command(), "apply", source, "--plan", file, "-o", again, "-q"]
+    subprocess.run(list(map(str, command)), check=True)
+    assert files_of(again) == files_of(small)
+
+
+def test_layers_leave_with_their_items_of_lists(tmp_path: Path) -> None:
+    kinds = ["sliding_attention", "full_attention", "sliding_attention", "full_attention"]
+    sizes = {**SIZES, "num_hidden_layers": 4, "head_dim": 8, "intermediate_size": 48}
+    config = transformers.Gemma3TextConfig(**sizes, layer_types=kinds)
+    source = written(transformers.Gemma3ForCausalLM(config), tmp_path / "gemma")
+    small = tmp_path / "small"
+    plan = parsimony.prune_pretrained(source, small, layers="50%")
+    assert plan.proof is not None and plan.proof.scale > 0
+    (note,) = [note for note in plan.notes if note.startswith("removed from model.layers: ")]
+    removed = {int(number) for number in note.rpartition(": ")[2].split(", ")}
+    left = config_of(small)
+    assert left["num_hidden_layers"] == 2 == len(removed)
+    assert left["layer_types"] == [kind for i, kind in enumerate(kinds) if i not in removed]
+    before = safetensors.load_file(source / "model.safetensors")
+    after = safetensors.load_file(small / "model.safetensors")
+    first = min(set(range(4)) - removed)
+    name = "model.layers.{}.mlp.up_proj.weight"
+    assert torch.equal(after[name.format(0)], before[name.format(first)])
+    assert name.format(2) not in after and plan.parameters[1] < plan.parameters[0]
+    replayed(plan, source, small)
+
+
+def test_the_layer_of_least_influence_leaves(tmp_path: Path) -> None:
+    model = llama()
+    source = with_texts(model, tmp_path / "llama")
+    with torch.no_grad():
+        for part in (model.model.layers[1].self_attn.o_proj, model.model.layers[1].mlp.down_proj):
+            part.weight.mul_(1e-4)
+    model.save_pretrained(source)
+    texts = f"text:{tmp_path / 'texts.txt'}"
+    plan = parsimony.prune_pretrained(source, tmp_path / "small", layers=1, calibration=texts)
+    assert "removed from model.layers: 1" in plan.notes
+    assert plan.measured is not None
+    assert plan.measured.cut == pytest.approx(plan.measured.original, abs=1e-3)
+
+
+def test_layers_widths_and_words_leave_together(tmp_path: Path) -> None:
+    source, small = with_texts(bert(), tmp_path / "bert"), tmp_path / "small"
+    texts = f"text:{tmp_path / 'texts.txt'}"
+    keys = {"intermediate_size": 0.25}
+    ids = list(range(3, 40))
+    plan = parsimony.prune_pretrained(
+        source,
+        small,
+        layers=1,
+        keys=keys,
+        keep_tokens=ids,
+        recover="least-squares",
+        calibration=f"{texts},length=4",
+    )
+    left = config_of(small)
+    assert (left["num_hidden_layers"], left["intermediate_size"]) == (1, 36)
+    assert left["vocab_size"] == 40  # and three special tokens
+    assert plan.proof is not None and plan.measured is not None
+    replayed(plan, source, small)
+
+
+def experts_of(name: str) -> Any:
+    widths = {**SIZES, "intermediate_size": 48, "num_experts_per_tok": 2}
+    many: Dict[str, Any] = {
+        "Mixtral": {"num_local_experts": 8},
+        "Qwen3Moe": {"num_experts": 8, "moe_intermediate_size": 24, "head_dim": 8},
+        "GptOss": {"num_local_experts": 8, "head_dim": 8},
+        "GraniteMoe": {"num_local_experts": 8},
+        "Olmoe": {"num_experts": 8},
+        "DeepseekV3": {
+            "n_routed_experts": 8,
+            "n_group": 2,
+            "topk_group": 1,
+            "moe_intermediate_size": 24,
+            "first_k_dense_replace": 1,
+            "num_key_value_heads": 4,
+            "q_lora_rank": 16,
+            "kv_lora_rank": 16,
+            "qk_rope_head_dim": 4,
+            "qk_nope_head_dim": 8,
+            "v_head_dim": 8,
+        },
+    }
+    config = getattr(transformers, f"{name}Config")(**{**widths, **many[name]})
+    return getattr(transformers, f"{name}ForCausalLM")(config)
+
+
+@pytest.mark.parametrize(
+    "name", ["Mixtral", "Qwen3Moe", "GptOss", "GraniteMoe", "Olmoe", "DeepseekV3"]
+)
+def test_experts_leave(tmp_path: Path, name: str) -> None:
+    torch.manual_seed(0)
+    source, small = with_texts(experts_of(name), tmp_path / "moe"), tmp_path / "small"
+    texts = f"text:{tmp_path / 'texts.txt'}"
+    plan = parsimony.prune_pretrained(source, small, experts="50%", calibration=texts)
+    assert plan.proof is not None and plan.proof.scale > 0
+    config = config_of(small)
+    found = {config.get(key) for key in ("num_local_experts", "num_experts", "n_routed_experts")}
+    assert found - {None} == {4}
+    assert not any("norms of their weights" in note for note in plan.notes)
+    replayed(plan, source, small)
+
+
+@pytest.mark.parametrize("measured", [False, True])
+def test_experts_that_do_little_leave_first(tmp_path: Path, measured: bool) -> None:
+    torch.manual_seed(0)
+    model = experts_of("Olmoe")
+    source = with_texts(model, tmp_path / "moe")
+    with torch.no_grad():
+        for layer in model.model.layers:
+            layer.mlp.experts.down_proj[[1, 4, 6]] *= 1e-3
+    model.save_pretrained(source)
+    asked = {"calibration": f"text:{tmp_path / 'texts.txt'}"} if measured else {}
+    plan = parsimony.prune_pretrained(source, tmp_path / "small", experts=3 / 8, **asked)
+    assert {tuple(group["slices"][0]["keep"]) for group in plan.groups} == {(0, 2, 3, 5, 7)}
+
+
+def test_words_leave_with_their_tokenizer(tmp_path: Path) -> None:
+    source, small = with_texts(llama(), tmp_path / "llama"), tmp_path / "small"
+    renumber_last(source)
+    (source / "tokenizer.model").write_bytes(b"\0")
+    kept = [" ".join(WORDS[10:20]), " ".join(WORDS[15:30])]
+    (tmp_path / "kept.txt").write_text("\n<|endoftext|>\n".join(kept))
+    words = [find_command(), "prune", source, "-o", small]
+    words += ["--keep-tokens", f"text:{tmp_path / 'kept.txt'}", "--plan", tmp_path / "plan.json"]
+    subprocess.run(list(map(str, words)), env=with_package(), check=True)
+    before = transformers.AutoTokenizer.from_pretrained(source)
+    after = transformers.AutoTokenizer.from_pretrained(small)
+    ids: List[int] = json.loads((small / "kept_token_ids.json").read_text())
+    assert len(ids) == 23 == config_of(small)["vocab_size"] and ids == sorted(ids)
+    for text in kept:
+        assert [ids[i] for i in after(text)["input_ids"]] == before(text)["input_ids"]
+    assert after("w59")["input_ids"] == [after.unk_token_id]
+    for file in ("config.json", "generation_config.json"):
+        old, new = (json.loads((one / file).read_text()) for one in (source, small))
+        assert ids[new["eos_token_id"]] == old["eos_token_id"] == 62
+    assert not (small / "tokenizer.model").exists()
+    big, little = (transformers.LlamaForCausalLM.from_pretrained(one) for one in (source, small))
+    tokens = torch.arange(12)[None]
+    expected = big(torch.tensor(ids)[tokens]).logits[..., ids]
+    assert torch.allclose(little(tokens).logits, expected, atol=1e-6)
+
+
+def renumber_last(folder: Path) -> None:
+    """Special tokens become the last three: their numbers change when words leave."""
+    file = folder / "tokenizer.json"
+    content = json.loads(file.read_text())
+    known = {word: i for i, word in enumerate([*WORDS, "<unk>", "<s>", "</s>"])}
+    content["model"]["vocab"] = known
+    for token in content["added_tokens"]:
+        token["id"] = known[token["content"]]
+    file.write_text(json.dumps(content))
+    for name in ("config.json", "generation_config.json"):
+        config = json.loads((folder / name).read_text())
+        config.update(bos_token_id=61, eos_token_id=62)
+        (folder / name).write_text(json.dumps(config))
+
+
+@pytest.mark.parametrize(
+    "asked, match",
+    [
+        ({"layers": 3}, "3 of 3 would leave none"),
+        ({"layers": "much"}, "expected a share|share in"),
+        ({"experts": 0.5}, "no key of config.json has the number of experts"),
+        ({"keep_tokens": "all"}, "expected text:FILE or ids:FILE"),
+        ({"keep_tokens": [900]}, "no number 900"),
+        ({"keep_tokens": list(range(64))}, "all 64 words are needed"),
+        ({"keep_tokens": "ids:/none"}, "cannot be read as numbers"),
+    ],
+)
+def test_what_cannot_leave_is_named(tmp_path: Path, asked: Dict[str, Any], match: str) -> None:
+    source = with_texts(llama(), tmp_path / "llama")
+    with pytest.raises(parsimony.Error, match=match):
+        parsimony.prune_pretrained(source, tmp_path / "small", **asked)
+    assert not (tmp_path / "small").exists()
