@@ -23,18 +23,27 @@ class Blocks:
 
     Args:
         device: where it runs.
+        dtype: of floating point numbers; None: the directory's.
+        change: returns other elements for stored tensors.
 
     Attributes:
         model: in evaluation mode, with elements of the directory's types.
         blocks: their paths.
     """
 
-    def __init__(self, network: Pretrained, device: torch.device) -> None:
-        self.model, computed = network.built(network.configured.copy())
+    def __init__(
+        self,
+        network: Pretrained,
+        device: torch.device,
+        dtype: Optional[torch.dtype] = None,
+        change: Optional[Callable[[str, Tensor], Tensor]] = None,
+    ) -> None:
+        self.model, computed = network.built(network.configured.copy(), dtype)
         self.blocks = _blocks_of(self.model)
         self._network, self._device = network, device
         self._dtype = next(self.model.parameters()).dtype
-        self._read = _reader(network.weights)
+        read = _reader(network.weights)
+        self._read = read if change is None else lambda name: change(name, read(name))
         self._targets = {stored: network.name_of(stored) for stored in network.stored}
         self._places: Dict[int, List["tuple[nn.Module, str]"]] = {}
         self._names: Dict[str, int] = {}
@@ -68,12 +77,22 @@ class Blocks:
         self._load(lambda name: _inside(name, block))
 
     @contextlib.contextmanager
-    def entering(self) -> Iterator[None]:
-        """Makes each block enter when it is called, for runs alone."""
+    def entering(self, entered: Callable[[], None] = lambda: None) -> Iterator[None]:
+        """Makes each block enter when it is called, for runs alone.
+
+        Args:
+            entered: is called after that.
+        """
+
+        def enter(block: str) -> Callable[..., None]:
+            def before(module: nn.Module, args: Any) -> None:
+                self.enter(block)
+                entered()
+
+            return before
+
         handles = [
-            self.model.get_submodule(block).register_forward_pre_hook(
-                lambda module, args, block=block: self.enter(block)
-            )
+            self.model.get_submodule(block).register_forward_pre_hook(enter(block))
             for block in self.blocks
         ]
         try:

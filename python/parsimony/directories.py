@@ -97,10 +97,16 @@ class Pretrained:
         self.root = self._as_stored() if joined else self.model
         self.tied = self._tied()
 
-    def built(self, config: Any) -> Tuple[nn.Module, Dict[str, Tensor]]:
-        """Returns a model without elements, and those of the buffers that the class computes."""
+    def built(
+        self, config: Any, dtype: Optional[torch.dtype] = None
+    ) -> Tuple[nn.Module, Dict[str, Tensor]]:
+        """Returns a model without elements, and those of the buffers that the class computes.
+
+        Args:
+            dtype: of floating point numbers; None: that of most stored tensors.
+        """
         types = [tensor.dtype for tensor in self.stored.values() if tensor.dtype in _TYPES]
-        dtype = max(set(types), key=types.count, default=torch.float32)
+        dtype = dtype or max(set(types), key=types.count, default=torch.float32)
         try:
             with parameters_on_meta(dtype):
                 model: nn.Module = self.kind(config)

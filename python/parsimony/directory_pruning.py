@@ -145,7 +145,8 @@ def prune_pretrained(
         ridge: of least squares, relative to the mean square of a layer's inputs; by default for each
             layer the best of 0.0001, 0.001, … 1 on samples that are held out.
         device: where calibration runs: "cpu", "cuda:0".
-        verify: compare the networks, which takes the memory of both.
+        verify: compare the networks; that takes the memory of the small one in float32, or of a block where
+            there is less.
         progress: as for `prune`.
         {settings}
 

@@ -6,14 +6,11 @@ is not looked up: it is what a model loses that is built with a smaller number.
 
 from __future__ import annotations
 
-import contextlib
 import re
 from typing import (
     Any,
-    Callable,
     Dict,
     Iterable,
-    Iterator,
     List,
     Mapping,
     NamedTuple,
@@ -269,34 +266,28 @@ class Leaving:
             if kept.unit.axes
         ]
 
-    @contextlib.contextmanager
-    def masked(self, model: nn.Module, name_of: Callable[[str], str]) -> Iterator[None]:
-        """Makes the original compute without the members: layers return what they are given, and
-        routers give experts the score -inf.
+    def routers(self) -> Dict[str, List[int]]:
+        """Returns the experts that leave, by tensors with a number for each: rows of a router, biases."""
+        return {
+            name: kept.removed
+            for kept in self.kept
+            if kept.keep != self.words
+            for name in kept.unit.axes
+        }
 
-        Args:
-            name_of: returns a tensor's name in the model.
-        """
-        routers: Dict[int, List[int]] = {}
-        named = dict(model.named_parameters(remove_duplicate=False))
-        named.update(model.named_buffers(remove_duplicate=False))
-        for kept in self.kept:
-            if kept.keep != self.words:
-                for name in kept.unit.axes:
-                    tensor = named.get(name_of(name))
-                    if tensor is not None and tensor.dim() == 1:
-                        tensor.data[kept.removed] = -torch.inf
-                    elif tensor is not None and tensor.dim() == 2:
-                        routers[id(tensor)] = kept.removed
-            if not kept.unit.axes:
-                for prefix in kept.unit.lists:
-                    for number in kept.removed:
-                        _pass_through(model.get_submodule(f"{prefix}.{number}"))
-        with _Routers(routers):
-            yield
+    def layers(self) -> List[str]:
+        """Returns the modules that leave as a whole."""
+        return [
+            f"{prefix}.{number}"
+            for kept in self.kept
+            if not kept.unit.axes
+            for prefix in kept.unit.lists
+            for number in kept.removed
+        ]
 
 
-def _pass_through(layer: nn.Module) -> None:
+def pass_through(layer: nn.Module) -> None:
+    """Makes a layer return what it is given."""
     whole = layer.forward
 
     def forward(x: Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -306,8 +297,12 @@ def _pass_through(layer: nn.Module) -> None:
     layer.forward = forward  # type: ignore[method-assign]
 
 
-class _Routers(TorchFunctionMode):
-    """Sets scores of removed experts to -inf, where a router's weight is multiplied."""
+class Routers(TorchFunctionMode):
+    """Gives removed experts the score -inf, where a router's weight is multiplied.
+
+    Args:
+        removed: by the `id` of the weight.
+    """
 
     def __init__(self, removed: Mapping[int, List[int]]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]

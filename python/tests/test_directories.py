@@ -326,3 +326,16 @@ def test_the_output_must_be_new(tmp_path: Path) -> None:
     with pytest.raises(parsimony.ConfigError, match="exists already"):
         parsimony.prune_pretrained(source, tmp_path / "small", ratio=0.5)
     shutil.rmtree(tmp_path / "small")
+
+
+def test_the_proof_needs_no_whole_network_where_memory_is_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from parsimony import directory_proof
+
+    source = llama(tmp_path / "llama")
+    monkeypatch.setattr(directory_proof, "_free_memory", lambda: 1000)
+    monkeypatch.setattr(transformers.LlamaForCausalLM, "from_pretrained", None)
+    plan = parsimony.prune_pretrained(source, tmp_path / "small", ratio=0.5)
+    assert plan.proof is not None and plan.proof.scale > 0
+    assert (tmp_path / "small/config.json").exists()
