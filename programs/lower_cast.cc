@@ -232,7 +232,9 @@ void lower_copy_into(Call& call) {
   const Graph& graph = call.out.graph();
   call.require(graph.value(x.value).dtype == graph.value(from.value).dtype);
   if (call.shape(x.value) == call.shape(from.value)) {
-    if (!is_own_memory(call, x.value)) return call.set_node("Identity", {from});
+    if (!is_own_memory(call, x.value)) {  // its size is read, as what made x must follow it
+      return call.set_node("Expand", {from, {sizes_of(call.out, x.value)}});
+    }
     return call.set_result(written_over(call.out, x.value, from.value));
   }
   const ValueId sizes = sizes_of(call.out, x.value);

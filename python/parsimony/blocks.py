@@ -112,7 +112,7 @@ class Blocks:
     def tensors(self, place: str) -> Iterator[Tuple[str, Tensor]]:
         """Yields the tensors that the class saves for a place, one by one."""
         for name, stored in self._network.names.items():
-            if name.startswith(place):
+            if name.startswith(f"{place}."):
                 yield stored, self._read(stored)
 
     def run(self, batch: Union[Batch, Inputs]) -> Any:
@@ -196,7 +196,8 @@ def _blocks_of(model: nn.Module) -> List[str]:
     found: List[str] = []
     for path, part in model.named_modules():
         inside = any(_inside(path, block) for block in found)
-        if isinstance(part, nn.ModuleList) and len(part) > 1 and not inside:
+        nested = any(isinstance(one, nn.ModuleList) for one in part.children())
+        if isinstance(part, nn.ModuleList) and len(part) > 1 and not inside and not nested:
             found += [join(path, name) for name, _ in part.named_children()]
     return found
 

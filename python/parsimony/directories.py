@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import itertools
 import json
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
@@ -134,6 +135,33 @@ class Pretrained:
     def loaded(self, stored: Mapping[str, Tensor]) -> Dict[str, Tensor]:
         """Returns the tensors of the model that are made of stored ones."""
         return self._conversions.loaded(stored)
+
+    @property
+    def longest(self) -> int:
+        """The number of tokens that it has positions for."""
+        config = self.config.get_text_config()
+        known = (getattr(config, name, None) for name in ("max_position_embeddings", "n_positions"))
+        return min((x for x in known if type(x) is int and x > 1), default=1 << 30)
+
+    def renumbered(self, stored: str, name: str, now: str) -> str:
+        """Returns the stored name of a tensor that the class calls `now` in place of `name`, which
+        differs in numbers: names that are stored may differ from these in all else.
+
+        Raises:
+            UnsupportedError: none is read as that.
+        """
+        if stored == name:
+            return now
+        changes = [(a, b) for a, b in zip(name.split("."), now.split(".")) if a != b]
+        parts = stored.split(".")
+        for places in itertools.combinations(range(len(parts)), len(changes)):
+            new = list(parts)
+            for place, (before, after) in zip(places, changes):
+                if parts[place] == before:
+                    new[place] = after
+            if self.name_of(".".join(new)) == now:
+                return ".".join(new)
+        raise UnsupportedError(f"{self.path}: it is not known under which name {now!r} is stored")
 
     def place_of(self, part: Mapping[str, Any]) -> str:
         """Returns the path of the configuration that the module of a plan's slice was built from."""

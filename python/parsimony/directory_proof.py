@@ -170,7 +170,7 @@ class _Masked:
     def _kept(self, output: Tensor) -> Tensor:
         """Returns the logits of words that stay."""
         words = self._leaving.words
-        sizes = {kept.unit.size for kept in self._leaving.kept if kept.keep == words}
+        sizes = {kept.unit.size for kept in self._leaving.kept if kept.are_words}
         return output[..., words] if output.shape[-1] in sizes else output
 
 
@@ -180,7 +180,7 @@ def _set_kept(tensor: Tensor, axes: Cuts, values: Tensor) -> None:
     for axis, size in enumerate(tensor.shape):
         kept = torch.tensor(axes[axis].keep) if axis in axes else torch.arange(size)
         index.append(kept.view([-1 if axis == other else 1 for other in range(tensor.dim())]))
-    tensor[tuple(index)] = values
+    tensor[tuple(index)] = values.to(tensor.dtype)
 
 
 def _narrow(norm: nn.Module, cut: Cut) -> None:

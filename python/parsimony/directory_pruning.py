@@ -176,6 +176,7 @@ def prune_pretrained(
         raise ConfigError(f"recover: {recover!r}: directories take {_LEAST_SQUARES!r}")
     if recover is not None and calibration is None:
         raise ConfigError("recover: needs calibration, such as text:FILE")
+    place_of_data = _device(device)
     target = Path(output).resolve()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise ConfigError(
@@ -192,20 +193,31 @@ def prune_pretrained(
         recovery: Optional[Recovery] = None
         texts: Optional[Texts] = None
         if calibration is not None:
-            texts = read_texts(calibration, network.path, samples)
+            texts = read_texts(calibration, network.path, samples, network.longest)
             ridges = None if ridge is None else [ridge]
-            recovery = Recovery(network, texts, torch.device(device), recover is not None, ridges)
+            recovery = Recovery(network, texts, place_of_data, recover is not None, ridges)
         pruning = _Pruning(network, request, folder, target, verify, seed, step, shares, recovery)
         if not members:
             return pruning.run()
         step("choose")
-        choice = Choice(network, texts and texts.calibration, torch.device(device))
+        choice = Choice(network, texts and texts.calibration, place_of_data)
         choices = [Leaving()] if experts is None else choice.experts(experts)
+        if not verify:  # nothing will tell that the class wants equally many of each group
+            choices = choices[-1:]
         others = Leaving() if layers is None else choice.layers(layers)
         if keep_tokens is not None:
             others = others.joined(words_leaving(network, keep_tokens))
         pruning.notes += choice.notes
         return pruning.without([others.joined(one) for one in choices], widths)
+
+
+def _device(name: str) -> torch.device:
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except Exception as error:
+        raise ConfigError(f"device: {name!r} cannot be used: {error}") from error
+    return device
 
 
 class _Fault(NamedTuple):
@@ -579,12 +591,12 @@ class _Pruning:
             self._apply(plan, small)
             if self.leaving.texts:
                 check_tokenizer(self.network, small, self.leaving)
+            self._prove(plan, small)
             if self.recovery is not None:
                 self.step("recover")
                 self._recover(plan, small)
-            if self.verify:
-                self.step("prove")
-                prove(self.network, plan, small, self.seed, self._verified, self.leaving)
+                if plan.values:
+                    self._prove(plan, small)
             if self.target.exists():
                 self.target.rmdir()
             small.rename(self.target)
@@ -602,14 +614,21 @@ class _Pruning:
         return plan
 
     def _renamings(self) -> List[Dict[str, str]]:
-        """Returns the entries of a plan for stored tensors that leave or are called otherwise."""
+        """Returns the entries of a plan for stored tensors that leave or are called otherwise.
+
+        Raises:
+            UnsupportedError: it is not known how a tensor is stored then.
+        """
         found: Dict[str, Dict[str, str]] = {}
         for name, stored in self.network.names.items():
             now = self.leaving.new_name(name)
             if now is None:
                 found[stored] = {"tensor": stored}
             elif now != name:
-                found[stored] = {"tensor": stored, "name": stored.replace(name, now)}
+                found[stored] = {
+                    "tensor": stored,
+                    "name": self.network.renumbered(stored, name, now),
+                }
         return list(found.values())
 
     def _count(self, plan: Plan, new_names: Mapping[str, Optional[str]]) -> None:
@@ -627,6 +646,11 @@ class _Pruning:
         plan.save_data(file)
         run_command(["apply", self.network.path, "--plan", file, "-o", small, "-q"])
 
+    def _prove(self, plan: Plan, small: Path) -> None:
+        if self.verify:
+            self.step("prove")
+            prove(self.network, plan, small, self.seed, self._verified, self.leaving)
+
     def _recover(self, plan: Plan, small: Path) -> None:
         """Writes the small directory again, with weights that are fitted to texts."""
         assert self.recovery is not None
@@ -637,7 +661,12 @@ class _Pruning:
             shutil.rmtree(small)
             self._apply(plan, small)
         elif self.recovery.fits:
-            self.notes.append(f"{_LEAST_SQUARES}: no better than the cut, so it is not written")
+            why = (
+                "no better than the cut"
+                if plan.measured.cut == plan.measured.cut
+                else "not compared"
+            )
+            self.notes.append(f"{_LEAST_SQUARES}: {why}, so it is not written")
 
     def _verified(self) -> nn.Module:
         """Returns the small network that the command makes of the program, and verifies."""

@@ -3,7 +3,8 @@ in its place, on samples of text, one block in memory at a time."""
 
 from __future__ import annotations
 
-from typing import Dict, Mapping, Optional, Sequence, Tuple
+import math
+from typing import Dict, Mapping, Optional, Sequence, Tuple, Union
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +18,6 @@ from .texts import Batch, Cosines, Losses, Texts
 
 _RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 _HELD_OUT = 8  # one sample of so many
-_EQUAL = 1e-6  # relative; what a layer computes has not changed yet
 
 
 class Recovery:
@@ -53,7 +53,8 @@ class Recovery:
         texts = self._texts, self._texts
         if words is not None:
             texts = self._texts.within(words)
-        reference, measured = self._measure(), texts[1].measured
+        measured = texts[1].measured
+        reference = self._measure(words=words, batches=measured)
         original = self._measured(self._network, texts[0].measured, reference)
         cut = self._measured(small, measured, self._measure(reference))
         values: Dict[str, Tensor] = {}
@@ -62,27 +63,38 @@ class Recovery:
             pair = _Pair(self._network, small, plan, texts, self._device, self._ridges)
             weights = pair.fitted()
             fitted = self._measured(small, measured, self._measure(reference), weights)
-            if (fitted < cut) == (reference.what == Losses.what):
-                values = {pair.stored[layer]: weight for layer, weight in weights.items()}
+            better = fitted < cut if reference.what == Losses.what else fitted > cut
+            if better and math.isfinite(fitted):
+                values = {
+                    pair.stored[layer]: weight.to(self._network.stored[pair.stored[layer]].dtype)
+                    for layer, weight in weights.items()
+                }
         return values, Measured(reference.what, original, cut, fitted, texts[1].counts[1])
 
     def _measured(
         self,
         network: Pretrained,
         batches: Sequence[Batch],
-        into: "Losses | Cosines",
+        into: "Union[Losses, Cosines]",
         weights: Mapping[str, Tensor] = {},
     ) -> float:
         blocks = Blocks(network, self._device)
         blocks.replace(weights)
         return blocks.measure(batches, into)
 
-    def _measure(self, reference: "Losses | Cosines | None" = None) -> "Losses | Cosines":
+    def _measure(
+        self,
+        reference: "Union[Losses, Cosines, None]" = None,
+        words: Optional[Sequence[int]] = None,
+        batches: Sequence[Batch] = (),
+    ) -> "Union[Losses, Cosines]":
         from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
         if self._network.kind.__name__ in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values():
-            return Losses()
-        return Cosines(reference if isinstance(reference, Cosines) else None)
+            return Losses(words, batches)
+        has_logits = self._network.model.get_output_embeddings() is not None
+        of_words = words if has_logits else None
+        return Cosines(reference if isinstance(reference, Cosines) else None, of_words)
 
 
 class _Pair:
@@ -189,8 +201,8 @@ class _Pair:
                 target = target - bias.float()
             inputs = _rows(of_small.input.float(), mask)
             target = _rows(target, mask)
-            if seen == 0 and _same(inputs @ weight.T.float(), target):
-                return None
+            if seen == 0 and columns not in cuts and _alike(of_big, of_small, cuts.get(rows)):
+                return None  # nothing before it has changed
             numbers = torch.arange(seen, seen + len(mask), device=self._device)
             apart = (
                 _rows(numbers[:, None, None].expand(*mask.shape, 1), mask)[:, 0] % _HELD_OUT == 0
@@ -278,5 +290,10 @@ def _rows(x: Tensor, mask: Tensor) -> Tensor:
     return flat[mask.flatten() != 0] if len(flat) == mask.numel() else flat
 
 
-def _same(x: Tensor, y: Tensor) -> bool:
-    return bool((x - y).abs().max() <= _EQUAL * y.abs().max())
+def _alike(of_big: Stop, of_small: Stop, cut: Optional[Cut]) -> bool:
+    """Returns whether a layer has the same inputs in both networks, and is added to the same."""
+    if not torch.equal(of_big.input, of_small.input):
+        return False
+    if of_big.beside is None or of_small.beside is None:
+        return True
+    return torch.equal(_kept(of_big.beside, cut), of_small.beside)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Callable, Dict, List, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -11,11 +11,13 @@ from torch.nn import functional
 
 from .blocks import Blocks
 from .inputs import evaluating
-from .members import Unit, number_in
+from .members import Unit, first_tensor, number_in
+from .tree import tensors_in
 
 
-def of_layers(blocks: Blocks, unit: Unit, batches: Sequence[Any]) -> List[float]:
-    """Returns for each layer 1 minus the mean cosine between what enters and what leaves it.
+def of_layers(blocks: Blocks, unit: Unit, batches: Sequence[Any]) -> Optional[List[float]]:
+    """Returns for each layer 1 minus the mean cosine between what enters and what leaves it; None if
+    one is not run on these samples, or does not leave the size as it is.
 
     Source: Men et al., "ShortGPT", 2024 (block influence).
     """
@@ -23,16 +25,20 @@ def of_layers(blocks: Blocks, unit: Unit, batches: Sequence[Any]) -> List[float]
     layers = {f"{prefix}.{i}": i for prefix in unit.lists for i in range(unit.size)}
 
     def observed(number: int) -> Callable[..., None]:
-        def after(module: nn.Module, args: Any, result: Any) -> None:
-            before, now = args[0], result if isinstance(result, Tensor) else result[0]
-            cosines = functional.cosine_similarity(before.float(), now.float(), dim=-1)
-            sums[number] += float((1 - cosines).sum())
-            counts[number] += cosines.numel()
+        def after(module: nn.Module, args: Any, kwargs: Any, result: Any) -> None:
+            before, now = first_tensor(args, kwargs), first_tensor(tuple(tensors_in(result)), {})
+            if before.shape == now.shape:
+                axis = 1 if before.dim() == 4 else -1  # of pictures, [N, C, H, W]
+                cosines = functional.cosine_similarity(before.float(), now.float(), dim=axis)
+                sums[number] += float((1 - cosines).sum())
+                counts[number] += cosines.numel()
 
         return after
 
     _observe(blocks, {path: observed(number) for path, number in layers.items()}, batches)
-    return [total / max(1, count) for total, count in zip(sums, counts)]
+    if not all(counts):
+        return None
+    return [total / count for total, count in zip(sums, counts)]
 
 
 def of_experts(blocks: Blocks, units: Sequence[Unit], batches: Sequence[Any]) -> List[List[float]]:
@@ -50,7 +56,8 @@ def of_experts(blocks: Blocks, units: Sequence[Unit], batches: Sequence[Any]) ->
         modules = {
             path
             for path, part in blocks.model.named_modules()
-            if path.startswith(unit.place) and len(inspect.signature(part.forward).parameters) == 3
+            if f"{path}.".startswith(f"{unit.place}.")
+            and len(inspect.signature(part.forward).parameters) == 3
         }
         for path in modules:
             hooks[path] = _routed(sums, counts, scores)
@@ -59,7 +66,8 @@ def of_experts(blocks: Blocks, units: Sequence[Unit], batches: Sequence[Any]) ->
 
 
 def _routed(sums: Tensor, counts: Tensor, scores: List[float]) -> Callable[..., None]:
-    def after(module: nn.Module, args: Any, result: Any) -> None:
+    def after(module: nn.Module, args: Any, kwargs: Any, result: Any) -> None:
+        args = (*args, *kwargs.values())
         if len(args) != 3 or not all(isinstance(one, Tensor) for one in args):
             return
         x, chosen, gates = args
@@ -95,7 +103,8 @@ def of_weights(blocks: Blocks, unit: Unit) -> List[float]:
 
 def _observe(blocks: Blocks, hooks: Dict[str, Callable[..., None]], batches: Sequence[Any]) -> None:
     handles = [
-        blocks.model.get_submodule(path).register_forward_hook(hook) for path, hook in hooks.items()
+        blocks.model.get_submodule(path).register_forward_hook(hook, with_kwargs=True)
+        for path, hook in hooks.items()
     ]
     try:
         with evaluating(blocks.model), blocks.lockstep(batches, lambda *_: None) as runs:

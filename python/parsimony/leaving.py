@@ -39,16 +39,17 @@ class Choice:
             ConfigError: the amount is none.
             UnsupportedError: the class does not take so few.
         """
-        found = [one for one in self._counted(1) if one.are_layers]
+        self._check_format()
+        found, scored = [], []
+        for one in self._counted():
+            blocks = Blocks(self._network, self._device)
+            scores = of_layers(blocks, one.units[0], self._batches) if one.are_layers else None
+            if scores is not None:
+                found.append(one)
+                scored += [(score, number, one) for number, score in enumerate(scores)]
         if not found:
             raise UnsupportedError(f"layers: no key of {CONFIG} has the number of layers alone")
-        total = sum(one.size for one in found)
-        count = _count(amount, total, "layers")
-        scored = []
-        for one in found:
-            blocks = Blocks(self._network, self._device)
-            scores = of_layers(blocks, one.units[0], self._batches)
-            scored += [(score, number, one) for number, score in enumerate(scores)]
+        count = _count(amount, sum(one.size for one in found), "layers")
         keeps = {one.key: list(range(one.size)) for one in found}
         for _, number, one in sorted(scored, key=lambda entry: entry[:2]):
             left = [other for other in keeps[one.key] if other != number]
@@ -73,18 +74,21 @@ class Choice:
             ConfigError: the share is none.
             UnsupportedError: no key has the number of experts.
         """
-        found = next(iter(self._experts(share)), None)
-        if found is None:
+        self._check_format()
+        known = [one for one in self._counted() if one.are_experts(self._network.shapes)]
+        if not known:
             raise UnsupportedError(f"experts: no key of {CONFIG} has the number of experts alone")
+        found = known[0]
+        left = found.size - _count(share, found.size, "experts")
         scores: List[List[float]] = []
         if self._has_texts:
             blocks = Blocks(self._network, self._device)
             scores = of_experts(blocks, found.units, self._batches)
         if not scores or not all(scores):
-            scores = [of_weights(Blocks(self._network, self._device), x) for x in found.units]
+            blocks = Blocks(self._network, self._device)
+            scores = [of_weights(blocks, unit) for unit in found.units]
             if self._has_texts:
                 self.notes.append("experts are ranked by the norms of their weights")
-        left = found.size - _count(share, found.size, "experts")
         numbers = {x for x in integers_of(self._network.config).values() if 1 < x < left}
         groups = [x for x in sorted(numbers) if found.size % x == 0 and left % x == 0]
         choices = []
@@ -95,23 +99,21 @@ class Choice:
             choices.append(leaving)
         return choices
 
-    def _experts(self, share: Any) -> List[Counted]:
-        found = []
-        for path, size in integers_of(self._network.config).items():
-            if size < 2:
-                continue
-            left = size - _count(share, size, "experts")
-            if 0 < left < size:
-                counted = counted_by(self._network.configured, path, size, left)
-                if counted is not None and counted.are_experts(self._network.shapes):
-                    found.append(counted)
-        return found
+    def _check_format(self) -> None:
+        if ".safetensors" not in self._network.weights.suffixes:
+            raise UnsupportedError(
+                f"{self._network.weights}: layers and experts leave only where the weights are stored "
+                "as safetensors"
+            )
 
-    def _counted(self, removed: int) -> List[Counted]:
+    def _counted(self) -> List[Counted]:
+        """Returns what the integers of the configuration count."""
+        configured = self._network.configured
         found = [
-            counted_by(self._network.configured, path, size, size - removed)
+            counted_by(configured, path, size, size - 1)
+            or counted_by(configured, path, size, size // 2)  # what may have to be even
             for path, size in integers_of(self._network.config).items()
-            if size > removed
+            if size > 1
         ]
         return [one for one in found if one is not None]
 
@@ -139,6 +141,8 @@ def _count(amount: Any, size: int, what: str) -> int:
         number = round(share_of(number, what) * size)
     if not isinstance(number, int) or number < 0:
         raise ConfigError(f"{what}: found {amount!r}, expected a number or a share, as 25%")
+    if number == 0:
+        raise ConfigError(f"{what}: {amount!r} of {size} removes none")
     if number >= size:
         raise ConfigError(f"{what}: {number} of {size} would leave none")
     return number

@@ -13,6 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from .errors import UnsupportedError
+
 _SUMS = {"add", "add_", "__add__", "__radd__", "__iadd__"}
 _LOOKS = {"__get__", "size", "dim", "__len__"}
 
@@ -132,16 +134,19 @@ class Lockstep:
         """Lets all runs go on to their next stop; returns its path, None at the end.
 
         Raises:
-            RuntimeError: the runs come to different stops.
+            UnsupportedError: a run failed, or they come to different stops.
         """
         for go in self._go:
             go.release()
             self._stopped.acquire()
             if self._error is not None:
-                raise self._error
+                kind, why = type(self._error).__name__, self._error
+                raise UnsupportedError(
+                    f"calibration: the network does not run on a batch of samples: {kind}: {why}"
+                ) from self._error
         paths: Set[Optional[str]] = {stop and stop.path for stop in self.stops}
         if len(paths) > 1:
-            raise RuntimeError("batches take different ways through the network")
+            raise UnsupportedError("calibration: batches take different ways through the network")
         return paths.pop() if paths else None
 
     def __enter__(self) -> "Lockstep":

@@ -155,6 +155,8 @@ def _lists_of(configured: Configured, key: str, size: int) -> List[Tuple[str, Li
     """Returns the lists beside a key that have an item for each of what it counts."""
     config = configured.copy()
     owner, _ = owner_of(config, key)
+    if isinstance(owner, list):
+        return []
     place = key.rpartition(".")[0]
     return [
         (f"{place}.{name}" if place else name, value)
@@ -168,10 +170,11 @@ def _shorter(path: str, items: Sequence[Any], keep: Iterable[int]) -> AttributeC
 
 
 class Kept(NamedTuple):
-    """The members of a unit that stay, ascending."""
+    """The members of a unit that stay, ascending; they may be words."""
 
     unit: Unit
     keep: List[int]
+    are_words: bool = False
 
     @property
     def removed(self) -> List[int]:
@@ -196,11 +199,19 @@ class Leaving:
         self.texts: List[str] = []
         self.files: Dict[str, Optional[str]] = {}
 
-    def add(self, configured: Configured, counted: Counted, keeps: Sequence[Sequence[int]]) -> None:
+    def add(
+        self,
+        configured: Configured,
+        counted: Counted,
+        keeps: Sequence[Sequence[int]],
+        are_words: bool = False,
+    ) -> None:
         """Lets all members leave that are not in `keeps`, by units."""
         left = len(keeps[0])
         self.changes.append(AttributeChange("", PREFIX + counted.key, counted.size, left))
-        self.kept += [Kept(unit, sorted(keep)) for unit, keep in zip(counted.units, keeps)]
+        self.kept += [
+            Kept(unit, sorted(keep), are_words) for unit, keep in zip(counted.units, keeps)
+        ]
         if counted.are_layers:
             lists = _lists_of(configured, counted.key, counted.size)
             if configured.shapes_with(self.changes) is None or lists:
@@ -249,7 +260,7 @@ class Leaving:
                 "size": kept.unit.size,
                 "kept": len(kept.keep),
                 "granularity": "group",
-                "mixes": kept.keep != self.words,
+                "mixes": not kept.are_words,
                 "slices": [
                     {
                         "tensor": name,
@@ -271,7 +282,7 @@ class Leaving:
         return {
             name: kept.removed
             for kept in self.kept
-            if kept.keep != self.words
+            if not kept.are_words
             for name in kept.unit.axes
         }
 
@@ -290,11 +301,16 @@ def pass_through(layer: nn.Module) -> None:
     """Makes a layer return what it is given."""
     whole = layer.forward
 
-    def forward(x: Tensor, *args: Any, **kwargs: Any) -> Any:
-        result = whole(x, *args, **kwargs)
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        x, result = first_tensor(args, kwargs), whole(*args, **kwargs)
         return x if isinstance(result, Tensor) else type(result)((x, *result[1:]))
 
     layer.forward = forward  # type: ignore[method-assign]
+
+
+def first_tensor(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Tensor:
+    """Returns what a layer is given first."""
+    return next(x for x in (*args, *kwargs.values()) if isinstance(x, Tensor))
 
 
 class Routers(TorchFunctionMode):

@@ -66,12 +66,12 @@ def _only(batch: Batch, words: Sequence[int]) -> Optional[Batch]:
     return Batch(batch.tokens[rows], batch.mask[rows]) if rows.any() else None
 
 
-def read_texts(spec: str, directory: Path, samples: int) -> Texts:
+def read_texts(spec: str, directory: Path, samples: int, longest: int = _LENGTH) -> Texts:
     """Returns the texts of `text:FILE[,length=N]` as tokens of the directory's tokenizer.
 
     FILE has lines of JSON with a "text", if it ends with .jsonl, or texts that are separated by lines
-    `<|endoftext|>`, or is one text; it may be compressed (.gz). Samples have at most N tokens (512):
-    longer texts are several.
+    `<|endoftext|>`, or is one text; it may be compressed (.gz). Samples have at most N tokens (512),
+    and no more than `longest`: longer texts are several.
 
     Raises:
         ConfigError: `spec` is another one, or there are too few texts.
@@ -88,6 +88,9 @@ def read_texts(spec: str, directory: Path, samples: int) -> Texts:
         length = int(value)
     if kind != "text" or not name:
         raise ConfigError(f"calibration: {spec!r}: directories take text:FILE[,length=N]")
+    if samples < 1:
+        raise ConfigError(f"samples: found {samples}, expected at least 1")
+    length = min(length, longest)
     found = list(_samples(texts_of(Path(name)), directory, length))
     measured = min(_MOST_MEASURED, len(found) // _SHARE_MEASURED)
     if measured == 0:
@@ -146,15 +149,25 @@ def _batches(samples: Sequence[List[int]]) -> Iterator[Batch]:
 
 
 class Losses:
-    """The mean loss of the next token."""
+    """The mean loss of the next token.
+
+    Args:
+        words: of the logits, those that count, if not all do.
+        batches: with tokens numbered among these.
+    """
 
     what = "loss"
 
-    def __init__(self) -> None:
+    def __init__(
+        self, words: Optional[Sequence[int]] = None, batches: Sequence[Batch] = ()
+    ) -> None:
+        self._words, self._batches = words, batches
         self._sum, self._count = 0.0, 0
 
     def add(self, number: int, batch: Batch, outputs: Tensor) -> None:
         """Adds logits, `[N, T, V]`."""
+        if self._words is not None:
+            batch, outputs = self._batches[number], outputs[..., list(self._words)]
         targets = batch.tokens[:, 1:].masked_fill(batch.mask[:, 1:] == 0, -100).to(outputs.device)
         logits = outputs[:, :-1].float().flatten(0, 1)
         self._sum += float(functional.cross_entropy(logits, targets.flatten(), reduction="sum"))
@@ -169,20 +182,26 @@ class Cosines:
 
     Args:
         reference: of the network that this one is compared with; None for itself.
+        words: of outputs that are logits, those that count, if not all do.
     """
 
     what = "cosine"
 
-    def __init__(self, reference: "Cosines | None" = None) -> None:
-        self._reference = reference
+    def __init__(
+        self, reference: "Optional[Cosines]" = None, words: Optional[Sequence[int]] = None
+    ) -> None:
+        self._reference, self._words = reference, words
         self._means: List[Tensor] = []
 
     def add(self, number: int, batch: Batch, outputs: Tensor) -> None:
         """Adds hidden states, `[N, T, width]`."""
+        if self._words is not None:
+            outputs = outputs[..., list(self._words)]
         mask = batch.mask.to(outputs.device)[..., None]
         self._means.append(((outputs.float() * mask).sum(1) / mask.sum(1)).cpu())
 
     def value(self) -> float:
+        """Returns NaN if the embeddings have another size."""
         means = torch.cat(self._means)
         other = means if self._reference is None else torch.cat(self._reference._means)
         if means.shape != other.shape:

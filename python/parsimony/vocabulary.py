@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Set, 
 
 from .directories import CONFIG, Pretrained
 from .errors import ConfigError, FileError, UnsupportedError
-from .members import Leaving, counted_by
+from .members import Counted, Leaving, counted_by
 from .plan import AttributeChange
 from .pretrained import PREFIX, integers_of
 from .texts import texts_of
@@ -24,12 +24,18 @@ _OLDER = (
     "sentencepiece.bpe.model",
     "spiece.model",
     "spm.model",
+    "tekken.json",
     "tokenizer.model",
+    "tokenizer.model.v3",
     "vocab.json",
     "vocab.txt",
 )
-_ID = re.compile(r"_token_ids?$")
+_ID = re.compile(r"_token_(ids?|index)$")
 _LISTS = ("suppress_tokens", "begin_suppress_tokens")  # of ids that may be missing
+_SEQUENCES = ("bad_words_ids",)  # of lists of ids, which may be missing as a whole
+_PAIRS = "forced_decoder_ids"  # of places and ids
+_BY_NAME = re.compile(r"_to_id$")  # ids by words
+_UNKNOWN = ("force_words_ids", "sequence_bias")
 Spec = Union[str, Sequence[int]]
 
 
@@ -50,27 +56,30 @@ def words_leaving(network: Pretrained, spec: Spec) -> Leaving:
     texts: List[str] = []
     if isinstance(spec, str) and spec.startswith("text:"):
         texts = texts_of(Path(spec[len("text:") :]))
-    wanted = tokenizer.used_by(texts) if texts else set(_ids(spec))
-    config = network.config.to_dict()
-    generation = _read(network.path / _GENERATION)
-    wanted |= tokenizer.needed(wanted) | set(_named_ids(config)) | set(_named_ids(generation))
-    key, size = _key(network)
-    beyond = [i for i in wanted if not 0 <= i < size]
+        asked = tokenizer.used_by(texts)
+    else:
+        asked = set(_ids(spec))
+    config, size = network.config.to_dict(), network.model.get_input_embeddings().weight.shape[0]
+    beyond = [i for i in asked if not 0 <= i < size]
     if beyond:
         raise ConfigError(f"keep_tokens: the network has {size} words, and no number {beyond[0]}")
-    keep = sorted(wanted)
+    if not asked:
+        raise ConfigError(f"keep_tokens: {spec!r} has no tokens")
+    generation = _read(network.path / _GENERATION)
+    for name in _UNKNOWN:
+        if generation.get(name):
+            raise UnsupportedError(
+                f"{network.path / _GENERATION}: {name}: its tokens may not leave"
+            )
+    wanted = asked | tokenizer.needed(asked) | set(_named_ids(config)) | set(_named_ids(generation))
+    keep = sorted(i for i in wanted if 0 <= i < size)  # a tokenizer may know more than the network
     if len(keep) == size:
         raise UnsupportedError(f"keep_tokens: all {size} words are needed")
     new = {old: number for number, old in enumerate(keep)}
     leaving = Leaving()
-    changes = [
-        AttributeChange("", PREFIX + path, value, _with_ids(value, new))
-        for path, value in _id_keys(network.config, "")
-    ]
-    counted = counted_by(network.configured, key, size, len(keep), changes)
-    if counted is None:
-        raise UnsupportedError(f"{network.path / CONFIG}: {key} is the size of other things, too")
-    leaving.add(network.configured, counted, [keep] * len(counted.units))
+    changes = list(_id_keys(network.config, "", new))
+    counted = _counted(network, size, len(keep), changes)
+    leaving.add(network.configured, counted, [keep] * len(counted.units), are_words=True)
     leaving.changes += changes
     leaving.words = keep
     leaving.files = tokenizer.files_with(new)
@@ -97,18 +106,24 @@ def check_tokenizer(network: Pretrained, small: Path, leaving: Leaving) -> None:
             )
 
 
-def _key(network: Pretrained) -> "tuple[str, int]":
-    """Returns the key with the number of the rows of the input embeddings."""
-    embeddings = network.model.get_input_embeddings()
-    size = embeddings.weight.shape[0]
-    for path, value in integers_of(network.config).items():
-        if value == size and path.rpartition(".")[2] != "hidden_size":
-            return path, size
-    raise UnsupportedError(f"{network.path / CONFIG}: no key has the number of words, {size}")
+def _counted(
+    network: Pretrained, size: int, left: int, changes: Sequence[AttributeChange]
+) -> Counted:
+    """Returns what the key with the number of words counts."""
+    keys = [path for path, value in integers_of(network.config).items() if value == size]
+    for path in sorted(keys, key=lambda path: "vocab" not in path):
+        found = counted_by(network.configured, path, size, left, changes)
+        if found is not None and not any(unit.lists for unit in found.units):
+            return found
+    raise UnsupportedError(
+        f"{network.path / CONFIG}: no key has the number of words, {size}, and nothing else"
+    )
 
 
 def _ids(spec: Spec) -> Iterable[int]:
     if not isinstance(spec, str):
+        if not isinstance(spec, (list, tuple, range, set)) or any(type(x) is not int for x in spec):
+            raise ConfigError(f"keep_tokens: {spec!r}: expected text:FILE, ids:FILE or numbers")
         return spec
     kind, _, name = spec.partition(":")
     if kind != "ids" or not name:
@@ -129,48 +144,67 @@ def _read(path: Path) -> Dict[str, Any]:
 
 def _named_ids(value: Any) -> Iterable[int]:
     """Yields the ids in a configuration."""
-    if isinstance(value, Mapping):
-        for name, one in value.items():
-            if _ID.search(str(name)) or name == "forced_decoder_ids":
-                yield from (i for i in _numbers(one, name == "forced_decoder_ids") if i >= 0)
-            else:
-                yield from _named_ids(one)
+    for name, one in value.items():
+        name = str(name)
+        if _ID.search(name) or _BY_NAME.search(name):
+            yield from _numbers(one)
+        elif name == _PAIRS and isinstance(one, list):
+            yield from (token for _, token in one if type(token) is int)
+        elif isinstance(one, Mapping):
+            yield from _named_ids(one)
 
 
-def _numbers(value: Any, pairs: bool) -> Iterable[int]:
+def _numbers(value: Any) -> Iterable[int]:
     if type(value) is int:
         yield value
+    elif isinstance(value, Mapping):
+        yield from (one for one in value.values() if type(one) is int)
     elif isinstance(value, (list, tuple)):
-        for one in value[1:] if pairs and value and type(value[0]) is int else value:
-            yield from _numbers(one, pairs)
+        for one in value:
+            yield from _numbers(one)
 
 
-def _id_keys(config: Any, place: str) -> "Iterable[tuple[str, Any]]":
+def _id_keys(config: Any, place: str, new: Mapping[int, int]) -> "Iterable[AttributeChange]":
+    """Yields the changes of a configuration's ids."""
     for name, value in vars(config).items():
-        if _ID.search(name) and any(True for _ in _numbers(value, False)):
-            yield place + name, value
+        after = _renumbered(name, value, new)
+        if after != value:
+            yield AttributeChange("", f"{PREFIX}{place}{name}", value, after)
         elif hasattr(value, "to_dict"):
-            yield from _id_keys(value, f"{place}{name}.")
+            yield from _id_keys(value, f"{place}{name}.", new)
+
+
+def _with_new_ids(config: Mapping[str, Any], new: Mapping[int, int]) -> Dict[str, Any]:
+    """Returns a configuration with new ids."""
+    return {
+        name: (
+            _with_new_ids(one, new)
+            if isinstance(one, Mapping) and not _BY_NAME.search(name)
+            else _renumbered(name, one, new)
+        )
+        for name, one in config.items()
+    }
+
+
+def _renumbered(name: str, value: Any, new: Mapping[int, int]) -> Any:
+    """Returns the value of a key with new ids."""
+    if _ID.search(name):
+        return _with_ids(value, new)
+    if _BY_NAME.search(name) and isinstance(value, Mapping):
+        return {word: new.get(token, token) for word, token in value.items()}
+    if name in _LISTS and isinstance(value, list):
+        return [new[token] for token in value if token in new]
+    if name in _SEQUENCES and isinstance(value, list):
+        return [[new[i] for i in one] for one in value if all(i in new for i in one)]
+    if name == _PAIRS and isinstance(value, list):
+        return [[place, new.get(token, token)] for place, token in value]
+    return value
 
 
 def _with_ids(value: Any, new: Mapping[int, int]) -> Any:
     if type(value) is int:
         return new.get(value, value)
     return [_with_ids(one, new) for one in value] if isinstance(value, (list, tuple)) else value
-
-
-def _with_new_ids(value: Any, new: Mapping[int, int]) -> Any:
-    """Returns a configuration with new ids."""
-    found = {}
-    for name, one in value.items():
-        if name in _LISTS and isinstance(one, list):
-            one = [new[i] for i in one if i in new]
-        elif name == "forced_decoder_ids" and isinstance(one, list):
-            one = [[place, _with_ids(i, new)] for place, i in one]
-        elif _ID.search(name):
-            one = _with_ids(one, new)
-        found[name] = one
-    return found
 
 
 class _Tokenizer:
@@ -205,6 +239,10 @@ class _Tokenizer:
     def needed(self, wanted: Set[int]) -> Set[int]:
         """Returns what a tokenizer needs for some tokens."""
         found = {token["id"] for token in self._content.get("added_tokens", [])}
+        found.update(_processor_ids(self._content.get("post_processor")))
+        padding = self._content.get("padding")
+        if padding:
+            found.add(padding["pad_id"])
         unknown = self._ids.get(self._model.get("unk_token"), self._model.get("unk_id"))
         if unknown is not None:
             found.add(unknown)
@@ -212,7 +250,7 @@ class _Tokenizer:
             found |= {i for piece, i in self._ids.items() if len(piece) == 1}
         parts = {}
         for first, second in self._merges():
-            parts.setdefault(first + second, (first, second))
+            parts.setdefault(self._merged(first, second), (first, second))
         pieces = {i: piece for piece, i in self._ids.items()}
         rest = [pieces[i] for i in wanted | found if i in pieces]
         while rest:
@@ -226,6 +264,10 @@ class _Tokenizer:
         for merge in self._model.get("merges", []):
             first, second = merge.split(" ") if isinstance(merge, str) else merge
             yield first, second
+
+    def _merged(self, first: str, second: str) -> str:
+        prefix = self._model.get("continuing_subword_prefix") or ""
+        return first + (second[len(prefix) :] if second.startswith(prefix) else second)
 
     def files_with(self, new: Mapping[int, int]) -> Dict[str, Optional[str]]:
         """Returns the files of the tokenizer with new ids; None for those that leave."""
@@ -242,10 +284,14 @@ class _Tokenizer:
             model["merges"] = [
                 merge
                 for merge, (first, second) in zip(model["merges"], self._merges())
-                if {first, second, first + second} <= left.keys()
+                if {first, second, self._merged(first, second)} <= left.keys()
             ]
-        for token in content.get("added_tokens", []):
+        added = [token for token in content.get("added_tokens", []) if token["id"] in new]
+        for token in added:
             token["id"] = new[token["id"]]
+        content["added_tokens"] = added
+        if content.get("padding"):
+            content["padding"]["pad_id"] = new[content["padding"]["pad_id"]]
         _renumber_processor(content.get("post_processor"), new)
         files: Dict[str, Optional[str]] = {
             TOKENIZER: json.dumps(content, indent=2, ensure_ascii=False) + "\n"
@@ -259,6 +305,20 @@ class _Tokenizer:
             files[_TOKENIZER_CONFIG] = json.dumps(config, indent=2, ensure_ascii=False) + "\n"
         files.update((name, None) for name in _OLDER if (self._directory / name).exists())
         return files
+
+
+def _processor_ids(processor: Any) -> Iterable[int]:
+    """Yields the tokens that a post-processor adds."""
+    if isinstance(processor, dict):
+        for one in processor.get("processors", []):
+            yield from _processor_ids(one)
+        special = processor.get("special_tokens")
+        if isinstance(special, dict):
+            for one in special.values():
+                yield from one["ids"]
+        for name in ("sep", "cls"):
+            if isinstance(processor.get(name), list):
+                yield processor[name][1]
 
 
 def _renumber_processor(processor: Any, new: Mapping[int, int]) -> None:

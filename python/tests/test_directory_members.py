@@ -191,6 +191,81 @@ def renumber_last(folder: Path) -> None:
         (folder / name).write_text(json.dumps(config))
 
 
+def test_ids_follow_wherever_they_stand(tmp_path: Path) -> None:
+    source, small = with_texts(llama(), tmp_path / "llama"), tmp_path / "small"
+    renumber_last(source)
+    file = source / "tokenizer.json"
+    content = json.loads(file.read_text())
+    padding = {"strategy": "BatchLongest", "direction": "Right", "pad_to_multiple_of": None}
+    content["padding"] = {**padding, "pad_id": 62, "pad_type_id": 0, "pad_token": "</s>"}
+    file.write_text(json.dumps(content))
+    ids = {"lang_to_id": {"en": 61}, "suppress_tokens": [3, 50, 61], "bad_words_ids": [[3], [50]]}
+    for name, own in (("generation_config.json", ids), ("config.json", {"image_token_index": 59})):
+        config = json.loads((source / name).read_text())
+        (source / name).write_text(json.dumps({**config, **own}))
+    parsimony.prune_pretrained(source, small, keep_tokens=range(10))
+    kept: List[int] = json.loads((small / "kept_token_ids.json").read_text())
+    assert kept == [*range(10), 59, 60, 61, 62]
+    assert config_of(small)["image_token_index"] == 10
+    found = json.loads((small / "generation_config.json").read_text())
+    assert found["lang_to_id"] == {"en": 12} and found["bad_words_ids"] == [[3]]
+    assert found["suppress_tokens"] == [3, 12]
+    assert json.loads((small / "tokenizer.json").read_text())["padding"]["pad_id"] == 13
+
+
+def test_layers_leave_under_the_names_that_are_stored(tmp_path: Path) -> None:
+    """As on the hub: without the prefix of the class, or with names of older releases."""
+    torch.manual_seed(0)
+    config = transformers.GPT2Config(n_embd=32, n_layer=3, n_head=4, vocab_size=64)
+    source = written(transformers.GPT2LMHeadModel(config), tmp_path / "gpt2")
+    file = source / "model.safetensors"
+    tensors = safetensors.load_file(file)
+    for name in [name for name in tensors if name.startswith("transformer.")]:
+        tensors[name[len("transformer.") :]] = tensors.pop(name)
+    for name in tensors:
+        if name.startswith("h.0.") and "c_proj" in name:
+            tensors[name] *= 1e-4
+    safetensors.save_file(tensors, file, {"format": "pt"})
+    plan = parsimony.prune_pretrained(source, tmp_path / "small", layers=1)
+    assert "removed from transformer.h: 0" in plan.notes and plan.proof is not None
+    after = safetensors.load_file(tmp_path / "small/model.safetensors")
+    assert torch.equal(after["h.0.mlp.c_proj.weight"], tensors["h.1.mlp.c_proj.weight"])
+    assert "h.2.mlp.c_proj.weight" not in after
+
+
+def test_layers_of_pictures_leave(tmp_path: Path) -> None:
+    sizes = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4}
+    config = transformers.ViTConfig(**sizes, intermediate_size=48, image_size=16, patch_size=8)
+    source = written(transformers.ViTForImageClassification(config), tmp_path / "vit")
+    plan = parsimony.prune_pretrained(source, tmp_path / "small", layers="60%")
+    assert config_of(tmp_path / "small")["num_hidden_layers"] == 1 and plan.proof is not None
+    sizes = {"embedding_size": 8, "hidden_sizes": [8, 16], "depths": [2, 2]}
+    config = transformers.ResNetConfig(**sizes, layer_type="basic", image_size=32)
+    other = written(transformers.ResNetForImageClassification(config), tmp_path / "resnet")
+    plan = parsimony.prune_pretrained(other, tmp_path / "narrow", layers=1)
+    assert sorted(config_of(tmp_path / "narrow")["depths"]) == [1, 2] and plan.proof is not None
+
+
+def test_a_weight_of_another_type_is_fitted_in_its_own(tmp_path: Path) -> None:
+    source = with_texts(llama().to(torch.bfloat16), tmp_path / "llama")
+    file = source / "model.safetensors"
+    tensors = safetensors.load_file(file)
+    name = "model.layers.1.mlp.down_proj.weight"
+    tensors[name] = tensors[name].float()
+    safetensors.save_file(tensors, file, {"format": "pt"})
+    plan = parsimony.prune_pretrained(
+        source,
+        tmp_path / "small",
+        keys={"intermediate_size": 0.5},
+        recover="least-squares",
+        calibration=f"text:{tmp_path / 'texts.txt'}",
+    )
+    small = safetensors.load_file(tmp_path / "small/model.safetensors")
+    assert small[name].dtype == torch.float32
+    for tensor, values in plan.values.items():
+        assert torch.equal(small[tensor], values)
+
+
 @pytest.mark.parametrize(
     "asked, match",
     [
@@ -201,6 +276,9 @@ def renumber_last(folder: Path) -> None:
         ({"keep_tokens": [900]}, "no number 900"),
         ({"keep_tokens": list(range(64))}, "all 64 words are needed"),
         ({"keep_tokens": "ids:/none"}, "cannot be read as numbers"),
+        ({"keep_tokens": 5}, "expected text:FILE, ids:FILE or numbers"),
+        ({"layers": 0}, "of 3 removes none"),
+        ({"layers": 1, "device": "none"}, "device: .none. cannot be used"),
     ],
 )
 def test_what_cannot_leave_is_named(tmp_path: Path, asked: Dict[str, Any], match: str) -> None:

@@ -170,6 +170,6 @@ def test_runs_wait_where_a_result_is_added() -> None:
 
 def test_a_fault_in_a_run_is_raised() -> None:
     model = torch.nn.Linear(4, 4)
-    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+    with pytest.raises(parsimony.Error, match="shapes cannot be multiplied"):
         with Lockstep(model, [torch.rand(2, 4), torch.rand(2, 3)], lambda i, x: model(x)) as runs:
             runs.advance()

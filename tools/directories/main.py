@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prunes directories of small networks of transformers' classes, with random weights: a quarter of the feed-forward
-width, then half of the heads of the result, both with proof; writes docs/results/data/directories.json and its page.
-What is in the folder is not run again.
+width, then half of the heads of the result; and one layer of the original; all with proof. Writes
+docs/results/data/directories.json and its page. What is in the folder is not run again.
 
     tools/directories/main.py FOLDER [OPTION...] [CLASS...]      all of CLASSES, or these
 
@@ -81,6 +81,23 @@ def pruned(folder, source, target, names, share):
     except parsimony.Error as error:
         kind = "different" if isinstance(error, parsimony.VerificationError) else "refused"
         return {"result": kind, "why": str(error)[-600:], "seconds": time.perf_counter() - begin}
+    return told(plan, begin)
+
+
+def shallow(folder, source, target):
+    """Removes the layer of least influence on random inputs."""
+    import parsimony
+
+    shutil.rmtree(folder / target, ignore_errors=True)
+    begin = time.perf_counter()
+    try:
+        return told(parsimony.prune_pretrained(folder / source, folder / target, layers=1), begin)
+    except parsimony.Error as error:
+        kind = "different" if isinstance(error, parsimony.VerificationError) else "refused"
+        return {"result": kind, "why": str(error)[-600:], "seconds": time.perf_counter() - begin}
+
+
+def told(plan, begin):
     return {
         "result": "equal" if plan.proof is not None else "not proven",
         "keys": {change.attribute: [change.before, change.after] for change in plan.attributes},
@@ -103,7 +120,10 @@ def row(asked, name):
         if not (asked.folder / source).exists():  # what came before was refused
             source = name
         found[what] = kept(what, lambda: run(pruned, asked, source, f"{name}.{what}", names, share))
-    texts = (f"{what} {found[what]['result']} {found[what].get('why', '')[:300]}" for what in ("narrow", "few"))
+    found["shallow"] = kept("shallow", lambda: run(shallow, asked, name, f"{name}.shallow"))
+    texts = (
+        f"{what} {found[what]['result']} {found[what].get('why', '')[:300]}" for what in ("narrow", "few", "shallow")
+    )
     print(f"{name}: {'  '.join(texts)}", flush=True)
     return found
 

@@ -3,7 +3,7 @@
 from tables.measured import table
 
 COMMAND = "tools/directories/main.py FOLDER"
-STEPS = {"narrow": "feed-forward −25 %", "few": "then heads −50 %"}
+STEPS = {"narrow": "feed-forward −25 %", "few": "then heads −50 %", "shallow": "one layer less"}
 RESULTS = {
     "equal": "written, loaded, equal",
     "different": "refused by the proof",
@@ -20,7 +20,7 @@ def page(rows, versions):
         "title": "Directories of transformers",
         "about": "Networks of transformers' classes with small configurations and random weights, written by "
         "save_pretrained and pruned as directories: a quarter of the width of feed-forward layers, then half of the "
-        "heads of the result. Keys are named by what classes call them; what the small directory computes is compared "
+        "heads of the result; and one layer of the original. Keys are named by what classes call them; what the small directory computes is compared "
         f"with the masked original, in PyTorch, with 1e-4 of the largest output. {known}.",
         "tables": [summary(rows, made), classes(made)],
     }
@@ -44,8 +44,15 @@ def classes(made):
 def cell(run):
     if run["result"] != "equal":
         return run["result"]
-    keys = (f"`{key.removeprefix('config.')}` {before}→{after}" for key, (before, after) in run["keys"].items())
+    keys = (
+        f"`{key.removeprefix('config.')}` {short(before)}→{short(after)}"
+        for key, (before, after) in run["keys"].items()
+    )
     return ", ".join(keys)
+
+
+def short(value):
+    return f"{len(value)} items" if isinstance(value, list) else value
 
 
 def why(row):
