@@ -79,8 +79,7 @@ def pruned(folder, source, target, names, share):
                     raise
                 del keys[unknown[1]]
     except parsimony.Error as error:
-        kind = "different" if isinstance(error, parsimony.VerificationError) else "refused"
-        return {"result": kind, "why": str(error)[-600:], "seconds": time.perf_counter() - begin}
+        return refused(error, begin)
     return told(plan, begin)
 
 
@@ -93,8 +92,12 @@ def shallow(folder, source, target):
     try:
         return told(parsimony.prune_pretrained(folder / source, folder / target, layers=1), begin)
     except parsimony.Error as error:
-        kind = "different" if isinstance(error, parsimony.VerificationError) else "refused"
-        return {"result": kind, "why": str(error)[-600:], "seconds": time.perf_counter() - begin}
+        return refused(error, begin)
+
+
+def refused(error, begin):
+    kind = "different" if type(error).__name__ == "VerificationError" else "refused"
+    return {"result": kind, "why": str(error)[-600:], "seconds": time.perf_counter() - begin}
 
 
 def told(plan, begin):

@@ -1,5 +1,7 @@
 """The tables of docs/results/directories.md."""
 
+import re
+
 from tables.measured import table
 
 COMMAND = "tools/directories/main.py FOLDER"
@@ -58,4 +60,4 @@ def short(value):
 def why(row):
     said = [row[step].get("why", "").strip().splitlines()[-1:] for step in STEPS]
     text = " ".join(dict.fromkeys(line for lines in said for line in lines))
-    return text.replace("|", "/")[:200]
+    return re.sub(r"/\S*/", "", text).replace("|", "/")[:200]  # without folders

@@ -32,7 +32,9 @@ HEADS = "CAUSAL_LM MASKED_LM SEQ_TO_SEQ_CAUSAL_LM IMAGE_CLASSIFICATION AUDIO_CLA
 
 
 def versions():
-    return {package: importlib.metadata.version(package) for package in ("torch", "timm", "transformers")}
+    """The versions of those that are installed."""
+    installed = {one.metadata["Name"]: one.version for one in importlib.metadata.distributions()}
+    return {name: installed[name] for name in ("torch", "timm", "transformers") if name in installed}
 
 
 def families_of_timm():
