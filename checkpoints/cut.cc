@@ -302,9 +302,12 @@ class Cutter {
       const TensorId id = names_.find(copy.prefix + renaming.tensor);
       if (id == TensorId()) {
         leave(renaming.tensor, "the checkpoint has no such tensor");
-      } else {
-        checkpoint_.rename(id, renaming.name);
+        continue;
       }
+      if (!renaming.name.empty() && !new_names_.insert(copy.prefix + renaming.name).second) {
+        throw ConfigError("the plan calls two tensors ", in_quotes(renaming.name));
+      }
+      checkpoint_.rename(id, renaming.name);
     }
   }
 
@@ -329,6 +332,7 @@ class Cutter {
   std::map<std::string_view, const WeightMatch*> by_weight_;
   std::map<std::string, std::vector<AxisKeep>, std::less<>> expected_;  ///< of the plan's tensors
   Cuts cuts_;
+  std::set<std::string> new_names_;  ///< of tensors that are renamed
   IdVector<TensorId, TensorOutcome> outcomes_;
   CheckpointCut result_;
 };

@@ -201,14 +201,24 @@ def prune_pretrained(
             return pruning.run()
         step("choose")
         choice = Choice(network, texts and texts.calibration, place_of_data)
-        choices = [Leaving()] if experts is None else choice.experts(experts)
-        if not verify:  # nothing will tell that the class wants equally many of each group
-            choices = choices[-1:]
-        others = Leaving() if layers is None else choice.layers(layers)
-        if keep_tokens is not None:
-            others = others.joined(words_leaving(network, keep_tokens))
+        choices = _leaving(choice, layers, experts, keep_tokens)
         pruning.notes += choice.notes
-        return pruning.without([others.joined(one) for one in choices], widths)
+        # Without the proof, nothing tells that the class wants equally many of each group.
+        return pruning.without(choices if verify else choices[-1:], widths)
+
+
+def _leaving(
+    choice: Choice,
+    layers: Union[int, str, None],
+    experts: Union[float, str, None],
+    keep_tokens: Optional[Spec],
+) -> List[Leaving]:
+    """Returns choices of all members that leave."""
+    choices = [Leaving()] if experts is None else choice.experts(experts)
+    others = Leaving() if layers is None else choice.layers(layers)
+    if keep_tokens is not None:
+        others = others.joined(words_leaving(choice.network, keep_tokens))
+    return [others.joined(one) for one in choices]
 
 
 def _device(name: str) -> torch.device:

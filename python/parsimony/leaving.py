@@ -27,7 +27,7 @@ class Choice:
     def __init__(
         self, network: Pretrained, batches: Optional[Sequence[Any]], device: torch.device
     ) -> None:
-        self._network, self._device = network, device
+        self.network, self._device = network, device
         self._has_texts = batches is not None
         self._batches = batches or [network.inputs("cpu", seed) for seed in range(_RANDOM)]
         self.notes: List[str] = []
@@ -41,9 +41,9 @@ class Choice:
         """
         self._check_format()
         found, scored = [], []
-        for one in self._counted():
-            blocks = Blocks(self._network, self._device)
-            scores = of_layers(blocks, one.units[0], self._batches) if one.are_layers else None
+        for one in filter(lambda counted: counted.are_layers, self._counted()):
+            blocks = Blocks(self.network, self._device)
+            scores = of_layers(blocks, one.units[0], self._batches)
             if scores is not None:
                 found.append(one)
                 scored += [(score, number, one) for number, score in enumerate(scores)]
@@ -58,7 +58,7 @@ class Choice:
                 count -= 1
         if count > 0:
             raise UnsupportedError(
-                f"layers: {self._network.kind.__name__} cannot be built without {count} more"
+                f"layers: {self.network.kind.__name__} cannot be built without {count} more"
             )
         leaving = self._without(found, keeps)
         for kept in leaving.kept:
@@ -75,44 +75,44 @@ class Choice:
             UnsupportedError: no key has the number of experts.
         """
         self._check_format()
-        known = [one for one in self._counted() if one.are_experts(self._network.shapes)]
+        known = [one for one in self._counted() if one.are_experts(self.network.shapes)]
         if not known:
             raise UnsupportedError(f"experts: no key of {CONFIG} has the number of experts alone")
         found = known[0]
         left = found.size - _count(share, found.size, "experts")
         scores: List[List[float]] = []
         if self._has_texts:
-            blocks = Blocks(self._network, self._device)
+            blocks = Blocks(self.network, self._device)
             scores = of_experts(blocks, found.units, self._batches)
         if not scores or not all(scores):
-            blocks = Blocks(self._network, self._device)
+            blocks = Blocks(self.network, self._device)
             scores = [of_weights(blocks, unit) for unit in found.units]
             if self._has_texts:
                 self.notes.append("experts are ranked by the norms of their weights")
-        numbers = {x for x in integers_of(self._network.config).values() if 1 < x < left}
+        numbers = {x for x in integers_of(self.network.config).values() if 1 < x < left}
         groups = [x for x in sorted(numbers) if found.size % x == 0 and left % x == 0]
         choices = []
         for count in [1, *groups]:
             leaving = Leaving()
             keeps = [_best(of_unit, left, count) for of_unit in scores]
-            leaving.add(self._network.configured, found, keeps)
+            leaving.add(self.network.configured, found, keeps)
             choices.append(leaving)
         return choices
 
     def _check_format(self) -> None:
-        if ".safetensors" not in self._network.weights.suffixes:
+        if ".safetensors" not in self.network.weights.suffixes:
             raise UnsupportedError(
-                f"{self._network.weights}: layers and experts leave only where the weights are stored "
+                f"{self.network.weights}: layers and experts leave only where the weights are stored "
                 "as safetensors"
             )
 
     def _counted(self) -> List[Counted]:
         """Returns what the integers of the configuration count."""
-        configured = self._network.configured
+        configured = self.network.configured
         found = [
             counted_by(configured, path, size, size - 1)
             or counted_by(configured, path, size, size // 2)  # what may have to be even
-            for path, size in integers_of(self._network.config).items()
+            for path, size in integers_of(self.network.config).items()
             if size > 1
         ]
         return [one for one in found if one is not None]
@@ -121,13 +121,13 @@ class Choice:
         leaving = Leaving()
         for one in found:
             if len(keeps[one.key]) < one.size:
-                leaving.add(self._network.configured, one, [keeps[one.key]])
+                leaving.add(self.network.configured, one, [keeps[one.key]])
         return leaving
 
     def _fits(self, found: Sequence[Counted], keeps: Dict[str, List[int]]) -> bool:
         leaving = self._without(found, keeps)
-        expected = leaving.shapes_after(self._network.shapes)
-        return self._network.configured.shapes_with(leaving.changes) == expected
+        expected = leaving.shapes_after(self.network.shapes)
+        return self.network.configured.shapes_with(leaving.changes) == expected
 
 
 def _count(amount: Any, size: int, what: str) -> int:

@@ -212,8 +212,10 @@ TEST(Checkpoint, TensorsAndFilesOfADirectoryLeave) {
   ASSERT_EQ(small->tensors().size(), 2U);
   EXPECT_EQ(dotted_name(small->tensors()[TensorId(1)]), "layers.1.w");
   EXPECT_EQ(floats_of(*small, TensorId(1)), (std::vector<float>{4}));
-  EXPECT_NE(read_file(folder / "out/model.safetensors.index.json").find("\"total_size\": 20"),
+  EXPECT_NE(read_file(folder / "out/model.safetensors.index.json").find("\"total_size\":20"),
             std::string::npos);
+  plan.renamings.push_back({"layers.0.w", "layers.1.w"});
+  EXPECT_THROW(cut_checkpoint(plan, *match, true, *open_checkpoint(folder / "in")), ConfigError);
 }
 
 TEST(Checkpoint, ShardsAreOne) {
