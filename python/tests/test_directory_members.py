@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 from pathlib import Path
 from typing import Any, Dict, List
@@ -189,6 +190,51 @@ def renumber_last(folder: Path) -> None:
         config = json.loads((folder / name).read_text())
         config.update(bos_token_id=61, eos_token_id=62)
         (folder / name).write_text(json.dumps(config))
+
+
+def trained_tokenizer(kind: str, texts: List[str]) -> Any:
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    special = ["<pad>", "<unk>", "</s>"]
+    if kind == "byte-level BPE":
+        tokenizer = Tokenizer(models.BPE())
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel()
+        tokenizer.decoder = decoders.ByteLevel()
+        alphabet = pre_tokenizers.ByteLevel.alphabet()
+        trainer: Any = trainers.BpeTrainer(
+            vocab_size=320, special_tokens=["</s>"], initial_alphabet=alphabet
+        )
+    elif kind == "WordPiece":
+        tokenizer = Tokenizer(models.WordPiece(unk_token="<unk>"))
+        tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+        trainer = trainers.WordPieceTrainer(vocab_size=120, special_tokens=special)
+    else:
+        tokenizer = Tokenizer(models.Unigram())
+        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+        trainer = trainers.UnigramTrainer(vocab_size=90, special_tokens=special, unk_token="<unk>")
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer
+
+
+@pytest.mark.parametrize("kind", ["byte-level BPE", "WordPiece", "Unigram"])
+def test_tokenizers_of_all_kinds_lose_words(tmp_path: Path, kind: str) -> None:
+    draw = random.Random(0)
+    syllables = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
+    words = ["".join(draw.choices(syllables, k=draw.randint(1, 3))) for _ in range(80)]
+    texts = [" ".join(draw.choices(words, k=8)) for _ in range(60)]
+    tokenizer = trained_tokenizer(kind, texts)
+    source, small = tmp_path / "llama", tmp_path / "small"
+    written(llama(vocab_size=tokenizer.get_vocab_size()), source)
+    tokenizer.save(str(source / "tokenizer.json"))
+    (tmp_path / "kept.txt").write_text("\n<|endoftext|>\n".join(texts[:4]))
+    plan = parsimony.prune_pretrained(source, small, keep_tokens=f"text:{tmp_path / 'kept.txt'}")
+    after = type(tokenizer).from_file(str(small / "tokenizer.json"))
+    ids: List[int] = json.loads((small / "kept_token_ids.json").read_text())
+    assert len(ids) < tokenizer.get_vocab_size() and plan.proof is not None
+    for text in texts[:4]:
+        assert [ids[i] for i in after.encode(text).ids] == tokenizer.encode(text).ids
+    if kind == "byte-level BPE":  # without a token for what is unknown, nothing may be lost
+        assert after.decode(after.encode(texts[-1]).ids).strip() == texts[-1]
 
 
 def test_ids_follow_wherever_they_stand(tmp_path: Path) -> None:
