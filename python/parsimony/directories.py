@@ -355,7 +355,10 @@ def load(weights: Path) -> Dict[str, Tensor]:
     if weights.suffix == ".safetensors":
         loaded: Dict[str, Tensor] = load_file(weights)
         return loaded
-    loaded = torch.load(weights, map_location="cpu", weights_only=True)
+    try:
+        loaded = torch.load(weights, map_location="cpu", weights_only=True, mmap=True)
+    except RuntimeError:  # of before PyTorch 1.6
+        loaded = torch.load(weights, map_location="cpu", weights_only=True)
     return {name: tensor for name, tensor in loaded.items() if isinstance(tensor, Tensor)}
 
 

@@ -195,7 +195,7 @@ def prune_pretrained(
         if calibration is not None:
             texts = read_texts(calibration, network.path, samples, network.longest)
             ridges = None if ridge is None else [ridge]
-            recovery = Recovery(network, texts, place_of_data, recover is not None, ridges)
+            recovery = Recovery(network, texts, place_of_data, folder, recover is not None, ridges)
         pruning = _Pruning(network, request, folder, target, verify, seed, step, shares, recovery)
         if not members:
             return pruning.run()

@@ -4,6 +4,7 @@ in its place, on samples of text, one block in memory at a time."""
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Dict, Mapping, Optional, Sequence, Tuple, Union
 
 import torch
@@ -14,6 +15,7 @@ from .directories import Pretrained
 from .inputs import evaluating
 from .lockstep import Lockstep, Stop, added_by
 from .plan import Cut, Measured, Plan
+from .tensor_file import in_file
 from .texts import Batch, Cosines, Losses, Texts
 
 _RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
@@ -25,6 +27,7 @@ class Recovery:
 
     Args:
         network: the original.
+        folder: for the fitted weights, for as long as they are used.
         fits: or measures only.
         ridges: relative to the mean of the inputs' squares; what is best on samples that are held out
             is taken, layer by layer.
@@ -35,10 +38,11 @@ class Recovery:
         network: Pretrained,
         texts: Texts,
         device: torch.device,
+        folder: Path,
         fits: bool = True,
         ridges: Optional[Sequence[float]] = None,
     ) -> None:
-        self.fits = fits
+        self.fits, self._folder = fits, folder
         self._network, self._texts, self._device = network, texts, device
         self._ridges = ridges or _RIDGES
 
@@ -60,15 +64,14 @@ class Recovery:
         values: Dict[str, Tensor] = {}
         fitted: Optional[float] = None
         if self.fits:
-            pair = _Pair(self._network, small, plan, texts, self._device, self._ridges)
+            pair = _Pair(
+                self._network, small, plan, texts, self._device, self._folder, self._ridges
+            )
             weights = pair.fitted()
             fitted = self._measured(small, measured, self._measure(reference), weights)
             better = fitted < cut if reference.what == Losses.what else fitted > cut
             if better and math.isfinite(fitted):
-                values = {
-                    pair.stored[layer]: weight.to(self._network.stored[pair.stored[layer]].dtype)
-                    for layer, weight in weights.items()
-                }
+                values = {pair.stored[layer]: weight for layer, weight in weights.items()}
         return values, Measured(reference.what, original, cut, fitted, texts[1].counts[1])
 
     def _measured(
@@ -111,9 +114,10 @@ class _Pair:
         plan: Plan,
         texts: Tuple[Texts, Texts],
         device: torch.device,
+        folder: Path,
         ridges: Sequence[float],
     ) -> None:
-        self._networks = network, small
+        self._networks, self._folder = (network, small), folder
         self._texts, self._device, self._ridges = texts, device, ridges
         self._cuts = plan.cuts()
         self._originals = {
@@ -150,7 +154,7 @@ class _Pair:
                     weight = self._fit(path, big, small, pairs)
                     if weight is not None:
                         small.set_weight(path, weight)
-                        found[path] = weight.cpu()
+                        found[path] = in_file(weight, self._folder / f"{len(found)}.weight")
         return found
 
     def _place(self, layer: str) -> str:
@@ -215,7 +219,8 @@ class _Pair:
         fitted = _solved(used, held_out, self._ridges)
         if fitted is None:
             return None
-        return (fitted if rows == 0 else fitted.T).to(layer.get_parameter("weight").dtype)
+        stored = self._networks[0].stored[self.stored[path]]
+        return (fitted if rows == 0 else fitted.T).to(stored.dtype)
 
 
 class _Sums:

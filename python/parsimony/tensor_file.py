@@ -51,6 +51,16 @@ def write_tensors(path: Union[str, Path], tensors: Mapping[str, Tensor]) -> None
             file.write(data)
 
 
+def in_file(tensor: Tensor, path: Path) -> Tensor:
+    """Returns a copy of the elements that lies in a new file, and in memory while it is read. The file
+    may be removed; its room is free once the copy is."""
+    shape, count = tensor.shape, max(1, tensor.numel())
+    copy = torch.from_file(str(path), shared=True, size=count, dtype=tensor.dtype)
+    copy = copy[: tensor.numel()].view(shape)
+    copy.copy_(tensor)
+    return copy
+
+
 def read_tensors(path: Union[str, Path]) -> Dict[str, Tensor]:
     """Returns all tensors of a file. Raises FileError if it is invalid."""
     content = Path(path).read_bytes()

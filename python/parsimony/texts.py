@@ -16,7 +16,8 @@ from .errors import ConfigError, FileError, UnsupportedError
 
 _SEPARATOR = "<|endoftext|>"
 _LENGTH = 512
-_MOST_IN_BATCH = 2048  # tokens
+_IN_BATCH = 2048  # tokens, unless there would be more batches than this:
+_MOST_BATCHES = 48
 _MOST_MEASURED = 200
 _SHARE_MEASURED = 5  # one of so many
 
@@ -137,8 +138,9 @@ def _samples(texts: Sequence[str], directory: Path, length: int) -> Iterator[Lis
 def _batches(samples: Sequence[List[int]]) -> Iterator[Batch]:
     """Yields samples of about one length together."""
     rest = sorted(samples, key=len, reverse=True)
+    most = max(_IN_BATCH, sum(map(len, rest)) // _MOST_BATCHES)
     while rest:
-        count = max(1, _MOST_IN_BATCH // len(rest[0]))
+        count = max(1, most // len(rest[0]))
         taken, rest = rest[:count], rest[count:]
         shape = len(taken), len(taken[0])
         tokens, mask = torch.zeros(shape, dtype=torch.long), torch.zeros(shape, dtype=torch.long)
