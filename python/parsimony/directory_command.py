@@ -99,12 +99,17 @@ def _prune(words: List[str]) -> int:
 def _explain(words: List[str]) -> int:
     """Explains the program of the directory's network."""
     from .directories import CONFIG, Pretrained, quiet
+    from .leaving import what_may_leave
 
     with tempfile.TemporaryDirectory(prefix="parsimony_") as folder:
         file = Path(folder, "network.pt2")
         place, *_ = (i for i, word in enumerate(words) if Path(word, CONFIG).exists())
         with quiet():
-            Pretrained(Path(words[place])).save(file)
+            network = Pretrained(Path(words[place]))
+            network.save(file)
+            members = what_may_leave(network)
         words[place] = str(file)
         done = subprocess.run([find_command(), "explain", *words], env=command_environment())
+    if done.returncode == 0 and "--json" not in words:
+        print("\n".join(["as a whole may leave:", *(f"  {line}" for line in members)]))
     return done.returncode

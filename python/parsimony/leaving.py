@@ -17,6 +17,32 @@ from .request import share_of
 _RANDOM = 4  # calls with random inputs, where there are no texts
 
 
+def counted_in(network: Pretrained) -> List[Counted]:
+    """Returns what the integers of the configuration count."""
+    configured = network.configured
+    found = [
+        counted_by(configured, path, size, size - 1)
+        or counted_by(configured, path, size, size // 2)  # what may have to be even
+        for path, size in integers_of(network.config).items()
+        if size > 1
+    ]
+    return [one for one in found if one is not None]
+
+
+def what_may_leave(network: Pretrained) -> List[str]:
+    """Returns a line for each key that counts layers, experts or words, with the option for them."""
+    words = network.model.get_input_embeddings()
+    lines = []
+    for one in counted_in(network):
+        if one.are_layers:
+            lines.append(f"{one.key}: {one.size} layers in {one.units[0].lists[0]} (--layers)")
+        elif one.are_experts(network.shapes):
+            lines.append(f"{one.key}: {one.size} experts in {len(one.units)} layers (--experts)")
+        elif words is not None and one.size == words.weight.shape[0]:
+            lines.append(f"{one.key}: {one.size} words (--keep-tokens)")
+    return lines
+
+
 class Choice:
     """What leaves, by influence on samples.
 
@@ -41,7 +67,7 @@ class Choice:
         """
         self._check_format()
         found, scored = [], []
-        for one in filter(lambda counted: counted.are_layers, self._counted()):
+        for one in filter(lambda counted: counted.are_layers, counted_in(self.network)):
             blocks = Blocks(self.network, self._device)
             scores = of_layers(blocks, one.units[0], self._batches)
             if scores is not None:
@@ -75,7 +101,7 @@ class Choice:
             UnsupportedError: no key has the number of experts.
         """
         self._check_format()
-        known = [one for one in self._counted() if one.are_experts(self.network.shapes)]
+        known = [one for one in counted_in(self.network) if one.are_experts(self.network.shapes)]
         if not known:
             raise UnsupportedError(f"experts: no key of {CONFIG} has the number of experts alone")
         found = known[0]
@@ -105,17 +131,6 @@ class Choice:
                 f"{self.network.weights}: layers and experts leave only where the weights are stored "
                 "as safetensors"
             )
-
-    def _counted(self) -> List[Counted]:
-        """Returns what the integers of the configuration count."""
-        configured = self.network.configured
-        found = [
-            counted_by(configured, path, size, size - 1)
-            or counted_by(configured, path, size, size // 2)  # what may have to be even
-            for path, size in integers_of(self.network.config).items()
-            if size > 1
-        ]
-        return [one for one in found if one is not None]
 
     def _without(self, found: Sequence[Counted], keeps: Dict[str, List[int]]) -> Leaving:
         leaving = Leaving()

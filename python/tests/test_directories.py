@@ -252,6 +252,8 @@ def test_the_command_explains_a_directory(tmp_path: Path) -> None:
     done = subprocess.run(line, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "model.layers.0.mlp.up_proj" in done.stdout
+    assert "num_hidden_layers: 2 layers in model.layers (--layers)" in done.stdout
+    assert "vocab_size: 64 words (--keep-tokens)" in done.stdout
     assert "model.layers.1" in (tmp_path / "page.html").read_text()
 
 
