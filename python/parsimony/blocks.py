@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
@@ -73,6 +74,7 @@ class Blocks:
                         part._parameters[name] = nn.Parameter(
                             torch.empty_like(tensor, device="meta"), requires_grad=False
                         )
+            _trim()
         self._current = block
         self._load(lambda name: _inside(name, block))
 
@@ -186,6 +188,12 @@ class Blocks:
         parameter = nn.Parameter(tensor, requires_grad=False)
         for part, leaf in self._places[place]:
             part._parameters[leaf] = parameter
+
+
+def _trim() -> None:
+    """Returns freed memory to the system, which the C library would keep for matrices of other sizes."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _inside(name: str, block: str) -> bool:
