@@ -8,8 +8,9 @@ import torch
 from torch.nn import functional
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "python"))
-from parsimony.texts import Losses, read_texts  # noqa: E402
+from parsimony.texts import Batch, Losses, read_texts  # noqa: E402
 
+TOKENS = 2048  # of a step
 RATES = (1e-3, 3e-3, 1e-2)  # the best one counts, for both
 
 
@@ -19,12 +20,19 @@ def distilled(original, small, texts, samples):
 
     read = read_texts(f"text:{texts}", original, samples)
     teacher = AutoModelForCausalLM.from_pretrained(original, dtype=torch.float32).eval()
+    steps = [one for batch in read.calibration for one in parts(batch)]
     start = AutoModelForCausalLM.from_pretrained(small, dtype=torch.float32)
     new = lambda: type(start)(copy.deepcopy(start.config))
-    with_teacher = [trained(copy.deepcopy(start), teacher, read.calibration, rate) for rate in RATES]
-    from_nothing = [trained(new(), None, read.calibration, rate) for rate in RATES]
+    with_teacher = [trained(copy.deepcopy(start), teacher, steps, rate) for rate in RATES]
+    from_nothing = [trained(new(), None, steps, rate) for rate in RATES]
     best = lambda models: min(loss(model, read.measured) for model in models)
-    return {"distilled": best(with_teacher), "from nothing": best(from_nothing), "steps": len(read.calibration)}
+    return {"distilled": best(with_teacher), "from nothing": best(from_nothing), "steps": len(steps)}
+
+
+def parts(batch):
+    count = max(1, TOKENS // batch.tokens.shape[1])
+    for first in range(0, len(batch.tokens), count):
+        yield Batch(batch.tokens[first : first + count], batch.mask[first : first + count])
 
 
 def trained(model, teacher, batches, rate):
