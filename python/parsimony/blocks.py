@@ -115,7 +115,7 @@ class Blocks:
         """Yields the tensors that the class saves for a place, one by one."""
         for name, stored in self._network.names.items():
             if name.startswith(f"{place}."):
-                yield stored, self._read(stored)
+                yield name, self._read(stored)
 
     def run(self, batch: Union[Batch, Inputs]) -> Any:
         """Returns the main output on a batch; its block must have been entered."""

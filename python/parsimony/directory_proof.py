@@ -76,10 +76,11 @@ def _small_outputs(
 ) -> List[List[Tensor]]:
     """Returns what `from_pretrained` of a directory computes, or its blocks, one at a time, where
     memory is short."""
-    size = sum(math.prod(one.shape) for one in Pretrained(small).stored.values())
     try:
+        written = Pretrained(small)
+        size = sum(math.prod(one.shape) for one in written.stored.values())
         if size * PROVEN_IN.itemsize > _SHARE_OF_MEMORY * _free_memory():
-            blocks = Blocks(Pretrained(small), torch.device("cpu"), PROVEN_IN)
+            blocks = Blocks(written, torch.device("cpu"), PROVEN_IN)
             model, entering = blocks.model, blocks.entering()
         else:
             model = network.kind.from_pretrained(small, dtype=PROVEN_IN)
@@ -146,11 +147,8 @@ class _Masked:
         self._norms.clear()
         self._scores.clear()
         for path, part in self._blocks.model.named_modules():
-            weight = part._parameters.get("weight")
-            if weight is None or weight.is_meta:
-                continue
-            cut = self._cut_of(path)
-            if cut is not None:
+            weight, cut = part._parameters.get("weight"), self._cut_of(path)
+            if cut is not None and weight is not None and not weight.is_meta:
                 self._norms[id(weight)] = {0: cut}
             for name, own in (*part._parameters.items(), *part._buffers.items()):
                 removed = self._routers.get(join(path, name))

@@ -35,16 +35,16 @@ from .directories import CONFIG, Pretrained, quiet
 from .directory_proof import prove
 from .directory_recovery import Recovery
 from .errors import ConfigError, FileError, UnsupportedError, VerificationError
+from .keywords import NOT_OF_PYTHON, given, listed, options_of, takes_settings
 from .leaving import Choice
 from .members import Leaving
-from .keywords import given, listed, options_of, takes_settings
 from .plan import AttributeChange, Plan, updates_of
 from .pretrained import Shapes, name_of, path_of
 from .program import load_with
 from .progress import Steps
+from .request import Answer, Config, Request, config_of, share_of, take_config
 from .texts import Texts, read_texts
 from .vocabulary import Spec, check_tokenizer, words_leaving
-from .request import Answer, Config, Request, config_of, share_of, take_config
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -56,21 +56,10 @@ _LEAST_SQUARES = "least-squares"
 _MOST_SIZES = 4  # that are tried in place of one that the class refuses
 # Settings that have their own arguments, or that need data.
 OWN = (
-    "target",
-    "layers",
-    "input",
-    "no_verify",
-    "threads",
-    "on_failure",
+    *NOT_OF_PYTHON,
     "states",
     "free",
-    "calibration",
     "samples",
-    "image",
-    "device",
-    "mean",
-    "std",
-    "loss",
     "recover",
     "ridge",
     "rounds",
@@ -267,28 +256,34 @@ class _Pruning:
         self.widths: Dict[str, int] = {}  # how many channels were chosen, by layer
 
     def without(self, choices: Sequence[Leaving], widths: bool) -> Plan:
-        """Removes members as well, by the first choice that the class takes; `widths` says whether
-        there is anything else."""
-        fault: Optional[Exception] = None
-        notes, excluded = list(self.notes), list(self.request.excluded)
-        for self.leaving in choices:
-            self.notes, self.request.excluded = list(notes), list(excluded)
-            try:
-                return self.run() if widths else self._of_members_alone()
-            except VerificationError as error:
-                fault = fault or error
-        raise fault or UnsupportedError("no member can leave")
+        """Removes members as well, by the first choice that the class takes alone; `widths` says
+        whether there is anything else."""
+        self.leaving = choices[0] if len(choices) == 1 else self._first_taken(choices)
+        return self.run() if widths else self._written(*self._of_members_alone())
 
-    def _of_members_alone(self) -> Plan:
+    def _first_taken(self, choices: Sequence[Leaving]) -> Leaving:
+        faults: List[VerificationError] = []
+        for self.leaving in choices:
+            plan = self._prepared(*self._of_members_alone())
+            try:
+                with self._place() as folder:
+                    self._apply(plan, Path(folder) / "small")
+                    self._prove(plan, Path(folder) / "small")
+                return self.leaving
+            except VerificationError as error:
+                faults.append(error)
+        raise faults[0]
+
+    def _of_members_alone(self) -> Tuple[Answer, List[AttributeChange]]:
+        """Returns an empty plan, and the changes of the configuration without the members."""
         empty = ("groups", "integers", "copies", "zeros", "updates", "unpruned_dims")
         source = {"format": "torch.export"}
         data: Dict[str, Any] = {"parsimony_plan": 2, "source": source, **{key: [] for key in empty}}
         answer = Answer(Plan(data), {"groups": []}, self.file)
-        expected = self._expected(answer)
-        for changes, wrong in self._solutions(expected, []):
-            if not wrong:
-                return self._written(answer, changes)
-        raise UnsupportedError(f"no key of {CONFIG} gives the sizes of {sorted(wrong)[0]!r}")
+        ((changes, wrong),) = self._solutions(self._expected(answer), [])
+        if wrong:
+            raise UnsupportedError(f"no key of {CONFIG} gives the sizes of {sorted(wrong)[0]!r}")
+        return answer, changes
 
     def run(self) -> Plan:
         self.network.save(self.file)
@@ -515,7 +510,8 @@ class _Pruning:
         """Returns the groups that one key would give their sizes, although others explain them."""
         configured, expected = self.network.configured, self._expected(answer)
         for change in configured.candidates(_sizes(answer.plan.groups)):
-            shapes = configured.shapes_with([change]) if path_of(change) == name else None
+            changes = [*self.leaving.changes, change]
+            shapes = configured.shapes_with(changes) if path_of(change) == name else None
             groups = [
                 group
                 for group in answer.plan.groups
@@ -571,7 +567,8 @@ class _Pruning:
                 return True
         return False
 
-    def _written(self, answer: Answer, changes: Sequence[AttributeChange]) -> Plan:
+    def _prepared(self, answer: Answer, changes: Sequence[AttributeChange]) -> Plan:
+        """Returns the plan of the directory, by the names there."""
         plan = answer.plan
         plan.attributes = list(changes)
         plan.data["source"].pop("sha256", None)
@@ -591,12 +588,19 @@ class _Pruning:
                         slices.append(renamed)
             group["slices"] = slices
         plan.data.update(copies=[], integers=[], followed=[])  # of the program alone
-        self.step("write")
+        return plan
+
+    def _place(self) -> "tempfile.TemporaryDirectory[str]":
+        """Returns a folder beside the output."""
         try:
-            place = tempfile.TemporaryDirectory(prefix=".parsimony_", dir=self.target.parent)
+            return tempfile.TemporaryDirectory(prefix=".parsimony_", dir=self.target.parent)
         except OSError as error:
             raise FileError(f"{self.target}: cannot be written: {error.strerror}") from error
-        with place as folder:
+
+    def _written(self, answer: Answer, changes: Sequence[AttributeChange]) -> Plan:
+        plan = self._prepared(answer, changes)
+        self.step("write")
+        with self._place() as folder:
             small = Path(folder) / "small"
             self._apply(plan, small)
             if self.leaving.texts:
@@ -671,11 +675,8 @@ class _Pruning:
             shutil.rmtree(small)
             self._apply(plan, small)
         elif self.recovery.fits:
-            why = (
-                "no better than the cut"
-                if plan.measured.cut == plan.measured.cut
-                else "not compared"
-            )
+            compared = math.isfinite(plan.measured.cut)
+            why = "no better than the cut" if compared else "not compared"
             self.notes.append(f"{_LEAST_SQUARES}: {why}, so it is not written")
 
     def _verified(self) -> nn.Module:

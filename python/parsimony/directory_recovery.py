@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from .blocks import Blocks
 from .directories import Pretrained
+from .errors import UnsupportedError
 from .inputs import evaluating
 from .lockstep import Lockstep, Stop, added_by
 from .plan import Cut, Measured, Plan
@@ -148,7 +149,9 @@ class _Pair:
                     left.discard(path)
                     while (other := ours.advance()) != places[path]:
                         if other is None or other in of_big:
-                            raise RuntimeError("the networks run in different orders")
+                            raise UnsupportedError(
+                                f"recover: the original does not run {places[path]!r} in this order"
+                            )
                         big.enter(other)
                     pairs = list(zip(ours.stops, theirs.stops))
                     weight = self._fit(path, big, small, pairs)
@@ -162,7 +165,8 @@ class _Pair:
         return self._networks[0].name_of(self.stored[layer])[: -len(".weight")]
 
     def _layers(self, small: Blocks) -> Dict[str, bool]:
-        """Returns the layers inside blocks that are called once and have a weight of their own."""
+        """Returns the linear layers, but for the head, that are called once and have a weight of their
+        own, and whether all that becomes of their results is a sum."""
         names = {self._networks[1].name_of(x): x for x in self._networks[1].stored}
         head = small.model.get_output_embeddings()
         candidates = [

@@ -10,6 +10,21 @@ from typing import Any, Callable, Collection, Dict, List, Mapping, Sequence, Typ
 
 from .settings import SETTINGS
 
+# Settings that have arguments of their own in Python, follow from the inputs, or are for files only.
+NOT_OF_PYTHON = (
+    "target",
+    "layers",
+    "input",
+    "no_verify",
+    "threads",
+    "on_failure",
+    "calibration",
+    "image",
+    "device",
+    "mean",
+    "std",
+    "loss",
+)
 _OPTION = re.compile("--[a-z-]*[a-z]")
 Function = TypeVar("Function", bound=Callable[..., Any])
 

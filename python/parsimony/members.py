@@ -214,8 +214,7 @@ class Leaving:
         ]
         if counted.are_layers:
             lists = _lists_of(configured, counted.key, counted.size)
-            if configured.shapes_with(self.changes) is None or lists:
-                self.changes += [_shorter(path, items, sorted(keeps[0])) for path, items in lists]
+            self.changes += [_shorter(path, items, sorted(keeps[0])) for path, items in lists]
 
     def joined(self, other: "Leaving") -> "Leaving":
         """Returns both."""

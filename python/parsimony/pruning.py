@@ -31,7 +31,7 @@ from .command import run_command
 from .editing import Journal, named_tensors
 from .engine import Engine, Samples
 from .errors import ConfigError, Error, UnsupportedError, VerificationError
-from .keywords import given, listed, options_of, takes_settings
+from .keywords import NOT_OF_PYTHON, given, listed, options_of, takes_settings
 from .layers import Refusal
 from .matching import Matching, Settings as MatchSettings
 from .plan import AttributeChange, Plan
@@ -53,21 +53,6 @@ if TYPE_CHECKING:
 
 _MOST_ATTEMPTS = 16
 _PER_SAMPLE = {"fisher", "obd"}  # the command runs samples one by one
-# Settings that have their own arguments, follow from the example inputs, or are for files only.
-_OWN = (
-    "target",
-    "layers",
-    "input",
-    "no_verify",
-    "threads",
-    "on_failure",
-    "calibration",
-    "image",
-    "device",
-    "mean",
-    "std",
-    "loss",
-)
 _OF_SIZES = re.compile(r"size|dim|width|channels|features|head|hidden|embed|planes|units|^d_|n_")
 _SCALES_FOLLOW = "scales that forward computes from sizes (1/sqrt(d)) follow the new sizes"
 _REFERENCES = {
@@ -77,7 +62,7 @@ _REFERENCES = {
 }
 
 
-@takes_settings(*_OWN)
+@takes_settings(*NOT_OF_PYTHON)
 def prune(
     model: nn.Module,
     example_inputs: Any,

@@ -12,7 +12,10 @@ import pytest
 import torch
 
 import parsimony
+from parsimony import directory_pruning
+from parsimony.blocks import Blocks
 from parsimony.command import find_command
+from parsimony.directories import Pretrained
 
 from test_directories import config_of, files_of, with_package, written
 from test_directory_recovery import WORDS, bert, llama, with_texts
@@ -151,6 +154,31 @@ def test_experts_that_do_little_leave_first(tmp_path: Path, measured: bool) -> N
     assert {tuple(group["slices"][0]["keep"]) for group in plan.groups} == {(0, 2, 3, 5, 7)}
 
 
+def test_another_choice_of_experts_keeps_what_keys_ask_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first choice is refused, as if the class wanted equally many of each group."""
+    torch.manual_seed(0)
+    source, small = with_texts(experts_of("DeepseekV3"), tmp_path / "moe"), tmp_path / "small"
+    refused: List[Any] = []
+
+    def prove(*asked: Any) -> None:
+        leaving = asked[-1]
+        if not refused:
+            refused.append(leaving)
+        if leaving is refused[0]:
+            raise parsimony.VerificationError("not like this")
+        proven(*asked)
+
+    proven = directory_pruning.prove
+    monkeypatch.setattr(directory_pruning, "prove", prove)
+    keys = {"hidden_size": 0.25}
+    plan = parsimony.prune_pretrained(source, small, experts=0.5, keys=keys)
+    config = config_of(small)
+    assert (config["n_routed_experts"], config["hidden_size"]) == (4, 24)
+    assert config["moe_intermediate_size"] == 24 and plan.proof is not None
+
+
 def test_words_leave_with_their_tokenizer(tmp_path: Path) -> None:
     source, small = with_texts(llama(), tmp_path / "llama"), tmp_path / "small"
     renumber_last(source)
@@ -274,6 +302,9 @@ def test_layers_leave_under_the_names_that_are_stored(tmp_path: Path) -> None:
     safetensors.save_file(tensors, file, {"format": "pt"})
     plan = parsimony.prune_pretrained(source, tmp_path / "small", layers=1)
     assert "removed from transformer.h: 0" in plan.notes and plan.proof is not None
+    blocks = Blocks(Pretrained(source), torch.device("cpu"))
+    found = [name for name, _ in blocks.tensors("transformer.h.1")]  # as the class calls them
+    assert len(found) == 12 and all(name.startswith("transformer.h.1.") for name in found)
     after = safetensors.load_file(tmp_path / "small/model.safetensors")
     assert torch.equal(after["h.0.mlp.c_proj.weight"], tensors["h.1.mlp.c_proj.weight"])
     assert "h.2.mlp.c_proj.weight" not in after

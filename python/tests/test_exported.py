@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import types
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Dict, Optional
 
 import pytest
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 import parsimony
+from parsimony.command import run_command
 
 
 def convolutional() -> nn.Module:
@@ -43,6 +45,29 @@ def test_branches_on_values() -> None:
     plan = parsimony.prune(model, torch.rand(2, 8), ratio=0.5)
     assert plan.proof is not None
     assert model.first.out_features == 8 and model.yes.in_features == model.no.in_features == 8
+
+
+class Written(nn.Module):
+    """Its hidden values are written into a tensor, part by part."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second, self.last = (nn.Linear(a, b) for a, b in ((6, 8), (6, 4), (12, 3)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = x.new_empty(x.shape[0], 12)
+        y[:, :8] = self.first(x)
+        y[:, 8:] = self.second(x)
+        return self.last(torch.relu(y))
+
+
+def test_places_of_parts_that_are_copied_into_follow(tmp_path: Path) -> None:
+    program = torch.export.export(Written().eval(), (torch.rand(2, 6),)).run_decompositions({})
+    torch.export.save(program, tmp_path / "net.pt2")
+    run_command(["prune", tmp_path / "net.pt2", "-o", tmp_path / "small.pt2", "--ratio", 0.5, "-q"])
+    small = torch.export.load(tmp_path / "small.pt2").module()
+    assert small(torch.rand(2, 6)).shape == (2, 3)
+    assert sum(tensor.numel() for tensor in small.state_dict().values()) < 123
 
 
 class Guarded(Branches):
