@@ -61,7 +61,12 @@ int64_t batch_for(const Graph& graph, const Facts& facts, const std::vector<Valu
 class ForwardStatistics::Moments {
  public:
   Moments(Engine& engine, const Graph& graph, const std::set<std::string>& expected)
-      : engine_(engine), graph_(graph), inputs_(matrix_inputs(graph, expected)) {}
+      : engine_(engine), graph_(graph), inputs_(matrix_inputs(graph, expected)) {
+    if (inputs_.empty()) return;
+    for (const FitLayer& layer : fit_layers(graph)) {
+      if (layer.shift != kNone) have_constant_.insert(layer.node);
+    }
+  }
 
   bool empty() const { return inputs_.empty(); }
   std::vector<ValueId> values() const {
@@ -83,7 +88,8 @@ class ForwardStatistics::Moments {
   int64_t bytes() const {
     int64_t bytes = 0;
     for (const auto& [name, moments] : moments_) {
-      bytes += moments.second.size() * static_cast<int64_t>(sizeof(double));
+      const Eigen::Index numbers = moments.second.size() + moments.sum.size();
+      bytes += numbers * static_cast<int64_t>(sizeof(double));
     }
     return bytes;
   }
@@ -138,6 +144,7 @@ class ForwardStatistics::Moments {
     const ValueId rows = input_rows_of(graph, what, data, x->dims());
     graph.output(sizes_of(graph, rows));
     graph.output(products(graph, rows, rows));
+    if (have_constant_.contains(input.node)) graph.output(sum_of_rows(graph, rows));
     summing.part = std::make_unique<Part>(engine_, graph.finished());
     return *summing.part;
   }
@@ -157,16 +164,25 @@ class ForwardStatistics::Moments {
     // Consecutive symmetric blocks, read by columns, are blocks next to each other.
     const Eigen::Map<const Eigen::MatrixXd> second(products.data(), shape.ints[2],
                                                    shape.ints[0] * shape.ints[2]);
-    if (moments.second.size() == 0) {
-      moments.second = second;
+    add_to(moments.second, second);
+    if (found.size() < 3) return;
+    const std::vector<double> sum = numbers_of(found[2]).floats;
+    add_to(moments.sum, Eigen::Map<const Eigen::VectorXd>(sum.data(), std::ssize(sum)));
+  }
+
+  template <typename Sum, typename Values>
+  static void add_to(Sum& sum, const Values& values) {
+    if (sum.size() == 0) {
+      sum = values;
     } else {
-      moments.second += second;
+      sum += values;
     }
   }
 
   Engine& engine_;
   const Graph& graph_;
   const std::vector<MatrixInput> inputs_;
+  std::set<NodeId> have_constant_;  ///< layers with one that least squares fits, too
   std::map<Kind, Summing> known_;
   std::map<std::string, InputMoments> moments_;
 };

@@ -20,6 +20,7 @@
 #include "parsimony/graph/slice.h"
 #include "parsimony/pruners/elements/elements.h"
 #include "parsimony/pruners/errors.h"
+#include "parsimony/pruners/given_scores.h"
 #include "parsimony/pruners/latency/model.h"
 #include "parsimony/speedup/constants.h"
 #include "parsimony/speedup/make_plan.h"
@@ -135,6 +136,7 @@ class Planner {
       });
     });
     check_masks(graph_, request_.masks);
+    check_scores(graph_, request_.scores);
     coupling_options_ = coupling_options(request_, settings_);
     infer_shapes();
     while (!attempt()) {
@@ -302,7 +304,8 @@ class Planner {
   }
 
   CriterionOptions criterion() const {
-    return {request_.seed, needs_.empty() ? nullptr : &statistics_, services_.score};
+    return {request_.seed, needs_.empty() ? nullptr : &statistics_, services_.score,
+            request_.scores.empty() ? nullptr : &request_.scores};
   }
 
   /// Returns the importance measured on outputs; empty if networks cannot be run.
@@ -327,6 +330,7 @@ class Planner {
   void measure() {
     if (needs_.empty()) return;
     const Analysis& analysis = pruning_.analysis;
+    add_reader_needs(graph_, analysis.coupling, settings_, needs_);
     statistics_ = timed_("measure", [&] {
       return once(&SharedAnalysis::statistics, [&] {
         return services_.measure(graph_, analysis.facts, analysis.coupling, needs_);

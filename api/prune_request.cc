@@ -108,9 +108,12 @@ ConfigList config_here(Shorthand shorthand) {
 }
 
 std::string to_json(const PruneRequest& request) {
-  if (!request.masks.empty() || !request.sample.empty() || request.calibration.ranks) {
+  const bool has_tensors =
+      !request.masks.empty() || !request.scores.empty() || !request.sample.empty();
+  if (has_tensors || request.calibration.ranks) {
     throw ConfigError(
-        "a request with masks, with a sample, or of one of several processes cannot be written as "
+        "a request with masks, scores, a sample, or of one of several processes cannot be written "
+        "as "
         "text");
   }
   std::string members;

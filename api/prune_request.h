@@ -15,6 +15,7 @@
 #include "parsimony/graph/interface.h"
 #include "parsimony/masks/coupling.h"
 #include "parsimony/masks/mask.h"
+#include "parsimony/pruners/criterion.h"
 #include "parsimony/speedup/proof.h"
 #include "parsimony/speedup/recovery.h"
 
@@ -158,6 +159,7 @@ struct PruneRequest {
   Constants constants = Constants::kDrop;           ///< reference for the small model
   bool rescale = false;                             ///< update numbers that encode a pruned size
   std::vector<ElementMask> masks = {};  ///< with exact constants: zeros in addition to the config's
+  GivenScores scores = {};  ///< of channels, in place of the criterion's; see given_scores.h
   std::optional<DepthRequest> depth = {};  ///< removes residual blocks as well
   CalibrationData calibration = {};        ///< by default the config's
   RecoverySettings recovery = {};          ///< after the cut; by default the config's steps
@@ -188,7 +190,7 @@ void check_calibration(const CalibrationData& calibration);
 
 /// Writes the settings that differ from the defaults as JSON, with the names of the options of
 /// `parsimony prune` and the Python keywords: {"config": {"config_list": […]}, "seed": 3}. @throws
-/// ConfigError for masks, a sample or ranks, which cannot be written as text
+/// ConfigError for masks, scores, a sample or ranks, which cannot be written as text
 std::string to_json(const PruneRequest& request);
 
 /// Reads the JSON written by to_json(); `file_name` is for messages. In place of "config" it may

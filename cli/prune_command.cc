@@ -79,13 +79,15 @@ struct Files {
 };
 
 Files files_of(const PruneCommandOptions& options) {
-  Files files = {
-      {{"--output", options.output, kModel},
-       {"--plan", options.plan},
-       {"--report", options.report},
-       {"--html", options.html},
-       {"--masks-out", options.masks}},
-      {{kModel, options.model}, {"--config", options.config}, {"--masks", options.masks_in}}};
+  Files files = {{{"--output", options.output, kModel},
+                  {"--plan", options.plan},
+                  {"--report", options.report},
+                  {"--html", options.html},
+                  {"--masks-out", options.masks}},
+                 {{kModel, options.model},
+                  {"--config", options.config},
+                  {"--masks", options.masks_in},
+                  {"--scores", options.scores}}};
   add_files(options.checkpoint, files.outputs, files.inputs);
   return files;
 }

@@ -10,6 +10,7 @@
 #include "parsimony/configs/recipe.h"
 #include "parsimony/masks/mask.h"
 #include "parsimony/pruners/elements/rule.h"
+#include "parsimony/pruners/given_scores.h"
 
 namespace parsimony::cli {
 namespace {
@@ -142,6 +143,8 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
   options.layers = command.get_option("--layers");
   add_settings(command, calibration_settings(), options.prune.calibration);
   add_settings(command, loss_settings(), options.prune.calibration);
+  add_option(command, "--scores", options.scores, "S.safetensors",
+             "Scores of channels in place of the criterion's: vectors WEIGHT@AXIS, as fc.weight@1");
   add_option(command, "--masks-out", options.masks, "M.safetensors",
              "Write the masks of the original's weights");
   add_run(command, options);
@@ -218,6 +221,7 @@ PruneRequest prune_request_of(const PruneCommandOptions& options, ConfigList con
   PruneRequest result = options.prune;
   result.config = std::move(config);
   if (!options.masks_in.empty()) result.masks = read_masks(options.masks_in);
+  if (!options.scores.empty()) result.scores = read_scores(options.scores);
   result.calibration = calibration_of(result);
   result.recovery = recovery_of(result);
   RecoverySettings& recovery = result.recovery;

@@ -24,6 +24,7 @@ struct PruneCommandOptions {
   std::string report;
   std::string html;
   std::string masks;
+  std::string scores;    ///< of channels, in place of the criterion's
   std::string masks_in;  ///< for `speedup`, in place of a config
   // Of a directory of transformers, read by the Python package.
   std::vector<std::string> keys;

@@ -7,6 +7,7 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
+#include "parsimony/pruners/given_scores.h"
 
 namespace parsimony {
 namespace {
@@ -187,6 +188,10 @@ class Scorer {
 
   Scores score(GroupId g) const {
     const int r = own_request_[g];
+    if (options_.given != nullptr) {
+      Scores found = given_scores(graph_, group(g), *options_.given);
+      if (!found.empty()) return found;
+    }
     const ScoreFunction scoring =
         options_.own ? options_.own : ScoreFunction(find_criterion(request(r).criterion).score);
     if (!request(r).in_channels) return scoring(graph_, group(g), options_);

@@ -30,6 +30,7 @@ constexpr auto kTable = std::to_array<Criterion>({
     {"movement", criteria::movement, Measure::kMovement},
     {"nm", nullptr},
     {"obd", criteria::obd, Measure::kHessian, true, true},
+    {"obs", criteria::obs, Measure::kActivationNorm, false, false, true},
     {"random", criteria::random},
     {"sparsegpt", nullptr},
     {"taylor", criteria::taylor, Measure::kTaylor},

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "parsimony/graph/graph.h"
@@ -18,6 +20,9 @@ namespace parsimony {
 enum class Measure : uint8_t;
 struct Statistics;
 
+/// One score per index of an axis of a weight, by the weight's name and the axis; see
+/// given_scores.h.
+using GivenScores = std::map<std::pair<std::string, int>, std::vector<double>>;
 struct CriterionOptions;
 
 /// One score per channel of the group; the lowest are removed first. Empty if the criterion cannot
@@ -37,7 +42,8 @@ struct CriterionOptions {
   uint64_t seed = 0;  ///< for criteria that draw at random
   /// Statistics of data that ran through the network (see statistics.h); null if there are none.
   const Statistics* statistics = nullptr;
-  ScoreFunction own = {};  ///< scores channels in place of the configured criteria
+  ScoreFunction own = {};              ///< scores channels in place of the configured criteria
+  const GivenScores* given = nullptr;  ///< take precedence, for the groups that have any
 };
 
 struct Criterion {
@@ -51,6 +57,8 @@ struct Criterion {
   /// They estimate how much the loss grows: a budget of parameters or MACs divides them by what the
   /// channel costs.
   bool loss = false;
+  /// Reads InputMoments of the matrices that read the channels.
+  bool reads_inputs = false;
 };
 
 /// Every criterion, one row each, in alphabetical order.

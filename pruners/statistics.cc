@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "parsimony/pruners/criteria/surgeon.h"
 #include "parsimony/pruners/criterion.h"
+#include "parsimony/pruners/layers.h"
+#include "parsimony/pruners/units.h"
 
 namespace parsimony {
 
@@ -25,6 +28,22 @@ Needs needs_of(const Settings& settings) {
     needs.criteria.insert(request.criterion);
   }
   return needs;
+}
+
+void add_reader_needs(const Graph& graph, const Coupling& coupling, const Settings& settings,
+                      Needs& needs) {
+  const auto reads_inputs = [](const std::string& criterion) {
+    return find_criterion(criterion).reads_inputs;
+  };
+  if (std::ranges::none_of(needs.criteria, reads_inputs)) return;
+  const Followed followed = follow(graph, Layers(graph), coupling, settings);
+  for (const GroupId g : coupling.groups.ids()) {
+    const int request = followed.request[g];
+    if (request == kNone || !reads_inputs(settings.requests[request].criterion)) continue;
+    for (std::string& name : criteria::surgeon_matrices(graph, coupling.groups[g])) {
+      needs.inputs.insert(std::move(name));
+    }
+  }
 }
 
 }  // namespace parsimony

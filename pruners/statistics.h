@@ -35,6 +35,8 @@ struct InputMoments {
   int64_t rows = 0;  ///< inputs seen: samples times positions
   /// Σ x xᵀ, [in, in]; of grouped convolutions one block per group, side by side [in, groups·in].
   Eigen::MatrixXd second;
+  /// Σ x, [groups·in]; empty if the layer has no constant that could make up for a mean.
+  Eigen::VectorXd sum = {};
 };
 
 struct Statistics {
@@ -58,8 +60,13 @@ struct Needs {
   bool empty() const { return channels.empty() && inputs.empty(); }
 };
 
-/// Returns the statistics that the criteria of the requests in use need.
+/// Returns the statistics that the criteria of the requests in use need, but for the matrices of
+/// add_reader_needs().
 Needs needs_of(const Settings& settings);
+
+/// Adds the matrices that read the channels of groups whose criterion reads InputMoments.
+void add_reader_needs(const Graph& graph, const Coupling& coupling, const Settings& settings,
+                      Needs& needs);
 
 /// Runs data through the network that a graph describes. Supplied by callers that have libtorch and
 /// data.

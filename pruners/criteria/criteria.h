@@ -98,6 +98,13 @@ Scores fisher(const Graph& graph, const Group& group, const CriterionOptions& op
 /// summed over a channel
 Scores movement(const Graph& graph, const Group& group, const CriterionOptions& options);
 
+/// What the layers that read the channels lose of their outputs when these are removed one after
+/// the other and the rest is fitted to them by least squares after each: score[c] = Σ ‖W X − Ŵ
+/// X_kept‖² / ‖W X‖² over these layers, without c and those before it. As `wanda` for groups that
+/// no matrix reads.
+/// @source surgeon.h
+Scores obs(const Graph& graph, const Group& group, const CriterionOptions& options);
+
 /// Saliency by the diagonal of the Hessian: score[c] = Σ ½·h·w² over the slices of channel c in the
 /// matrices that produce it, with h ≈ the mean over samples of g² (the Gauss-Newton diagonal).
 /// @source LeCun et al., Optimal Brain Damage, NeurIPS 1989, eq. 5

@@ -102,6 +102,8 @@ class MatrixPruner {
   const std::vector<double> elements_;
 };
 
+}  // namespace
+
 void check_moments(const Weight& weight, const View& view, const Eigen::MatrixXd& second) {
   const Shape found = {second.rows(), second.cols()};
   const Shape expected = {view.places, view.places * view.groups()};
@@ -115,8 +117,6 @@ void check_moments(const Weight& weight, const View& view, const Eigen::MatrixXd
                      "makes NaN or infinity");
   }
 }
-
-}  // namespace
 
 std::variant<PrunedMatrix, Refusal> prune_matrix(const Graph& graph, const ElementTask& task,
                                                  const Request& request,

@@ -31,6 +31,10 @@ struct PrunedMatrix {
 
 namespace elements {
 
+/// Checks the InputMoments::second of a layer with this weight.
+/// @throws ModelError if they do not fit the weight, or are not finite
+void check_moments(const Weight& weight, const View& view, const Eigen::MatrixXd& second);
+
 /// Why a tensor is not pruned.
 using Refusal = std::string;
 

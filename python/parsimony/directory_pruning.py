@@ -43,6 +43,7 @@ from .pretrained import Shapes, name_of, path_of
 from .program import load_with
 from .progress import Steps
 from .request import Answer, Config, Request, config_of, share_of, take_config
+from .tensor_file import write_tensors
 from .texts import Texts, read_texts
 from .vocabulary import Spec, check_tokenizer, words_leaving
 
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 
 _MOST_ATTEMPTS = 16
 _LEAST_SQUARES = "least-squares"
+_SURGEON = "obs"
 _MOST_SIZES = 4  # that are tried in place of one that the class refuses
 # Settings that have their own arguments, or that need data.
 OWN = (
@@ -156,6 +158,11 @@ def prune_pretrained(
         asked.setdefault("granularity", "head")
         if shares:
             asked.setdefault("ratio", max(shares.values()))
+    surgeon = (
+        asked.get("criterion", _SURGEON if recover and config_list is None else "") == _SURGEON
+    )
+    if surgeon:  # whose scores are measured here
+        asked.pop("criterion", None)
     widths = config_list is not None or bool({"ratio", "budget"} & asked.keys())
     if members and not widths:
         asked["ratio"] = 0
@@ -163,8 +170,9 @@ def prune_pretrained(
     request.options += ["--seed", str(seed), *options_of(asked)]
     if recover not in (None, _LEAST_SQUARES):
         raise ConfigError(f"recover: {recover!r}: directories take {_LEAST_SQUARES!r}")
-    if recover is not None and calibration is None:
-        raise ConfigError("recover: needs calibration, such as text:FILE")
+    if (recover is not None or surgeon) and calibration is None:
+        what = "criterion" if recover is None else "recover"
+        raise ConfigError(f"{what}: needs calibration, such as text:FILE")
     place_of_data = _device(device)
     target = Path(output).resolve()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
@@ -186,6 +194,7 @@ def prune_pretrained(
             ridges = None if ridge is None else [ridge]
             recovery = Recovery(network, texts, place_of_data, folder, recover is not None, ridges)
         pruning = _Pruning(network, request, folder, target, verify, seed, step, shares, recovery)
+        pruning.measures = surgeon
         if not members:
             return pruning.run()
         step("choose")
@@ -253,6 +262,7 @@ class _Pruning:
         self.file = folder / "model.pt2"
         self.notes: List[str] = []
         self.leaving = Leaving()
+        self.measures = False  # scores of channels are to be measured
         self.widths: Dict[str, int] = {}  # how many channels were chosen, by layer
 
     def without(self, choices: Sequence[Leaving], widths: bool) -> Plan:
@@ -296,6 +306,9 @@ class _Pruning:
                 continue
             if self.shares:
                 self._choose(answer, solved[0])
+                continue
+            if self.measures:
+                self._measure(answer)
                 continue
             if answer.plan.empty:
                 said = [*self.notes, *answer.plan.notes, *refused]
@@ -505,6 +518,16 @@ class _Pruning:
             names = sorted(layer for layer, ratio in ratios.items() if ratio == share)
             self.request.config["config_list"].append({"op_names": names, "sparse_ratio": share})
         self.shares = {}
+
+    def _measure(self, answer: Answer) -> None:
+        """Asks for other channels, those of least loss after a fit, where that is known."""
+        self.measures = False
+        assert self.recovery is not None
+        self.step("choose")
+        scores = self.recovery.scores(answer.plan.groups)
+        if scores:
+            write_tensors(self.folder / "scores.safetensors", scores)
+            self.request.options += ["--scores", str(self.folder / "scores.safetensors")]
 
     def _groups_of_key_alone(self, answer: Answer, name: str) -> List[Dict[str, Any]]:
         """Returns the groups that one key would give their sizes, although others explain them."""

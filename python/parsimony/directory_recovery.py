@@ -5,17 +5,19 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Dict, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Union
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from .blocks import Blocks
 from .directories import Pretrained
 from .errors import UnsupportedError
 from .inputs import evaluating
+from .linear import is_linear, is_transposed, rows_of
 from .lockstep import Lockstep, Stop, added_by
 from .plan import Cut, Measured, Plan
+from .surgeon import channel_scores
 from .tensor_file import in_file
 from .texts import Batch, Cosines, Losses, Texts
 
@@ -74,6 +76,10 @@ class Recovery:
             if better and math.isfinite(fitted):
                 values = {pair.stored[layer]: weight for layer, weight in weights.items()}
         return values, Measured(reference.what, original, cut, fitted, texts[1].counts[1])
+
+    def scores(self, groups: Sequence[Mapping[str, Any]]) -> Dict[str, Tensor]:
+        """Returns scores of channels by what is lost once layers are fitted, see `channel_scores`."""
+        return channel_scores(self._network, self._texts.calibration, self._device, groups)
 
     def _measured(
         self,
@@ -172,7 +178,7 @@ class _Pair:
         candidates = [
             path
             for path, part in small.model.named_modules()
-            if _is_linear(part) and part is not head and f"{path}.weight" in names
+            if is_linear(part) and part is not head and f"{path}.weight" in names
         ]
         for path in candidates:
             own = names[f"{path}.weight"]
@@ -191,7 +197,7 @@ class _Pair:
         """Returns a new weight for a layer of the small network; None if it should stay."""
         layer = small.model.get_submodule(path)
         whole = big.model.get_submodule(self._place(path))
-        rows, columns = (1, 0) if _is_transposed(layer) else (0, 1)
+        rows, columns = (1, 0) if is_transposed(layer) else (0, 1)
         cuts = self._cuts.get(self.stored[path], {})
         weight = layer.get_parameter("weight").detach().double()
         weight = weight if rows == 0 else weight.T
@@ -207,13 +213,13 @@ class _Pair:
                 target = target - of_small.beside.float()
             if bias is not None:
                 target = target - bias.float()
-            inputs = _rows(of_small.input.float(), mask)
-            target = _rows(target, mask)
+            inputs = rows_of(of_small.input.float(), mask)
+            target = rows_of(target, mask)
             if seen == 0 and columns not in cuts and _alike(of_big, of_small, cuts.get(rows)):
                 return None  # nothing before it has changed
             numbers = torch.arange(seen, seen + len(mask), device=self._device)
             apart = (
-                _rows(numbers[:, None, None].expand(*mask.shape, 1), mask)[:, 0] % _HELD_OUT == 0
+                rows_of(numbers[:, None, None].expand(*mask.shape, 1), mask)[:, 0] % _HELD_OUT == 0
             )
             if len(apart) != len(inputs):  # not one for each token
                 apart = torch.arange(len(inputs), device=self._device) % _HELD_OUT == 0
@@ -279,24 +285,9 @@ def _steps(blocks: Blocks, batches: Sequence[Batch], layers: Dict[str, bool]) ->
     return blocks.lockstep(batches, lambda *_: None, layers)
 
 
-def _is_linear(part: nn.Module) -> bool:
-    return isinstance(part, nn.Linear) or _is_transposed(part)
-
-
-def _is_transposed(part: nn.Module) -> bool:
-    """Returns whether it is transformers' Conv1D, whose weight is `[in, out]`."""
-    return type(part).__name__ == "Conv1D" and hasattr(part, "nf")
-
-
 def _kept(x: Tensor, cut: Optional[Cut]) -> Tensor:
     """Returns the kept channels of the last axis."""
     return x if cut is None else x.index_select(-1, torch.tensor(cut.keep, device=x.device))
-
-
-def _rows(x: Tensor, mask: Tensor) -> Tensor:
-    """Returns the vectors of tokens, `[N, width]`, without those behind the end of a sample."""
-    flat = x.reshape(-1, x.shape[-1])
-    return flat[mask.flatten() != 0] if len(flat) == mask.numel() else flat
 
 
 def _alike(of_big: Stop, of_small: Stop, cut: Optional[Cut]) -> bool:

@@ -62,7 +62,7 @@ def test_recovery_in_double_precision(no_files: None) -> None:
     assert small.wide.out_channels == 8
 
 
-@pytest.mark.parametrize("criterion", ["apoz", "mean_activation", "wanda", "hrank"])
+@pytest.mark.parametrize("criterion", ["apoz", "mean_activation", "wanda", "hrank", "obs"])
 def test_activations_are_the_commands(criterion: str, request: pytest.FixtureRequest) -> None:
     model = networks.Residual().eval()
     _, expected = pruned(model, criterion=criterion, engine="auto")

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/graph/operators/notation.h"
 #include "parsimony/graph/operators/schema.h"
 
 namespace parsimony {

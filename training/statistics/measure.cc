@@ -309,6 +309,7 @@ Statistics sum_over(const RankGroup& ranks, Statistics own) {
     const Eigen::MatrixXd& second = moments.second;
     numbers.push_back(static_cast<double>(moments.rows));
     numbers.insert(numbers.end(), second.data(), second.data() + second.size());
+    numbers.insert(numbers.end(), moments.sum.data(), moments.sum.data() + moments.sum.size());
   }
   ranks.sum(at::from_blob(numbers.data(), {std::ssize(numbers)}, at::kDouble));
   const double* next = numbers.data();
@@ -322,6 +323,8 @@ Statistics sum_over(const RankGroup& ranks, Statistics own) {
     moments.rows = static_cast<int64_t>(*next++);
     std::copy_n(next, moments.second.size(), moments.second.data());
     next += moments.second.size();
+    std::copy_n(next, moments.sum.size(), moments.sum.data());
+    next += moments.sum.size();
   }
   return own;
 }
