@@ -42,20 +42,24 @@ LIMIT = 1800  # seconds for each step
 
 
 def measured(folder, source, texts, name, asked):
-    """Prunes and fits; what is measured before and after."""
+    """Prunes by norms alone, and by what is left after a fit, and fits; what is measured before and after."""
     import parsimony
 
     target = folder / "small" / re.sub(r"\W+", "_", name)
     target.parent.mkdir(exist_ok=True)
-    shutil.rmtree(target, ignore_errors=True)
+
+    def small(**how):
+        shutil.rmtree(target, ignore_errors=True)
+        return parsimony.prune_pretrained(source, target, calibration=f"text:{texts}", samples=FITTED, **how, **asked)
+
+    by_norms = small(criterion="l1").measured.cut if "keys" in asked else None
     begin = time.perf_counter()
-    plan = parsimony.prune_pretrained(
-        source, target, recover="least-squares", calibration=f"text:{texts}", samples=FITTED, **asked
-    )
+    plan = small(recover="least-squares")
     return {
         "result": "equal",
         "parameters": plan.parameters,
         "original": plan.measured.original,
+        "by norms": by_norms,
         "cut": plan.measured.cut,
         "fitted": plan.measured.fitted,
         "samples": plan.measured.samples,

@@ -17,22 +17,27 @@ def page(stories, encoder, experts, versions):
 
 def of_stories(rows):
     """`rows`: what trained.measured and distil.distilled say, by what was cut."""
-    columns = ["cut", "parameters left", "loss: cut", "least squares", "comes back", "distilled", "from nothing"]
+    columns = ["cut", "parameters left", "loss: by norms", "`obs`", "least squares", "comes back"]
+    columns += ["distilled", "from nothing"]
     lines = []
     for name, row in rows.items():
         if row["result"] != "equal":
-            lines.append([name, row["result"], "", "", "", "", ""])
+            lines.append([name, row["result"], *[""] * 6])
             continue
-        lost = row["cut"] - row["original"]
-        back = f"{100 * (row['cut'] - row['fitted']) / lost:.0f} %" if lost > 0.01 else "–"
+        norms = row.get("by norms")
+        plain = row["cut"] if norms is None else norms
+        lost = plain - row["original"]
+        back = f"{100 * (plain - row['fitted']) / lost:.0f} %" if lost > 0.01 else "–"
         trained = [number(row.get(key)) for key in ("distilled", "from nothing")]
-        lines.append([name, left(row), number(row["cut"]), number(row["fitted"]), back, *trained])
+        cells = [number(norms), number(row["cut"]), number(row["fitted"])]
+        lines.append([name, left(row), *cells, back, *trained])
     first = next(row for row in rows.values() if row["result"] == "equal")
     about = (
         f"A Llama of {first['parameters'][0]:,} parameters. Mean loss of a token on the last {first['samples']} of 1,000 "
         f"texts, which no weight was fitted to; the original has {number(first['original'])}. With words removed, "
-        "on those of them that have no other words, and over the words that are left. Least squares without labels on the "
-        "800 texts before these. Distilled: from there, one epoch on them against the original's outputs "
+        "on those of them that have no other words, and over the words that are left. By norms: the plain cut. `obs`: the cut "
+        "that chooses what least squares can replace (layers and words are the same in both). Least squares without labels "
+        "on the 800 texts before these; what comes back is of what the plain cut loses. Distilled: from there, one epoch on them against the original's outputs "
         "(`tools/directories/distil.py`); from nothing: the same class and sizes with random weights, trained on these "
         "texts for as many steps; the better of three learning rates each."
     )
@@ -42,9 +47,9 @@ def of_stories(rows):
 def of_encoder(rows):
     lines = [
         (
-            [name, left(row), number(row["cut"]), number(row["fitted"])]
+            [name, left(row), number(row.get("by norms")), number(row["cut"]), number(row["fitted"])]
             if row["result"] == "equal"
-            else [name, row["result"], "", ""]
+            else [name, row["result"], "", "", ""]
         )
         for name, row in rows.items()
     ]
@@ -53,9 +58,8 @@ def of_encoder(rows):
         f"MiniLM of {first['parameters'][0]:,} parameters. Mean cosine between embeddings (means over tokens, padding "
         f"left out) of the small network and the original, on {first['samples']} sentences that no weight was fitted to."
     )
-    return table(
-        "A sentence encoder", about, COMMAND, ["cut", "parameters left", "cosine: cut", "least squares"], lines
-    )
+    columns = ["cut", "parameters left", "cosine: by norms", "`obs`", "least squares"]
+    return table("A sentence encoder", about, COMMAND, columns, lines)
 
 
 def of_experts(rows):

@@ -29,6 +29,9 @@ CHOICES = (
     ("fisher", "local"),
     ("fisher", "isomorphic"),
     ("fisher", "global"),
+    ("obs", "local"),
+    ("obs", "isomorphic"),
+    ("obs", "global"),
 )
 BUDGET = "macs=70%"
 
