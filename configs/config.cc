@@ -92,6 +92,7 @@ void check_sharing(const std::vector<ConfigEntry>& entries) {
     if (!request.dependency_group.empty()) {
       check("dependency_group_id " + request.dependency_group, entry);
     }
+    if (!request.equal_width.empty()) check("equal_width_id " + request.equal_width, entry);
     if (!request.amount) continue;
     constexpr const char* kWhat[] = {"channels", "parameters", "MACs", "latency",
                                      "weights",  "weights",    "file", "memory"};

@@ -83,6 +83,7 @@ void add_request(const Request& request, Members& members) {
   if (!request.dependency_group.empty()) {
     members.add("dependency_group_id", request.dependency_group);
   }
+  if (!request.equal_width.empty()) members.add("equal_width_id", request.equal_width);
 }
 
 std::string to_json(const ConfigEntry& entry) {

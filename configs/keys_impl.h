@@ -34,8 +34,8 @@ inline constexpr std::array<std::string_view, 11> kRequest = {
     "apply_method"};
 
 /// Keys of a target, or of an entry.
-inline constexpr std::array<std::string_view, 3> kTies = {"global_group_id", "dependency_group_id",
-                                                          "align"};
+inline constexpr std::array<std::string_view, 4> kTies = {"global_group_id", "dependency_group_id",
+                                                          "equal_width_id", "align"};
 
 inline constexpr std::array<std::string_view, 3> kOnlyEntry = {"exclude", "target_names",
                                                                "target_settings"};

@@ -20,8 +20,9 @@ namespace parsimony {
 namespace {
 
 /// Keys about channels: some criteria score single elements.
-constexpr std::array<std::string_view, 5> kChannelKeys = {
-    "budget", "round_to", "keep_at_least", "internal_metric_block", "dependency_group_id"};
+constexpr std::array<std::string_view, 6> kChannelKeys = {
+    "budget",        "round_to", "keep_at_least", "internal_metric_block", "dependency_group_id",
+    "equal_width_id"};
 /// Criteria that a single element's magnitude stands for.
 constexpr std::array<std::string_view, 3> kMagnitudes = {"l1", "l2", "level"};
 
@@ -144,10 +145,14 @@ std::string read_id(const JsonReader& value) {
 }
 
 void read_groups(const JsonReader& object, GivenRequest& given) {
-  if (const auto id = object.find("dependency_group_id")) {
-    given.keys.insert("dependency_group_id");
-    given.request.dependency_group = read_id(*id);
-  }
+  const auto read_tie = [&](const char* key, std::string& group) {
+    const auto id = object.find(key);
+    if (!id) return;
+    given.keys.insert(key);
+    group = read_id(*id);
+  };
+  read_tie("dependency_group_id", given.request.dependency_group);
+  read_tie("equal_width_id", given.request.equal_width);
   const auto id = object.find("global_group_id");
   if (!id) return;
   check_scope(object, "global_group_id", false);

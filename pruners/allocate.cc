@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <numeric>
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "parsimony/base/errors.h"
 #include "parsimony/pruners/candidates.h"
@@ -25,9 +29,35 @@ namespace {
 /// The units that follow requests of one budget.
 struct Pool {
   const Request* request = nullptr;
-  std::vector<const Unit*> units;
-  std::vector<Candidate> candidates;  ///< parallel to units
+  std::vector<std::vector<size_t>> units;  ///< of Scored; those that lose equally many together
+  std::vector<Candidate> candidates;       ///< parallel to units
 };
+
+/// One candidate for units that lose equally many channels: its channel p are those of each unit
+/// that is removed as number p, with their mean score.
+Candidate joined(const Scored& scored, const std::vector<size_t>& units, const Request& request) {
+  Candidate result = scored.candidates[units.front()];
+  if (units.size() == 1) return result;
+  std::iota(result.order.begin(), result.order.end(), 0);
+  result.score.assign(result.order.size(), 0);
+  result.weight = 0;
+  result.units = 0;
+  for (const size_t u : units) {
+    const Candidate& own = scored.candidates[u];
+    if (own.limits.size != result.limits.size) {
+      throw ConfigError("\"equal_width_id\": ", request.equal_width, ": its groups have ",
+                        result.limits.size, " and ", own.limits.size, " channels");
+    }
+    result.limits = stricter(result.limits, own.limits);
+    result.weight += own.weight;
+    result.units += own.units;
+    result.below = std::min(result.below, own.below);
+    for (size_t p = 0; p < result.score.size(); ++p) {
+      result.score[p] += own.score[own.order[p]] / static_cast<double>(units.size());
+    }
+  }
+  return result;
+}
 
 /// Pools in the order in which they are spent: an amount is what remains after all others.
 std::vector<Pool> make_pools(const Settings& settings, const Scored& scored) {
@@ -37,10 +67,23 @@ std::vector<Pool> make_pools(const Settings& settings, const Scored& scored) {
     for (const int r : requests) pool_of[r] = pools.size();
     pools.push_back({&settings.requests[requests.front()], {}, {}});
   }
+  std::map<std::pair<size_t, std::string>, size_t> ties;
   for (size_t u = 0; u < scored.units.size(); ++u) {
-    Pool& pool = pools[pool_of[scored.units[u].request]];
-    pool.units.push_back(&scored.units[u]);
-    pool.candidates.push_back(scored.candidates[u]);
+    const int request = scored.units[u].request;
+    Pool& pool = pools[pool_of[request]];
+    const std::string& tie = settings.requests[request].equal_width;
+    const auto [place, fresh] = ties.try_emplace({pool_of[request], tie}, pool.units.size());
+    if (fresh || tie.empty()) {
+      pool.units.push_back({u});
+    } else {
+      pool.units[place->second].push_back(u);
+    }
+  }
+  for (Pool& pool : pools) {
+    for (const std::vector<size_t>& units : pool.units) {
+      const int request = scored.units[units.front()].request;
+      pool.candidates.push_back(joined(scored, units, settings.requests[request]));
+    }
   }
   std::ranges::stable_sort(pools, [](const Pool& a, const Pool& b) {
     return !a.request->amount.has_value() && b.request->amount.has_value();
@@ -49,23 +92,29 @@ std::vector<Pool> make_pools(const Settings& settings, const Scored& scored) {
   return pools;
 }
 
-void remove(const Pool& pool, const std::vector<int>& counts, AxisMasks& masks) {
+void remove(const Pool& pool, const Scored& scored, const std::vector<int>& counts,
+            AxisMasks& masks) {
   for (size_t i = 0; i < pool.units.size(); ++i) {
-    const auto& order = pool.candidates[i].order;
-    for (const GroupId g : pool.units[i]->groups) {
-      auto& keep = masks.keep[g];
-      for (size_t position = 0; position < order.size(); ++position) {
-        const bool goes = static_cast<int>(position) < counts[i];
-        keep[order[position]] = goes ? 0 : 1;
+    for (const size_t u : pool.units[i]) {
+      for (const GroupId g : scored.units[u].groups) {
+        keep_best(scored.candidates[u], scored.candidates[u].limits.size - counts[i],
+                  masks.keep[g]);
       }
     }
   }
 }
 
 /// Records the criterion's scores, or those that spending the pool made of them.
-void record_scores(const Pool& pool, PerGroup<std::vector<double>>& scores) {
+void record_scores(const Pool& pool, const Scored& scored, PerGroup<std::vector<double>>& scores) {
   for (size_t i = 0; i < pool.units.size(); ++i) {
-    for (const GroupId g : pool.units[i]->groups) scores[g] = pool.candidates[i].score;
+    const Candidate& ranked = pool.candidates[i];
+    for (const size_t u : pool.units[i]) {
+      std::vector<double> own = ranked.score;
+      for (size_t p = 0; pool.units[i].size() > 1 && p < own.size(); ++p) {
+        own[scored.candidates[u].order[p]] = ranked.score[p];
+      }
+      for (const GroupId g : scored.units[u].groups) scores[g] = own;
+    }
   }
 }
 
@@ -94,7 +143,7 @@ class CostOfCounts {
  private:
   AxisMasks masks_of(const std::vector<int>& counts) const {
     AxisMasks masks = masks_;
-    remove(pool_, counts, masks);
+    remove(pool_, scored_, counts, masks);
     keep_at_least_one(coupling_, scored_.ranks, masks);
     return masks;
   }
@@ -122,8 +171,11 @@ class Spender {
 
   void spend(Pool& pool, Allocation& result) {
     const Request& request = *pool.request;
-    if (choose_) return remove(pool, chosen(pool), result.masks);
-    if (request.budget == Budget::kLatency) return;  // spent by spend_latency()
+    if (choose_) return remove(pool, scored_, chosen(pool), result.masks);
+    if (request.budget == Budget::kLatency) {  // spent by spend_latency()
+      if (request.equal_width.empty()) return;
+      throw ConfigError("\"equal_width_id\" cannot be combined with a latency budget");
+    }
     if (is_of_network(request.budget) && !request.threshold) return spend_cost(pool, result);
     if (request.scope == Scope::kOutputs) {
       rank_by_importance(pool, result, [&](size_t i) {
@@ -136,7 +188,7 @@ class Spender {
       const Limit limit{request.budget, request.amount, request.ratio};
       result.conflicts.push_back({kNone, shortfall(limit, counts.reached, 0)});
     }
-    remove(pool, counts.removed, result.masks);
+    remove(pool, scored_, counts.removed, result.masks);
   }
 
  private:
@@ -173,7 +225,7 @@ class Spender {
         result.conflicts.push_back({kNone, std::move(text)});
       }
     }
-    remove(pool, counts.removed, result.masks);
+    remove(pool, scored_, counts.removed, result.masks);
   }
 
   /// Ranks channels by their importance to the outputs per unit of cost saved.
@@ -186,16 +238,30 @@ class Spender {
     }
     for (size_t i = 0; i < pool.candidates.size(); ++i) {
       Candidate& candidate = pool.candidates[i];
-      const std::vector<double> curve = importance_(pool.units[i]->groups, candidate);
+      const std::vector<double> curve = curve_of(pool.units[i]);
       const double cost = cost_of(i);
       if (curve.empty() || cost <= 0) {
-        result.conflicts.push_back({pool.units[i]->groups.front(),
+        result.conflicts.push_back({scored_.units[pool.units[i].front()].groups.front(),
                                     "is ranked last: the outputs do not determine its importance"});
         candidate.score.assign(candidate.score.size(), std::numeric_limits<double>::infinity());
       } else {
         candidate.score = importance_scores(candidate, curve, cost);
       }
     }
+  }
+
+  /// The mean of the importance curves of units that lose equally many; empty if one is unknown.
+  std::vector<double> curve_of(const std::vector<size_t>& units) const {
+    std::vector<double> mean;
+    for (const size_t u : units) {
+      const std::vector<double> own = importance_(scored_.units[u].groups, scored_.candidates[u]);
+      if (own.empty()) return {};
+      mean.resize(own.size());
+      for (size_t k = 0; k < own.size(); ++k) {
+        mean[k] += own[k] / static_cast<double>(units.size());
+      }
+    }
+    return mean;
   }
 
   /// Losses per unit of cost saved; what saves nothing is ranked last.
@@ -229,7 +295,7 @@ Allocation allocate(const Graph& graph, const Facts& facts, const Coupling& coup
   result.scores.resize(coupling.groups.size());
   for (Pool& pool : make_pools(settings, scored)) {
     spender.spend(pool, result);
-    record_scores(pool, result.scores);
+    record_scores(pool, scored, result.scores);
   }
   result.given_back = keep_at_least_one(coupling, scored.ranks, result.masks);
   return result;

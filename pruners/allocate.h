@@ -29,7 +29,8 @@ struct GroupLimits {
   int fewer(int count) const;
 };
 
-/// A unit of the allocator's decisions: a group, or several that lose the same channels.
+/// A unit of the allocator's decisions: a group, several that lose the same channels, or units that
+/// lose equally many, whose channel is one of each, in the order in which they are removed.
 struct Candidate {
   GroupLimits limits;
   std::vector<double> score;  ///< per channel, comparable between candidates
@@ -38,6 +39,7 @@ struct Candidate {
   /// Hash of its sub-graph: Scope::kIsomorphic ranks candidates with equal ones together.
   uint64_t shape = 0;
   int below = 0;  ///< channels that score less than the request's threshold
+  int units = 1;  ///< that lose equally many
 };
 
 /// The share of the total importance that the best 0, 1, … channels of groups that lose the same

@@ -77,7 +77,7 @@ std::vector<int> prefixes(std::span<const Candidate> candidates, const std::vect
 
 /// Channels count 1 each, or as much as they have weights.
 int64_t unit_of(const Request& request, const Candidate& candidate) {
-  return request.budget == Budget::kWeights ? candidate.weight : 1;
+  return request.budget == Budget::kWeights ? candidate.weight : candidate.units;
 }
 
 /// Share of the channels, or weights, that is removed.
@@ -143,8 +143,8 @@ void give_back(std::span<const Candidate> candidates, const Remaining& remaining
                std::vector<int>& removed) {
   std::vector<bool> done(candidates.size());
   const auto next_score = [&](size_t i) {
-    const auto& [limits, score, order, weight, shape, below] = candidates[i];
-    return score[order[removed[i] - 1]];
+    const Candidate& candidate = candidates[i];
+    return candidate.score[candidate.order[removed[i] - 1]];
   };
   while (true) {
     size_t best = candidates.size();

@@ -74,6 +74,7 @@ struct Request {
   std::optional<Granularity> granularity = {};
   std::string global_group = {};      ///< requests of one name share a budget; may be empty
   std::string dependency_group = {};  ///< their layers lose the same channels; may be empty
+  std::string equal_width = {};       ///< their layers keep equally many channels; may be empty
   NodeId aligned_with = kNone;        ///< its layers lose the channels that this layer loses
   int entry = kNone;                  ///< index of the config entry it came from
 

@@ -55,7 +55,8 @@ if TYPE_CHECKING:
 _MOST_ATTEMPTS = 16
 _LEAST_SQUARES = "least-squares"
 _SURGEON = "obs"
-_MOST_SIZES = 4  # that are tried in place of one that the class refuses
+_ANY_SHARE = 0.25
+_MOST_SIZES = 12  # that are tried in place of one that the class refuses
 # Settings that have their own arguments, or that need data.
 OWN = (
     *NOT_OF_PYTHON,
@@ -195,6 +196,9 @@ def prune_pretrained(
             recovery = Recovery(network, texts, place_of_data, folder, recover is not None, ridges)
         pruning = _Pruning(network, request, folder, target, verify, seed, step, shares, recovery)
         pruning.measures = surgeon
+        ranked = "budget" in request.config or request.config.get("scope", "local") != "local"
+        if config_list is None and ranked:
+            pruning.find_widths_first()
         if not members:
             return pruning.run()
         step("choose")
@@ -263,7 +267,16 @@ class _Pruning:
         self.notes: List[str] = []
         self.leaving = Leaving()
         self.measures = False  # scores of channels are to be measured
+        self.budgeted: Optional[Config] = None  # once it is known which widths are equal
         self.widths: Dict[str, int] = {}  # how many channels were chosen, by layer
+
+    def find_widths_first(self) -> None:
+        """Where groups are ranked together, each may get another width, and a key of the configuration
+        gives several the same one: which these are is found with one share for all."""
+        self.budgeted = self.request.config
+        entries = [{**entry, "sparse_ratio": _ANY_SHARE} for entry in self.budgeted["config_list"]]
+        rest = {k: v for k, v in self.budgeted.items() if k not in ("budget", "scope")}
+        self.request.config = {**rest, "config_list": entries}
 
     def without(self, choices: Sequence[Leaving], widths: bool) -> Plan:
         """Removes members as well, by the first choice that the class takes alone; `widths` says
@@ -306,6 +319,9 @@ class _Pruning:
                 continue
             if self.shares:
                 self._choose(answer, solved[0])
+                continue
+            if self.budgeted is not None:
+                self._tie_widths(answer, solved[0])
                 continue
             if self.measures:
                 self._measure(answer)
@@ -376,9 +392,11 @@ class _Pruning:
                 more = sorted(self._cuts_more(expected, changes))[0][0]
                 self._spare(answer, _Fault(groups, f"{key} is a size of {more}, too, which stays"))
                 return None
-        shapes = self.network.configured.shapes_with(changes) or {}
+        shapes = self.network.configured.shapes_with(changes)
         guilty = [
-            group for group in answer.plan.groups if self._cut_otherwise(answer, group, shapes)
+            group
+            for group in answer.plan.groups
+            if shapes is None or self._cut_otherwise(answer, group, shapes)
         ]
         if not self._resize(answer, guilty):
             text = f"no key of {CONFIG} changes the sizes of {sorted(wrong)[0]!r} alone"
@@ -472,10 +490,11 @@ class _Pruning:
                 if not layers or any(layer in self.widths for layer in layers):
                     return False
                 self.widths.update((layer, count) for layer in layers)
-                ratio = (size - count) / size + 1e-9
-                self.request.config["config_list"].append(
-                    {"op_names": layers, "sparse_ratio": ratio}
-                )
+                ratio = (size - count) / size
+                fixed: Dict[str, Any] = {"sparse_ratio": ratio + 1e-9}
+                if "budget" in self.request.config:
+                    fixed = {"min_sparse_ratio": ratio, "max_sparse_ratio": ratio}
+                self.request.config["config_list"].append({"op_names": layers, **fixed})
                 others = f" and {len(layers) - 1} other layers" if len(layers) > 1 else ""
                 self.notes.append(
                     f"{self.network.kind.__name__} does not take {kept} of {size}: {count} are kept "
@@ -518,6 +537,28 @@ class _Pruning:
             names = sorted(layer for layer, ratio in ratios.items() if ratio == share)
             self.request.config["config_list"].append({"op_names": names, "sparse_ratio": share})
         self.shares = {}
+
+    def _tie_widths(self, answer: Answer, changes: Sequence[AttributeChange]) -> None:
+        """Asks for what was asked for, with one width for all groups of one size behind a key."""
+        assert isinstance(self.budgeted, dict)
+        self.request.config, self.budgeted = self.budgeted, None
+        entries = self.request.config["config_list"]
+        whole = {"params": answer.plan.parameters[0], "macs": answer.plan.macs[0]}
+        budget = self.request.config.get("budget")
+        if isinstance(budget, dict):  # an amount is what all entries have together
+            for kind, most in budget.items():
+                if kind in whole and str(most).endswith("%"):
+                    budget[kind] = int(share_of(most) * whole[kind])
+        base = {key: value for key, value in entries[0].items() if key != "op_types"}
+        for change in changes:
+            if change in self.leaving.changes:
+                continue
+            layers: Dict[int, Set[str]] = {}  # by the size of their group
+            for group in self._groups_of(answer, changes, change):
+                layers.setdefault(group["size"], set()).update(answer.layers_of(group))
+            for size, names in layers.items():
+                tied = {"op_names": sorted(names), "equal_width_id": f"{path_of(change)} {size}"}
+                entries.append({**base, **tied})
 
     def _measure(self, answer: Answer) -> None:
         """Asks for other channels, those of least loss after a fit, where that is known."""

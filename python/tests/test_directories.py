@@ -341,3 +341,16 @@ def test_the_proof_needs_no_whole_network_where_memory_is_short(
     plan = parsimony.prune_pretrained(source, tmp_path / "small", ratio=0.5)
     assert plan.proof is not None and plan.proof.scale > 0
     assert (tmp_path / "small/config.json").exists()
+
+
+@pytest.mark.parametrize("scope", ["local", "global"])
+def test_budgets_keep_one_width_for_a_key(tmp_path: Path, scope: str) -> None:
+    source = llama(tmp_path / "model")
+    plan = parsimony.prune_pretrained(source, tmp_path / "small", budget="params=60%", scope=scope)
+    before, after = plan.parameters
+    assert 0.5 * before < after <= 0.6 * before
+    assert plan.proof is not None
+    kept: Dict[int, set] = {}
+    for group in plan.groups:
+        kept.setdefault(group["size"], set()).add(group["kept"])
+    assert kept and all(len(counts) == 1 for counts in kept.values())

@@ -126,6 +126,7 @@ TEST(Keys, GlobalGroups) {
 
 TEST(Keys, DependencyGroupsAndAlign) {
   EXPECT_EQ(request_of(R"("sparse_ratio": 0.5, "dependency_group_id": 1)").dependency_group, "1");
+  EXPECT_EQ(request_of(R"("sparse_ratio": 0.5, "equal_width_id": 1)").equal_width, "1");
   const ConfigList config = parse_config(
       R"([{"op_names": ["b"], "align": {"module_name": "a", "target_name": "weight",
            "dims": [0]}}])",

@@ -115,6 +115,31 @@ TEST(Tied, GlobalGroupsShareABudgetEachWithinItsBounds) {
   EXPECT_EQ(masks.kept(GroupId(2)), 1);
 }
 
+TEST(Tied, EqualWidthsKeepChannelsOfTheirOwn) {
+  ThreeLayers net;
+  for (size_t i = 0; i < 3; ++i) {
+    net.request(i).global_group = "a";
+    net.request(i).scope = Scope::kGlobal;
+    net.request(i).ratio = 0.4;
+  }
+  // Of their mean, ascending: 0.4 0.8 1.2 1.6, 0.16 1.12 1.28 1.44, 0.4 0.8 1.2 1.6
+  AxisMasks masks = net.run().masks;
+  EXPECT_EQ(masks.kept(GroupId(0)), 2);
+  EXPECT_EQ(masks.kept(GroupId(1)), 3);
+  EXPECT_EQ(masks.kept(GroupId(2)), 3);
+  net.request(0).equal_width = net.request(1).equal_width = "w";  // 0.28 0.96 1.24 1.52
+  const Allocation found = net.run();
+  EXPECT_EQ(found.masks.keep[GroupId(0)], (Keep{1, 0, 1, 1}));
+  EXPECT_EQ(found.masks.keep[GroupId(1)], (Keep{1, 1, 1, 0}));
+  EXPECT_EQ(found.masks.keep[GroupId(2)], (Keep{0, 0, 1, 1}));
+  EXPECT_NEAR(found.scores[GroupId(0)][1], 0.28, 1e-9);
+  EXPECT_NEAR(found.scores[GroupId(1)][3], 0.28, 1e-9);
+
+  net.coupling.groups[GroupId(1)] =
+      test::group_of({test::member(net.weights[1], 1, 0, 2)}, 2, "g1");
+  EXPECT_EQ(net.error(), "\"equal_width_id\": w: its groups have 4 and 2 channels");
+}
+
 TEST(Tied, BlocksLoseTheSameNumber) {
   ThreeLayers net;
   net.request(2).metric_blocks = 2;

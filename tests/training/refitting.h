@@ -44,7 +44,8 @@ inline double output_error(const Graph& dense, const SmallNetwork& small, const 
   torch_io::TorchEngine engine;
   Part part(engine, dense);
   const RefitData data = data_of(engine, small, batches, batch);
-  return parsimony::output_error(engine, part, small, data.feed(false), data.feed(true));
+  KnownOutputs known;
+  return parsimony::output_error(engine, part, small, data.feed(false), data.feed(true), known);
 }
 
 /// See parsimony::rows_of().

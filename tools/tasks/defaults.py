@@ -37,17 +37,21 @@ BUDGET = "macs=70%"
 
 
 def main():
-    asked = parser_of_tasks(__doc__).parse_args()
+    parser = parser_of_tasks(__doc__)
+    parser.add_argument("--criteria", help="only these, separated by commas")
+    asked = parser.parse_args()
+    of = asked.criteria.split(",") if asked.criteria else [criterion for criterion, _ in CHOICES]
+    choices = [choice for choice in CHOICES if choice[0] in of]
     root = asked.folder or tempfile.mkdtemp(prefix="parsimony-defaults-")
     errors, values = [], []
     for name in asked.networks.split(","):
         task = Task(name, asked.shared, root)
-        found = [result(asked.command, task, *choice) for choice in CHOICES]
+        found = [result(asked.command, task, *choice) for choice in choices]
         least = min(one["error"] for one in found)
         three = [(one["error"] == least, significant(one["error"], 3)) for one in found]
         errors.append([name, *(f"**{text}**" if is_least else text for is_least, text in three)])
         values.append([name, task.network.measure, *(one["value"] for one in found)])
-    print(as_data(data(asked.networks, errors, values)))
+    print(as_data(data(asked, choices, errors, values)))
 
 
 def result(command, task, criterion, scope):
@@ -65,18 +69,20 @@ def result(command, task, criterion, scope):
     return found
 
 
-def data(networks, errors, values):
-    chosen = "" if networks == ALL else f" --networks {networks}"
+def data(asked, choices, errors, values):
+    chosen = "" if asked.networks == ALL else f" --networks {asked.networks}"
+    chosen += f" --criteria {asked.criteria}" if asked.criteria else ""
+    only = f" of {asked.criteria}" if asked.criteria else ""
     command = f"tools/tasks/defaults.py{chosen} build/release/bin/parsimony SHARED"
     least = "‖small − dense‖ / ‖dense‖; the least of a network is bold."
-    heads = [f"`{criterion}`, {scope}" for criterion, scope in CHOICES]
+    heads = [f"`{criterion}`, {scope}" for criterion, scope in choices]
     return {
         "title": "Criteria and scopes compared",
         "about": "Networks of [networks and their tasks](networks.md) at 70 % of their MACs after least squares, "
         "on test data that neither the criterion nor the recovery saw.",
         "tables": [
-            table("Output error", least, command, ["network", *heads], errors),
-            table("The task", "", command, ["network", "task", *heads], values),
+            table(f"Output error{only}", least, command, ["network", *heads], errors),
+            table(f"The task{only}", "", command, ["network", "task", *heads], values),
         ],
     }
 
