@@ -43,6 +43,7 @@ from .pretrained import Shapes, name_of, path_of
 from .program import load_with
 from .progress import Steps
 from .request import Answer, Config, Request, config_of, share_of, take_config
+from .sentence_modules import SentenceModules
 from .texts import Texts, read_texts
 from .vocabulary import Spec, check_tokenizer, words_leaving
 
@@ -111,7 +112,8 @@ def prune_pretrained(
     Then the small network is loaded and compared with the original whose removed parts are zero.
 
     Args:
-        directory: with `config.json` and weights, as .safetensors or .bin, in one or several files.
+        directory: with `config.json` and weights, as .safetensors or .bin, in one or several files; or
+            of sentence-transformers, with `modules.json` that names the folder of these.
         output: a directory that does not exist, or is empty.
         keys: sizes of the configuration and what share of each to remove, as
             {"intermediate_size": 0.25, "num_attention_heads": "50%"}, in nested configurations by
@@ -178,14 +180,17 @@ def prune_pretrained(
         )
         folder = Path(place.enter_context(tempfile.TemporaryDirectory(prefix="parsimony_")))
         step("export")
-        network = Pretrained(Path(directory))
+        modules = SentenceModules(Path(directory))
+        network = Pretrained(modules.transformer)
         recovery: Optional[Recovery] = None
         texts: Optional[Texts] = None
         if calibration is not None:
             texts = read_texts(calibration, network.path, samples, network.longest)
             ridges = None if ridge is None else [ridge]
             recovery = Recovery(network, texts, place_of_data, folder, recover is not None, ridges)
-        pruning = _Pruning(network, request, folder, target, verify, seed, step, shares, recovery)
+        pruning = _Pruning(
+            network, modules, request, folder, target, verify, seed, step, shares, recovery
+        )
         if not members:
             return pruning.run()
         step("choose")
@@ -232,6 +237,7 @@ class _Pruning:
     def __init__(
         self,
         network: Pretrained,
+        modules: SentenceModules,
         request: Request,
         folder: Path,
         target: Path,
@@ -242,6 +248,7 @@ class _Pruning:
         recovery: Optional[Recovery],
     ) -> None:
         self.network = network
+        self.modules = modules
         self.request = request
         self.folder = folder
         self.target = target
@@ -352,7 +359,7 @@ class _Pruning:
             return None
         found = [changes for changes, wrong in solutions if not wrong]
         if found:
-            return found
+            return None if self._spare_embeddings(answer, found[0]) else found
         changes, wrong = min(solutions, key=lambda solution: len(solution[1]))
         for change in changes:  # a key may stand for more than the plan cuts
             if self._cuts_more(expected, changes) - self._cuts_more(
@@ -371,6 +378,18 @@ class _Pruning:
             text = f"no key of {CONFIG} changes the sizes of {sorted(wrong)[0]!r} alone"
             self._spare(answer, _Fault(guilty or list(answer.plan.groups), text))
         return None
+
+    def _spare_embeddings(self, answer: Answer, changes: Sequence[AttributeChange]) -> bool:
+        """Excludes the groups behind the size of embeddings, if a module that reads them has weights."""
+        width = self.network.width([])
+        if self.modules.fixed is None or self.network.width(changes) == width:
+            return False
+        for change in changes:
+            if self.network.width([one for one in changes if one is not change]) == width:
+                groups = self._groups_of(answer, changes, change)
+                text = f"{self.modules.fixed} has weights for embeddings of this size"
+                self._spare(answer, _Fault(groups, text))
+        return True
 
     def _leave_out(self, plan: Plan) -> None:
         """Drops what a plan cuts in tensors that leave."""
@@ -572,9 +591,13 @@ class _Pruning:
         plan = answer.plan
         plan.attributes = list(changes)
         plan.data["source"].pop("sha256", None)
+        files: Dict[str, Optional[str]] = {CONFIG: self.network.new_text(changes)}
+        files.update(self.leaving.files)
+        if not self.modules.nested:
+            files.update(self._texts_of_modules(changes))
         plan.data["files"] = [
             {"name": name, **({} if text is None else {"text": text})}
-            for name, text in {CONFIG: self.network.new_text(changes), **self.leaving.files}.items()
+            for name, text in files.items()
         ]
         names, tied = self.network.names, self.network.tied
         plan.data["groups"] += self.leaving.groups()
@@ -589,6 +612,10 @@ class _Pruning:
             group["slices"] = slices
         plan.data.update(copies=[], integers=[], followed=[])  # of the program alone
         return plan
+
+    def _texts_of_modules(self, changes: Sequence[AttributeChange]) -> Dict[str, str]:
+        before, after = self.network.width([]), self.network.width(changes)
+        return {} if before == after else self.modules.texts(before, after)
 
     def _place(self) -> "tempfile.TemporaryDirectory[str]":
         """Returns a folder beside the output."""
@@ -613,7 +640,7 @@ class _Pruning:
                     self._prove(plan, small)
             if self.target.exists():
                 self.target.rmdir()
-            small.rename(self.target)
+            self.modules.around(small, self._texts_of_modules(changes)).rename(self.target)
         shapes = self.network.configured.shapes_with(changes) or {}
         before = self.network.shapes
         new_names = {name: self.leaving.new_name(name) for name in before}

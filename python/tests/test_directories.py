@@ -245,6 +245,29 @@ def test_the_command_prunes_a_directory(tmp_path: Path) -> None:
     assert lonely.returncode == 3 and "needs the Python package" in lonely.stderr
 
 
+def test_the_command_lists_what_may_leave(tmp_path: Path) -> None:
+    source = llama(tmp_path / "llama")
+    environment = with_package()
+    line = [find_command(), "inspect", source]
+    done = subprocess.run(line, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    tensors, _, keys = done.stdout.partition("by keys of config.json may leave:")
+    assert "model.layers.1.mlp.up_proj.weight" in tensors
+    assert "intermediate_size = 48: 2 groups (--keys intermediate_size=25%)" in keys
+    assert "  48 channels: model.layers.0.mlp." in keys
+    assert "num_attention_heads = 4: 2 groups" in keys and "  2 heads: model.layers.0." in keys
+    assert "num_hidden_layers: 2 layers in model.layers (--layers)" in keys
+    without = {**environment, "PARSIMONY_PYTHON": "/usr/bin/python3", "PYTHONPATH": ""}
+    lonely = subprocess.run(line, env=without, capture_output=True, text=True)
+    assert lonely.returncode == 0 and lonely.stdout.startswith(tensors.rstrip())
+    assert "note: what may leave is not known without the Python package" in lonely.stdout
+    nothing = {**environment, "PARSIMONY_PYTHON": "/no/python"}
+    missing = subprocess.run(line, env=nothing, capture_output=True, text=True)
+    assert missing.returncode == 0 and "/no/python cannot be run" in missing.stdout
+    as_json = subprocess.run([*line, "--json"], env=nothing, capture_output=True, text=True)
+    assert json.loads(as_json.stdout)["tensors"] and as_json.returncode == 0
+
+
 def test_the_command_explains_a_directory(tmp_path: Path) -> None:
     source = llama(tmp_path / "llama")
     environment = with_package()
