@@ -4,6 +4,7 @@ transformers over to this package."""
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 import sys
 import tempfile
@@ -45,6 +46,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--device", metavar="D", help="Where calibration runs: cpu, cuda:0 (default: cpu)")
     add("--config", metavar="CFG.json", help="What to prune, and how much")
     add("--plan", metavar="P.json", help="Write the plan, which apply takes")
+    add("--report", metavar="R.json", help="Write costs, groups, measurements and times as JSON")
+    add("--html", metavar="F.html", help="Write an HTML page of the network")
     add("--no-verify", action="store_true", help="Do not load and compare the networks")
     add("-q", "--quiet", action="store_true", help="Print errors only")
     for name, setting in SETTINGS.items():
@@ -94,6 +97,13 @@ def _prune(words: List[str]) -> int:
     )
     if path is not None:
         plan.save_data(path)
+    if "report" in asked:  # as it was typed
+        report = Path(asked["report"])
+        content = {
+            **json.loads(report.read_text()),
+            "command": " ".join(["parsimony prune", *words]),
+        }
+        report.write_text(json.dumps(content, indent=2) + "\n")
     if not quiet:
         print(f"{directory} -> {output}\n{plan}")
     return 0

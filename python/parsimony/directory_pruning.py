@@ -8,6 +8,7 @@ with which the class builds the small network.
 from __future__ import annotations
 
 import copy
+import json
 import math
 import shutil
 import tempfile
@@ -34,6 +35,7 @@ from .command import run_command
 from .directories import CONFIG, Pretrained, quiet
 from .directory_proof import prove
 from .directory_recovery import Recovery
+from .directory_report import Report, page_of, write
 from .errors import ConfigError, FileError, UnsupportedError, VerificationError
 from .keywords import NOT_OF_PYTHON, given, listed, options_of, takes_settings
 from .leaving import Choice
@@ -98,6 +100,8 @@ def prune_pretrained(
     ridge: Optional[float] = None,
     device: str = "cpu",
     verify: bool = True,
+    report: Union[str, Path, None] = None,
+    html: Union[str, Path, None] = None,
     progress: Optional[bool] = None,
     **settings: "Unpack[Settings]",
 ) -> Plan:
@@ -138,6 +142,8 @@ def prune_pretrained(
         device: where calibration runs: "cpu", "cuda:0".
         verify: compare the networks; that takes the memory of the small one in float32, or of a block where
             there is less.
+        report: file for costs, groups, configuration, proof, measurements, notes and times as JSON.
+        html: file for a page of the network: which channels were removed, and what could not be.
         progress: as for `prune`.
         {settings}
 
@@ -191,14 +197,39 @@ def prune_pretrained(
         pruning = _Pruning(
             network, modules, request, folder, target, verify, seed, step, shares, recovery
         )
+        page = folder / "page.html"
+        request.options += [] if html is None else ["--html", str(page)]
         if not members:
-            return pruning.run()
-        step("choose")
-        choice = Choice(network, texts and texts.calibration, place_of_data)
-        choices = _leaving(choice, layers, experts, keep_tokens)
-        pruning.notes += choice.notes
-        # Without the proof, nothing tells that the class wants equally many of each group.
-        return pruning.without(choices if verify else choices[-1:], widths)
+            plan = pruning.run()
+        else:
+            step("choose")
+            choice = Choice(network, texts and texts.calibration, place_of_data)
+            choices = _leaving(choice, layers, experts, keep_tokens)
+            pruning.notes += choice.notes
+            # Without the proof, nothing tells that the class wants equally many of each group.
+            plan = pruning.without(choices if verify else choices[-1:], widths)
+        step.end()
+        if report is not None:
+            about = Report(network, plan, pruning.planned, pruning.leaving)
+            content = about.of(modules.placed_in(target), folder, seed, calibration, step.seconds)
+            write(Path(report), json.dumps(content, indent=2) + "\n")
+        if html is not None:
+            write(Path(html), page_of(network, page, pruning.file))
+        return plan
+
+
+def _share_of_experts(asked: Dict[str, Any], experts: Union[float, str, None]) -> Any:
+    """Takes the share that `granularity="expert"` is for.
+
+    Raises:
+        ConfigError: there is none, or there are two.
+    """
+    del asked["granularity"]
+    if experts is not None or "ratio" not in asked:
+        raise ConfigError(
+            'granularity: "expert" needs the share of experts as ratio, and not as experts too'
+        )
+    return asked.pop("ratio")
 
 
 def _leaving(
@@ -260,6 +291,7 @@ class _Pruning:
         self.file = folder / "model.pt2"
         self.notes: List[str] = []
         self.leaving = Leaving()
+        self.planned: Mapping[str, Any] = {}  # the command's report on the plan that was taken
         self.widths: Dict[str, int] = {}  # how many channels were chosen, by layer
 
     def without(self, choices: Sequence[Leaving], widths: bool) -> Plan:
@@ -652,6 +684,7 @@ class _Pruning:
         if self.leaving.kept:
             self._count(plan, {self.network.names[name]: new_names[name] for name in before})
         plan.notes += self.notes
+        self.planned = answer.report
         return plan
 
     def _renamings(self) -> List[Dict[str, str]]:

@@ -73,7 +73,8 @@ class Recovery:
             better = fitted < cut if reference.what == Losses.what else fitted > cut
             if better and math.isfinite(fitted):
                 values = {pair.stored[layer]: weight for layer, weight in weights.items()}
-        return values, Measured(reference.what, original, cut, fitted, texts[1].counts[1])
+        calibrated, counted = texts[1].counts
+        return values, Measured(reference.what, original, cut, fitted, counted, calibrated)
 
     def _measured(
         self,

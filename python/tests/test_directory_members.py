@@ -41,6 +41,12 @@ def replayed(plan: parsimony.Plan, source: Path, small: Path) -> None:
     assert files_of(again) == files_of(small)
 
 
+def run_report(report: Path) -> str:
+    command = [find_command(), "report", report]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True)
+    return done.stdout
+
+
 def test_layers_leave_with_their_items_of_lists(tmp_path: Path) -> None:
     kinds = ["sliding_attention", "full_attention", "sliding_attention", "full_attention"]
     sizes = {**SIZES, "num_hidden_layers": 4, "head_dim": 8, "intermediate_size": 48}
@@ -90,7 +96,23 @@ def test_layers_widths_and_words_leave_together(tmp_path: Path) -> None:
         keep_tokens=ids,
         recover="least-squares",
         calibration=f"{texts},length=4",
+        report=tmp_path / "report.json",
+        html=tmp_path / "page.html",
     )
+    report = json.loads((tmp_path / "report.json").read_text())
+    before, after = (report["macs"][when] for when in ("before", "after"))
+    assert after < before / 1.9 and report["inputs"]  # of one layer of two, with less width
+    assert report["configuration"]["num_hidden_layers"] == {"before": 2, "after": 1}
+    assert "| cosine on" in run_report(tmp_path / "report.json")
+    recovery = report["recovery"]
+    assert (
+        recovery["data"] == f"{texts},length=4" and recovery["samples"] > recovery["test_samples"]
+    )
+    worth = [recovery[when]["cosine"] for when in ("dense", "before")] + [
+        recovery["steps"][0]["cosine"]
+    ]
+    assert worth[0] == pytest.approx(1, abs=1e-5) and worth[1] <= worth[2]
+    assert "bert" in (tmp_path / "page.html").read_text()
     left = config_of(small)
     assert (left["num_hidden_layers"], left["intermediate_size"]) == (1, 36)
     assert left["vocab_size"] == 40  # and three special tokens
