@@ -125,7 +125,8 @@ def prune_pretrained(
         layers: how many of the layers to remove, or what share ("25%"): those of least influence on
             the calibration's texts, or on random inputs.
         experts: what share of the experts of each layer to remove: those that contribute least to the
-            tokens that are routed to them or, without calibration, of the smallest weights.
+            tokens that are routed to them or, without calibration, of the smallest weights. The same
+            is `ratio` with `granularity="expert"`.
         keep_tokens: the words that stay: "text:FILE", those of texts, "ids:FILE" or a list, those of
             these numbers; and special tokens, the pieces that the tokenizer merges and, where it has no
             token for what is unknown, single bytes. `kept_token_ids.json` has the old numbers.
@@ -157,6 +158,8 @@ def prune_pretrained(
         VerificationError: the small network's outputs differ. In all cases there is no output.
     """
     asked = given(prune_pretrained, settings)
+    if asked.get("granularity") == "expert":
+        experts = _share_of_experts(asked, experts)
     seed, exclude = int(asked.pop("seed", 0)), listed(asked.pop("exclude", ()))
     shares = {key: share_of(amount, f"keys: {key}") for key, amount in (keys or {}).items()}
     members = layers is not None or experts is not None or keep_tokens is not None

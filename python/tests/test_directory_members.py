@@ -176,6 +176,18 @@ def test_experts_that_do_little_leave_first(tmp_path: Path, measured: bool) -> N
     assert {tuple(group["slices"][0]["keep"]) for group in plan.groups} == {(0, 2, 3, 5, 7)}
 
 
+def test_experts_are_a_granularity(tmp_path: Path) -> None:
+    source, small = written(experts_of("Olmoe"), tmp_path / "moe"), tmp_path / "small"
+    words = [find_command(), "prune", source, "-o", small, "--no-verify", "-q"]
+    words += ["--granularity", "expert", "--ratio", "50%"]
+    subprocess.run(list(map(str, words)), env=with_package(), check=True)
+    parsimony.prune_pretrained(source, tmp_path / "same", experts="50%", verify=False)
+    assert config_of(small)["num_experts"] == 4 and files_of(small) == files_of(tmp_path / "same")
+    for asked in ({}, {"ratio": 0.5, "experts": 0.5}):
+        with pytest.raises(parsimony.ConfigError, match="needs the share of experts as ratio"):
+            parsimony.prune_pretrained(source, tmp_path / "other", granularity="expert", **asked)
+
+
 def test_another_choice_of_experts_keeps_what_keys_ask_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
