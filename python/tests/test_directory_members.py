@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import subprocess
+import zipfile
 from pathlib import Path
 from typing import Any, Dict, List
 
@@ -319,6 +320,29 @@ def test_ids_follow_wherever_they_stand(tmp_path: Path) -> None:
     assert found["lang_to_id"] == {"en": 12} and found["bad_words_ids"] == [[3]]
     assert found["suppress_tokens"] == [3, 12]
     assert json.loads((small / "tokenizer.json").read_text())["padding"]["pad_id"] == 13
+
+
+def test_layers_leave_pickled_weights(tmp_path: Path) -> None:
+    """Whose first layer has what the others share: names of functions, of types."""
+    model, source, small = llama(), tmp_path / "llama", tmp_path / "small"
+    written(model, source)
+    (source / "model.safetensors").unlink()
+    with torch.no_grad():
+        for part in (model.model.layers[0].self_attn.o_proj, model.model.layers[0].mlp.down_proj):
+            part.weight.mul_(1e-4)
+    state = {name: x for name, x in model.state_dict().items() if "embed" not in name}
+    state["model.embed_tokens.weight"] = model.model.embed_tokens.weight.detach()
+    torch.save(state, source / "pytorch_model.bin")
+    keys = {"intermediate_size": 0.25}
+    plan = parsimony.prune_pretrained(source, small, layers=1, keys=keys)
+    assert "removed from model.layers: 0" in plan.notes and plan.proof is not None
+    after = torch.load(small / "pytorch_model.bin", weights_only=True)
+    assert not any(name.startswith("model.layers.2.") for name in after)
+    own = "self_attn.v_proj.weight"
+    assert torch.equal(after[f"model.layers.0.{own}"], state[f"model.layers.1.{own}"])
+    parts = zipfile.ZipFile(small / "pytorch_model.bin").namelist()
+    assert len([one for one in parts if "/data/" in one]) == len(after)
+    replayed(plan, source, small)
 
 
 def test_layers_leave_under_the_names_that_are_stored(tmp_path: Path) -> None:
