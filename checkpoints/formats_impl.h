@@ -90,6 +90,7 @@ class CheckpointFile : public Checkpoint {
 
   void set_name(TensorId tensor, std::string name);
   const std::optional<std::string>& new_name(TensorId tensor) const;
+  bool leaves(TensorId tensor) const { return new_name(tensor) && new_name(tensor)->empty(); }
 
   void copy(StorageId storage, const NewLayout& layout, const Sink& sink) const;
   /// Bytes of a storage after the edits.
@@ -133,7 +134,8 @@ struct NamedStorage {
 
 /// The parts of the pickle that describe one tensor.
 struct TensorParts {
-  pickle::Part offset, dims, strides;
+  pickle::Part offset, dims, strides, whole;
+  std::optional<pickle::Part> key;  ///< in the dictionary that it lies in
 };
 
 struct PickledTensors {

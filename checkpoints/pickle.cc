@@ -243,12 +243,14 @@ class Machine {
   void put(uint64_t slot) {
     top().span.end = at_;
     memo_[slot] = top().object;
+    pickle_.built_[top().object] = top().span;
   }
 
   void get(uint64_t slot) {
     const auto found = memo_.find(slot);
     if (found == memo_.end()) fail("memo " + std::to_string(slot) + " is not set");
     push(found->second, begin_);
+    pickle_.fetched_.push_back(top());
   }
 
   void build() {

@@ -98,16 +98,20 @@ class Pickle {
   std::string_view bytes_;
   int protocol_ = 0;
   IdVector<ObjectId, Object> objects_;
-  std::deque<std::string> texts_;  ///< those that are not in the pickle as such
-  std::vector<Span> frames_;       ///< contents of the frames of protocol 4
+  std::deque<std::string> texts_;              ///< those that are not in the pickle as such
+  std::vector<Span> frames_;                   ///< contents of the frames of protocol 4
+  absl::flat_hash_map<ObjectId, Span> built_;  ///< what builds an object and puts it into the memo
+  std::vector<Part> fetched_;                  ///< instructions that fetch one, in order
   Part root_;
 };
 
-/// New values for integers and tuples of integers of one pickle. Parts may share an object: say the
-/// value of each part that refers to one that changes, and each will have its own.
+/// New values for integers and tuples of integers of one pickle, and dictionaries with fewer
+/// entries or other keys. Parts may share an object: say the value of each part that refers to one
+/// that changes, and each will have its own.
 ///
 ///     PickleEdit edit(pickle);
 ///     edit.set(sizes, {8, 16, 3, 3});
+///     edit.remove(key, value);
 ///     std::string changed = edit.bytes();
 class PickleEdit {
  public:
@@ -116,6 +120,12 @@ class PickleEdit {
   void set(const Part& integer, int64_t value);
   void set(const Part& tuple, std::span<const int64_t> values);
 
+  /// Removes an entry of a dictionary. What it builds and others fetch is built by these.
+  void remove(const Part& key, const Part& value);
+  void rename(const Part& key, std::string_view name);
+
+  /// @throws UnsupportedError if others fetch a container, or anything in protocol 4 or later, that
+  /// a removed entry builds
   std::string bytes() const;
 
  private:
@@ -131,8 +141,12 @@ class PickleEdit {
   std::string code_of(std::span<const int64_t> values) const;
   std::vector<int64_t> values_of(const Part& tuple) const;
   bool is_fetched(const Part& part) const;
+  void replace(const Span& span, std::string code);
+  bool is_replaced(const Span& span) const;
+  void build_what_is_lost(std::vector<Change>& changes) const;
 
   const Pickle& pickle_;
+  std::vector<Span> replaced_;  ///< with all that they build
   std::vector<Change> changes_;
   absl::flat_hash_map<ObjectId, std::vector<int64_t>> rebuilt_;
   std::vector<Wish> fetched_;

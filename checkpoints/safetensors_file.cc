@@ -66,8 +66,6 @@ class Safetensors : public CheckpointFile {
     }
   }
 
-  bool leaves(TensorId id) const { return new_name(id) && new_name(id)->empty(); }
-
   TensorHeader header_;
 };
 

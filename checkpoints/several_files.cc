@@ -147,8 +147,9 @@ class Shards : public SeveralFiles {
     const std::string index = changed_index();
     const JsonDocument written(index, path, throw_as<ModelError>);
     std::set<std::string> used;
-    for (const JsonReader file : written.root().at("weight_map").members())
+    for (const JsonReader file : written.root().at("weight_map").members()) {
       used.insert(file.name());
+    }
     for (size_t i = 0; i < files_.size(); ++i) {
       if (used.contains(names_[i])) files_[i]->write(folder / names_[i]);
     }

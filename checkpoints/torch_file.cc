@@ -61,10 +61,16 @@ class TorchFile : public CheckpointFile {
   std::string changed_pickle(const NewLayout& layout) const {
     PickleEdit edit(*pickle_);
     for (const TensorId id : tensors_.ids()) {
+      const TensorParts& parts = parts_[id];
+      if (leaves(id)) {
+        edit.remove(*parts.key, parts.whole);
+        continue;
+      }
+      if (new_name(id)) edit.rename(*parts.key, *new_name(id));
       const View& view = layout.views[id];
-      edit.set(parts_[id].offset, view.offset);
-      edit.set(parts_[id].dims, view.dims);
-      edit.set(parts_[id].strides, view.strides);
+      edit.set(parts.offset, view.offset);
+      edit.set(parts.dims, view.dims);
+      edit.set(parts.strides, view.strides);
     }
     for (const StorageId id : named_.ids()) {
       if (!layout.storages[id]) continue;
@@ -73,6 +79,9 @@ class TorchFile : public CheckpointFile {
     }
     return edit.bytes();
   }
+
+  /// Has the tensor a key that may change?
+  bool is_named(TensorId tensor) const { return parts_[tensor].key && pickle_->protocol() < 4; }
 
   const Pickle& pickle() const { return *pickle_; }
   const IdVector<StorageId, NamedStorage>& named() const { return named_; }
@@ -100,6 +109,11 @@ class TorchZip : public TorchFile {
   }
 
   std::string_view format() const override { return "PyTorch zip archive"; }
+
+  void rename(TensorId tensor, std::string name) override {
+    if (!is_named(tensor)) return CheckpointFile::rename(tensor, std::move(name));
+    set_name(tensor, std::move(name));
+  }
 
  private:
   void read() {
@@ -129,8 +143,10 @@ class TorchZip : public TorchFile {
 
   void write_changed(NewFile& file, const NewLayout& layout) const override {
     ZipWriter zip(file);
+    const IdVector<StorageId, bool> is_used = used();
     for (const ZipEntry& entry : zip_.entries()) {
       const auto storage = storage_of_.find(entry.name);
+      if (storage != storage_of_.end() && !is_used[storage->second]) continue;
       if (entry.name == folder_ + std::string(kData)) {
         zip.add(entry.name, changed_pickle(layout));
       } else if (storage != storage_of_.end()) {
@@ -141,6 +157,18 @@ class TorchZip : public TorchFile {
       }
     }
     zip.finish();
+  }
+
+  /// Says of each storage whether anything still has its elements.
+  IdVector<StorageId, bool> used() const {
+    IdVector<StorageId, bool> used(named().size());
+    for (const TensorId id : tensors_.ids()) {
+      if (!leaves(id)) used[tensors_[id].storage] = true;
+    }
+    for (const StorageId id : named().ids()) {
+      if (!named()[id].why_fixed.empty()) used[id] = true;
+    }
+    return used;
   }
 
   ZipReader zip_;

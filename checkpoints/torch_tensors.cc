@@ -64,14 +64,16 @@ class Walk {
     int above = -1;
     int depth = 0;
     std::string key;
+    std::optional<Part> text;  ///< the key of a dictionary that it is, if it is a text
   };
 
   [[noreturn]] void fail(const Part& part, const std::string& why) const {
     throw errors::bad_pickle(file_, part.span.begin, why);
   }
 
-  void push(const Part& part, int above, std::string key) {
-    places_.push_back({part, above, above < 0 ? 0 : places_[above].depth + 1, std::move(key)});
+  void push(const Part& part, int above, std::string key, std::optional<Part> text = {}) {
+    places_.push_back(
+        {part, above, above < 0 ? 0 : places_[above].depth + 1, std::move(key), text});
     open_.push_back(static_cast<int>(places_.size()) - 1);
   }
 
@@ -163,7 +165,11 @@ class Walk {
   }
 
   void dictionary(int place, std::span<const Part> items) {
-    for (size_t i = 0; i + 1 < items.size(); i += 2) push(items[i + 1], place, text_of(items[i]));
+    for (size_t i = 0; i + 1 < items.size(); i += 2) {
+      const bool is_text = pickle_[items[i]].kind == Kind::kText;
+      push(items[i + 1], place, text_of(items[i]),
+           is_text ? std::optional(items[i]) : std::nullopt);
+    }
   }
 
   void sequence(int place, const std::vector<Part>& parts) {
@@ -232,7 +238,7 @@ class Walk {
     found_.tree.push_back({places_[place].depth, places_[place].key,
                            std::string(tensor.type->name) + " " + to_string(tensor.dims), id});
     found_.tensors.push_back(std::move(tensor));
-    found_.parts.push_back({arguments[1], arguments[2], arguments[3]});
+    found_.parts.push_back({arguments[1], arguments[2], arguments[3], part, places_[place].text});
     return true;
   }
 

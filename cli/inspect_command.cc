@@ -1,7 +1,14 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "parsimony/base/errors.h"
 #include "parsimony/cli/checkpoint.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/options.h"
+#include "parsimony/cli/pretrained.h"
 #include "parsimony/report/inspect.h"
 
 namespace parsimony::cli {
@@ -14,8 +21,31 @@ struct InspectOptions {
   bool memory = false;
 };
 
+/// Lists the tensors of a directory of transformers in a process of its own, which the sandbox
+/// encloses; then Python, in place of this process, lists what may leave.
+void inspect_pretrained(const std::string& directory, const Session& session) {
+  const pid_t lister = fork();
+  if (lister < 0) throw IoError(directory, ": no process can be started to list it");
+  if (lister == 0) {
+    enter_sandbox(session.limits, {}, false);
+    return inspect_checkpoint(folder_of_class(directory), /*as_json=*/false);
+  }
+  int status = 0;
+  waitpid(lister, &status, 0);
+  constexpr int kBug = static_cast<int>(Exit::kBug);
+  if (status != 0) std::_Exit(WIFEXITED(status) ? WEXITSTATUS(status) : kBug);
+  try {
+    hand_over_pretrained("inspect", directory, session);
+  } catch (const UnsupportedError& error) {
+    print(std::string("note: what may leave is not known: ") + error.what() + "\n");
+  }
+}
+
 void run_inspect(const InspectOptions& options, const Session& session) {
+  const bool is_directory = is_pretrained(options.model);
+  if (is_directory && !options.json) return inspect_pretrained(options.model, session);
   enter_sandbox(session.limits, {}, false);
+  if (is_directory) return inspect_checkpoint(folder_of_class(options.model), options.json);
   if (is_checkpoint(options.model)) return inspect_checkpoint(options.model, options.json);
   const AnalysedModel model = read_and_analyse(options.model, options.inputs, {}, session.quiet);
   const Analysis& analysis = model.analysis;
@@ -39,7 +69,8 @@ void add_options(CLI::App& command, InspectOptions& options) {
 void add_inspect(CLI::App& app, Session& session) {
   add_command<InspectOptions>(app, session, "inspect",
                               "Lists a model's nodes with shapes, parameters, MACs and groups, or "
-                              "the contents of a checkpoint",
+                              "the contents of a checkpoint; of a directory of transformers also "
+                              "what may leave",
                               "parsimony inspect resnet.onnx --input 1x3x224x224", add_options,
                               run_inspect);
 }

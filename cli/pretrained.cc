@@ -8,11 +8,16 @@
 #include <system_error>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/base/files.h"
+#include "parsimony/base/json_reader.h"
 
 namespace parsimony::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::string_view kConfig = "config.json";
+constexpr std::string_view kModules = "modules.json";
 
 constexpr const char* kScript = R"py(
 import sys
@@ -21,18 +26,38 @@ try:
     import torch, transformers
     from parsimony.directory_command import main
 except ImportError as error:
-    print("parsimony: a directory of transformers needs the Python package:",
-          f"pip install 'parsimony-pruning[torch]' transformers ({error})", file=sys.stderr)
+    needed = f"the Python package: pip install 'parsimony-pruning[torch]' transformers ({error})"
+    if sys.argv[1] == "inspect":  # which has listed the tensors
+        print("note: what may leave is not known without", needed)
+        sys.exit(0)
+    print("parsimony: a directory of transformers needs", needed, file=sys.stderr)
     sys.exit(3)
 sys.exit(main(sys.argv[1:]))
 )py";
 
-bool is_pretrained(const fs::path& path) {
+}  // namespace
+
+bool is_pretrained(const std::string& path) {
   std::error_code error;
-  return fs::is_directory(path, error) && fs::exists(path / "config.json", error);
+  if (!fs::is_directory(path, error)) return false;
+  return fs::exists(fs::path(path) / kConfig, error) ||
+         fs::exists(fs::path(path) / kModules, error);
 }
 
-}  // namespace
+std::string folder_of_class(const std::string& directory) {
+  const fs::path modules = fs::path(directory) / kModules;
+  std::error_code error;
+  if (!fs::exists(modules, error)) return directory;
+  const std::string text = read_file(modules);
+  const JsonDocument document(text, modules.string(), throw_as<ModelError>);
+  for (const JsonReader module : document.root().list()) {
+    const fs::path folder = fs::path(directory) / module.at("path").text();
+    if (!fs::exists(folder / kConfig, error)) continue;
+    const std::string config = read_file(folder / kConfig);
+    if (config.find("\"architectures\"") != std::string::npos) return folder;
+  }
+  return directory;
+}
 
 void hand_over_pretrained(std::string_view command, const std::string& model,
                           const Session& session) {

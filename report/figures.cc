@@ -52,7 +52,7 @@ ReportFigures of_prune(const JsonReader& root) {
     for (const JsonReader step : recovery->at("steps").list()) {
       last = number_or_none(step, "output_error");
     }
-    figures.push_back({"output error", Kind::kNumber, {}, last});
+    if (last) figures.push_back({"output error", Kind::kNumber, {}, last});
   }
   figures.push_back(proof_of(root.at("proof")));
   return report;

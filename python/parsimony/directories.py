@@ -143,6 +143,11 @@ class Pretrained:
         known = (getattr(config, name, None) for name in ("max_position_embeddings", "n_positions"))
         return min((x for x in known if type(x) is int and x > 1), default=1 << 30)
 
+    def width(self, changes: Sequence[AttributeChange]) -> int:
+        """Returns the size of the hidden states, with changes of the configuration; 0 if no key has it."""
+        config = self.configured.changed(changes).get_text_config()
+        return int(getattr(config, "hidden_size", 0))
+
     def renumbered(self, stored: str, name: str, now: str) -> str:
         """Returns the stored name of a tensor that the class calls `now` in place of `name`, which
         differs in numbers: names that are stored may differ from these in all else.

@@ -1,18 +1,22 @@
-"""`parsimony prune DIR -o OUT` and `parsimony explain DIR`: the command hands directories of transformers
-over to this package."""
+"""`parsimony prune DIR -o OUT`, `explain DIR` and `inspect DIR`: the command hands directories of
+transformers over to this package."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any, Dict, List, Sequence
+from typing import TYPE_CHECKING, Any, Dict, List, Sequence
 
 from .command import command_environment, find_command
 from .errors import Error
 from .settings import SETTINGS
+
+if TYPE_CHECKING:
+    from .directories import Pretrained
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -42,6 +46,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--device", metavar="D", help="Where calibration runs: cpu, cuda:0 (default: cpu)")
     add("--config", metavar="CFG.json", help="What to prune, and how much")
     add("--plan", metavar="P.json", help="Write the plan, which apply takes")
+    add("--report", metavar="R.json", help="Write costs, groups, measurements and times as JSON")
+    add("--html", metavar="F.html", help="Write an HTML page of the network")
     add("--no-verify", action="store_true", help="Do not load and compare the networks")
     add("-q", "--quiet", action="store_true", help="Print errors only")
     for name, setting in SETTINGS.items():
@@ -58,12 +64,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(words: Sequence[str]) -> int:
-    """Runs `parsimony prune` or `parsimony explain`; returns the exit code.
+    """Runs `parsimony prune`, `explain` or what Python adds to `inspect`; returns the exit code.
 
     Args:
         words: the command and its arguments.
     """
-    run = {"prune": _prune, "explain": _explain}[words[0]]
+    run = {"prune": _prune, "explain": _explain, "inspect": _inspect}[words[0]]
     try:
         return run(list(words[1:]))
     except Error as error:
@@ -91,6 +97,13 @@ def _prune(words: List[str]) -> int:
     )
     if path is not None:
         plan.save_data(path)
+    if "report" in asked:  # as it was typed
+        report = Path(asked["report"])
+        content = {
+            **json.loads(report.read_text()),
+            "command": " ".join(["parsimony prune", *words]),
+        }
+        report.write_text(json.dumps(content, indent=2) + "\n")
     if not quiet:
         print(f"{directory} -> {output}\n{plan}")
     return 0
@@ -98,14 +111,14 @@ def _prune(words: List[str]) -> int:
 
 def _explain(words: List[str]) -> int:
     """Explains the program of the directory's network."""
-    from .directories import CONFIG, Pretrained, quiet
+    from .directories import quiet
     from .leaving import what_may_leave
 
     with tempfile.TemporaryDirectory(prefix="parsimony_") as folder:
         file = Path(folder, "network.pt2")
-        place, *_ = (i for i, word in enumerate(words) if Path(word, CONFIG).exists())
+        place = _place_of_directory(words)
         with quiet():
-            network = Pretrained(Path(words[place]))
+            network = _network(words[place])
             network.save(file)
             members = what_may_leave(network)
         words[place] = str(file)
@@ -113,3 +126,31 @@ def _explain(words: List[str]) -> int:
     if done.returncode == 0 and "--json" not in words:
         print("\n".join(["as a whole may leave:", *(f"  {line}" for line in members)]))
     return done.returncode
+
+
+def _inspect(words: List[str]) -> int:
+    """Lists what hangs on the keys of the configuration; the command has listed the tensors."""
+    from .directories import quiet
+    from .directory_keys import what_hangs_on_keys
+
+    try:
+        with tempfile.TemporaryDirectory(prefix="parsimony_") as folder, quiet():
+            network = _network(words[_place_of_directory(words)])
+            lines = what_hangs_on_keys(network, Path(folder, "network.pt2"))
+        print("\n".join(["", "by keys of config.json may leave:", *lines]))
+    except Error as error:
+        print(f"note: what may leave is not known: {error}")
+    return 0
+
+
+def _place_of_directory(words: Sequence[str]) -> int:
+    names = ("config.json", "modules.json")
+    place, *_ = (i for i, word in enumerate(words) if any(Path(word, x).exists() for x in names))
+    return place
+
+
+def _network(directory: str) -> "Pretrained":
+    from .directories import Pretrained
+    from .sentence_modules import SentenceModules
+
+    return Pretrained(SentenceModules(Path(directory)).transformer)

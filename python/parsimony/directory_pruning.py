@@ -8,6 +8,7 @@ with which the class builds the small network.
 from __future__ import annotations
 
 import copy
+import json
 import math
 import shutil
 import tempfile
@@ -34,6 +35,7 @@ from .command import run_command
 from .directories import CONFIG, Pretrained, quiet
 from .directory_proof import prove
 from .directory_recovery import Recovery
+from .directory_report import Report, page_of, write
 from .errors import ConfigError, FileError, UnsupportedError, VerificationError
 from .keywords import NOT_OF_PYTHON, given, listed, options_of, takes_settings
 from .leaving import Choice
@@ -43,6 +45,7 @@ from .pretrained import Shapes, name_of, path_of
 from .program import load_with
 from .progress import Steps
 from .request import Answer, Config, Request, config_of, share_of, take_config
+from .sentence_modules import SentenceModules
 from .tensor_file import write_tensors
 from .texts import Texts, read_texts
 from .vocabulary import Spec, check_tokenizer, words_leaving
@@ -100,6 +103,8 @@ def prune_pretrained(
     ridge: Optional[float] = None,
     device: str = "cpu",
     verify: bool = True,
+    report: Union[str, Path, None] = None,
+    html: Union[str, Path, None] = None,
     progress: Optional[bool] = None,
     **settings: "Unpack[Settings]",
 ) -> Plan:
@@ -114,7 +119,8 @@ def prune_pretrained(
     Then the small network is loaded and compared with the original whose removed parts are zero.
 
     Args:
-        directory: with `config.json` and weights, as .safetensors or .bin, in one or several files.
+        directory: with `config.json` and weights, as .safetensors or .bin, in one or several files; or
+            of sentence-transformers, with `modules.json` that names the folder of these.
         output: a directory that does not exist, or is empty.
         keys: sizes of the configuration and what share of each to remove, as
             {"intermediate_size": 0.25, "num_attention_heads": "50%"}, in nested configurations by
@@ -122,7 +128,8 @@ def prune_pretrained(
         layers: how many of the layers to remove, or what share ("25%"): those of least influence on
             the calibration's texts, or on random inputs.
         experts: what share of the experts of each layer to remove: those that contribute least to the
-            tokens that are routed to them or, without calibration, of the smallest weights.
+            tokens that are routed to them or, without calibration, of the smallest weights. The same
+            is `ratio` with `granularity="expert"`.
         keep_tokens: the words that stay: "text:FILE", those of texts, "ids:FILE" or a list, those of
             these numbers; and special tokens, the pieces that the tokenizer merges and, where it has no
             token for what is unknown, single bytes. `kept_token_ids.json` has the old numbers.
@@ -139,6 +146,8 @@ def prune_pretrained(
         device: where calibration runs: "cpu", "cuda:0".
         verify: compare the networks; that takes the memory of the small one in float32, or of a block where
             there is less.
+        report: file for costs, groups, configuration, proof, measurements, notes and times as JSON.
+        html: file for a page of the network: which channels were removed, and what could not be.
         progress: as for `prune`.
         {settings}
 
@@ -152,6 +161,8 @@ def prune_pretrained(
         VerificationError: the small network's outputs differ. In all cases there is no output.
     """
     asked = given(prune_pretrained, settings)
+    if asked.get("granularity") == "expert":
+        experts = _share_of_experts(asked, experts)
     seed, exclude = int(asked.pop("seed", 0)), listed(asked.pop("exclude", ()))
     shares = {key: share_of(amount, f"keys: {key}") for key, amount in (keys or {}).items()}
     members = layers is not None or experts is not None or keep_tokens is not None
@@ -187,26 +198,54 @@ def prune_pretrained(
         )
         folder = Path(place.enter_context(tempfile.TemporaryDirectory(prefix="parsimony_")))
         step("export")
-        network = Pretrained(Path(directory))
+        modules = SentenceModules(Path(directory))
+        network = Pretrained(modules.transformer)
         recovery: Optional[Recovery] = None
         texts: Optional[Texts] = None
         if calibration is not None:
             texts = read_texts(calibration, network.path, samples, network.longest)
             ridges = None if ridge is None else [ridge]
             recovery = Recovery(network, texts, place_of_data, folder, recover is not None, ridges)
-        pruning = _Pruning(network, request, folder, target, verify, seed, step, shares, recovery)
+        pruning = _Pruning(
+            network, modules, request, folder, target, verify, seed, step, shares, recovery
+        )
         pruning.measures = surgeon
         ranked = "budget" in request.config or request.config.get("scope", "local") != "local"
         if config_list is None and ranked:
             pruning.find_widths_first()
+        page = folder / "page.html"
+        request.options += [] if html is None else ["--html", str(page)]
         if not members:
-            return pruning.run()
-        step("choose")
-        choice = Choice(network, texts and texts.calibration, place_of_data)
-        choices = _leaving(choice, layers, experts, keep_tokens)
-        pruning.notes += choice.notes
-        # Without the proof, nothing tells that the class wants equally many of each group.
-        return pruning.without(choices if verify else choices[-1:], widths)
+            plan = pruning.run()
+        else:
+            step("choose")
+            choice = Choice(network, texts and texts.calibration, place_of_data)
+            choices = _leaving(choice, layers, experts, keep_tokens)
+            pruning.notes += choice.notes
+            # Without the proof, nothing tells that the class wants equally many of each group.
+            plan = pruning.without(choices if verify else choices[-1:], widths)
+        step.end()
+        if report is not None:
+            about = Report(network, plan, pruning.planned, pruning.leaving)
+            content = about.of(modules.placed_in(target), folder, seed, calibration, step.seconds)
+            write(Path(report), json.dumps(content, indent=2) + "\n")
+        if html is not None:
+            write(Path(html), page_of(network, page, pruning.file))
+        return plan
+
+
+def _share_of_experts(asked: Dict[str, Any], experts: Union[float, str, None]) -> Any:
+    """Takes the share that `granularity="expert"` is for.
+
+    Raises:
+        ConfigError: there is none, or there are two.
+    """
+    del asked["granularity"]
+    if experts is not None or "ratio" not in asked:
+        raise ConfigError(
+            'granularity: "expert" needs the share of experts as ratio, and not as experts too'
+        )
+    return asked.pop("ratio")
 
 
 def _leaving(
@@ -245,6 +284,7 @@ class _Pruning:
     def __init__(
         self,
         network: Pretrained,
+        modules: SentenceModules,
         request: Request,
         folder: Path,
         target: Path,
@@ -255,6 +295,7 @@ class _Pruning:
         recovery: Optional[Recovery],
     ) -> None:
         self.network = network
+        self.modules = modules
         self.request = request
         self.folder = folder
         self.target = target
@@ -268,6 +309,7 @@ class _Pruning:
         self.leaving = Leaving()
         self.measures = False  # scores of channels are to be measured
         self.budgeted: Optional[Config] = None  # once it is known which widths are equal
+        self.planned: Mapping[str, Any] = {}  # the command's report on the plan that was taken
         self.widths: Dict[str, int] = {}  # how many channels were chosen, by layer
 
     def find_widths_first(self) -> None:
@@ -381,7 +423,7 @@ class _Pruning:
             return None
         found = [changes for changes, wrong in solutions if not wrong]
         if found:
-            return found
+            return None if self._spare_embeddings(answer, found[0]) else found
         changes, wrong = min(solutions, key=lambda solution: len(solution[1]))
         for change in changes:  # a key may stand for more than the plan cuts
             if self._cuts_more(expected, changes) - self._cuts_more(
@@ -402,6 +444,18 @@ class _Pruning:
             text = f"no key of {CONFIG} changes the sizes of {sorted(wrong)[0]!r} alone"
             self._spare(answer, _Fault(guilty or list(answer.plan.groups), text))
         return None
+
+    def _spare_embeddings(self, answer: Answer, changes: Sequence[AttributeChange]) -> bool:
+        """Excludes the groups behind the size of embeddings, if a module that reads them has weights."""
+        width = self.network.width([])
+        if self.modules.fixed is None or self.network.width(changes) == width:
+            return False
+        for change in changes:
+            if self.network.width([one for one in changes if one is not change]) == width:
+                groups = self._groups_of(answer, changes, change)
+                text = f"{self.modules.fixed} has weights for embeddings of this size"
+                self._spare(answer, _Fault(groups, text))
+        return True
 
     def _leave_out(self, plan: Plan) -> None:
         """Drops what a plan cuts in tensors that leave."""
@@ -636,9 +690,13 @@ class _Pruning:
         plan = answer.plan
         plan.attributes = list(changes)
         plan.data["source"].pop("sha256", None)
+        files: Dict[str, Optional[str]] = {CONFIG: self.network.new_text(changes)}
+        files.update(self.leaving.files)
+        if not self.modules.nested:
+            files.update(self._texts_of_modules(changes))
         plan.data["files"] = [
             {"name": name, **({} if text is None else {"text": text})}
-            for name, text in {CONFIG: self.network.new_text(changes), **self.leaving.files}.items()
+            for name, text in files.items()
         ]
         names, tied = self.network.names, self.network.tied
         plan.data["groups"] += self.leaving.groups()
@@ -653,6 +711,10 @@ class _Pruning:
             group["slices"] = slices
         plan.data.update(copies=[], integers=[], followed=[])  # of the program alone
         return plan
+
+    def _texts_of_modules(self, changes: Sequence[AttributeChange]) -> Dict[str, str]:
+        before, after = self.network.width([]), self.network.width(changes)
+        return {} if before == after else self.modules.texts(before, after)
 
     def _place(self) -> "tempfile.TemporaryDirectory[str]":
         """Returns a folder beside the output."""
@@ -677,7 +739,7 @@ class _Pruning:
                     self._prove(plan, small)
             if self.target.exists():
                 self.target.rmdir()
-            small.rename(self.target)
+            self.modules.around(small, self._texts_of_modules(changes)).rename(self.target)
         shapes = self.network.configured.shapes_with(changes) or {}
         before = self.network.shapes
         new_names = {name: self.leaving.new_name(name) for name in before}
@@ -689,6 +751,7 @@ class _Pruning:
         if self.leaving.kept:
             self._count(plan, {self.network.names[name]: new_names[name] for name in before})
         plan.notes += self.notes
+        self.planned = answer.report
         return plan
 
     def _renamings(self) -> List[Dict[str, str]]:

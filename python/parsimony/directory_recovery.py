@@ -75,7 +75,8 @@ class Recovery:
             better = fitted < cut if reference.what == Losses.what else fitted > cut
             if better and math.isfinite(fitted):
                 values = {pair.stored[layer]: weight for layer, weight in weights.items()}
-        return values, Measured(reference.what, original, cut, fitted, texts[1].counts[1])
+        calibrated, counted = texts[1].counts
+        return values, Measured(reference.what, original, cut, fitted, counted, calibrated)
 
     def scores(self, groups: Sequence[Mapping[str, Any]]) -> Dict[str, Tensor]:
         """Returns scores of channels by what is lost once layers are fitted, see `channel_scores`."""

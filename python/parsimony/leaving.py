@@ -65,7 +65,6 @@ class Choice:
             ConfigError: the amount is none.
             UnsupportedError: the class does not take so few.
         """
-        self._check_format()
         found, scored = [], []
         for one in filter(lambda counted: counted.are_layers, counted_in(self.network)):
             blocks = Blocks(self.network, self._device)
@@ -100,7 +99,6 @@ class Choice:
             ConfigError: the share is none.
             UnsupportedError: no key has the number of experts.
         """
-        self._check_format()
         known = [one for one in counted_in(self.network) if one.are_experts(self.network.shapes)]
         if not known:
             raise UnsupportedError(f"experts: no key of {CONFIG} has the number of experts alone")
@@ -124,13 +122,6 @@ class Choice:
             leaving.add(self.network.configured, found, keeps)
             choices.append(leaving)
         return choices
-
-    def _check_format(self) -> None:
-        if ".safetensors" not in self.network.weights.suffixes:
-            raise UnsupportedError(
-                f"{self.network.weights}: layers and experts leave only where the weights are stored "
-                "as safetensors"
-            )
 
     def _without(self, found: Sequence[Counted], keeps: Dict[str, List[int]]) -> Leaving:
         leaving = Leaving()

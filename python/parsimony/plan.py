@@ -74,21 +74,28 @@ class Proof:
 @dataclass(frozen=True)
 class Measured:
     """The original, what was cut from it, and that with fitted weights, on texts that no weight was
-    fitted to: the mean loss of a token, or the mean cosine to the original's embeddings."""
+    fitted to: the mean loss of a token, or the mean cosine to the original's embeddings. `calibrated`
+    samples were fitted to."""
 
     what: str
     original: float
     cut: float
     fitted: Optional[float]
     samples: int
+    calibrated: int = 0
+
+    @property
+    def written(self) -> float:
+        """Of the network that is written: the fitted one, if it is better than the cut one."""
+        found = [x for x in (self.cut, self.fitted) if x is not None]
+        return min(found) if self.what == "loss" else max(found)
 
     def __str__(self) -> str:
         steps = [("original", self.original), ("cut", self.cut), ("fitted", self.fitted)]
         numbers = ", ".join(f"{name} {x:.4f}" for name, x in steps if x is not None)
         text = f"Measured: {self.what} on {self.samples} samples: {numbers}."
         if self.what == "loss":
-            last = self.cut if self.fitted is None else min(self.cut, self.fitted)
-            text += f" Perplexity {math.exp(self.original):.2f} -> {math.exp(last):.2f}."
+            text += f" Perplexity {math.exp(self.original):.2f} -> {math.exp(self.written):.2f}."
         return text
 
 
@@ -231,7 +238,9 @@ class Plan:
     def needs_values(self) -> bool:
         """Whether the plan has new elements for tensors, or masks."""
         return any(
-            "sha256" in entry for key in ("updates", "folds", "masks") for entry in self.data.get(key, [])
+            "sha256" in entry
+            for key in ("updates", "folds", "masks")
+            for entry in self.data.get(key, [])
         )
 
     def __repr__(self) -> str:

@@ -53,6 +53,12 @@ def with_package() -> Dict[str, str]:
     return {**command_environment(), "PYTHONPATH": str(Path(parsimony.__file__).parents[1])}
 
 
+def size_of(folder: Path) -> int:
+    """The bytes of all tensors."""
+    tensors = safetensors.load_file(folder / "model.safetensors").values()
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+
+
 def files_of(folder: Path) -> Dict[str, bytes]:
     return {file.name: file.read_bytes() for file in folder.iterdir()}
 
@@ -231,8 +237,27 @@ def test_the_command_prunes_a_directory(tmp_path: Path) -> None:
     line = [find_command(), "prune", source, "-o", tmp_path / "small"]
     environment = with_package()
     share = ["--keys", "intermediate_size=25%", "--plan", tmp_path / "plan.json"]
+    share += ["--report", tmp_path / "report.json", "--html", tmp_path / "page.html"]
     done = subprocess.run([*line, *share], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["command"] == " ".join(map(str, ["parsimony", *line[1:], *share]))
+    assert report["configuration"] == {"intermediate_size": {"before": 48, "after": 36}}
+    assert [
+        (one["size"], one["kept"]) for one in report["groups"] if one["kept"] < one["size"]
+    ] == [(48, 36)] * 2
+    assert report["macs"]["after"] < report["macs"]["before"] and report["proof"]["holds"]
+    assert report["result"] == {
+        "path": str(tmp_path / "small"),
+        "bytes": size_of(tmp_path / "small"),
+    }
+    assert {"export", "plan", "write", "prove"} <= report["timings"].keys()
+    page = (tmp_path / "page.html").read_text()
+    assert '"llama"' in page and "model.pt2" not in page
+    shown = subprocess.run(
+        [find_command(), "report", tmp_path / "report.json"], capture_output=True, text=True
+    )
+    assert "| multiply-adds |" in shown.stdout and "| proof | – | holds |" in shown.stdout
     assert "Proven" in done.stdout and config_of(tmp_path / "small")["intermediate_size"] == 36
     again = subprocess.run([*line, *share], env=environment, capture_output=True, text=True)
     assert again.returncode == 2 and "exists already" in again.stderr
@@ -243,6 +268,29 @@ def test_the_command_prunes_a_directory(tmp_path: Path) -> None:
         text=True,
     )
     assert lonely.returncode == 3 and "needs the Python package" in lonely.stderr
+
+
+def test_the_command_lists_what_may_leave(tmp_path: Path) -> None:
+    source = llama(tmp_path / "llama")
+    environment = with_package()
+    line = [find_command(), "inspect", source]
+    done = subprocess.run(line, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    tensors, _, keys = done.stdout.partition("by keys of config.json may leave:")
+    assert "model.layers.1.mlp.up_proj.weight" in tensors
+    assert "intermediate_size = 48: 2 groups (--keys intermediate_size=25%)" in keys
+    assert "  48 channels: model.layers.0.mlp." in keys
+    assert "num_attention_heads = 4: 2 groups" in keys and "  2 heads: model.layers.0." in keys
+    assert "num_hidden_layers: 2 layers in model.layers (--layers)" in keys
+    without = {**environment, "PARSIMONY_PYTHON": "/usr/bin/python3", "PYTHONPATH": ""}
+    lonely = subprocess.run(line, env=without, capture_output=True, text=True)
+    assert lonely.returncode == 0 and lonely.stdout.startswith(tensors.rstrip())
+    assert "note: what may leave is not known without the Python package" in lonely.stdout
+    nothing = {**environment, "PARSIMONY_PYTHON": "/no/python"}
+    missing = subprocess.run(line, env=nothing, capture_output=True, text=True)
+    assert missing.returncode == 0 and "/no/python cannot be run" in missing.stdout
+    as_json = subprocess.run([*line, "--json"], env=nothing, capture_output=True, text=True)
+    assert json.loads(as_json.stdout)["tensors"] and as_json.returncode == 0
 
 
 def test_the_command_explains_a_directory(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import subprocess
+import zipfile
 from pathlib import Path
 from typing import Any, Dict, List
 
@@ -39,6 +40,12 @@ def replayed(plan: parsimony.Plan, source: Path, small: Path) -> None:
     command = [find_command(), "apply", source, "--plan", file, "-o", again, "-q"]
     subprocess.run(list(map(str, command)), check=True)
     assert files_of(again) == files_of(small)
+
+
+def run_report(report: Path) -> str:
+    command = [find_command(), "report", report]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True)
+    return done.stdout
 
 
 def test_layers_leave_with_their_items_of_lists(tmp_path: Path) -> None:
@@ -90,7 +97,23 @@ def test_layers_widths_and_words_leave_together(tmp_path: Path) -> None:
         keep_tokens=ids,
         recover="least-squares",
         calibration=f"{texts},length=4",
+        report=tmp_path / "report.json",
+        html=tmp_path / "page.html",
     )
+    report = json.loads((tmp_path / "report.json").read_text())
+    before, after = (report["macs"][when] for when in ("before", "after"))
+    assert after < before / 1.9 and report["inputs"]  # of one layer of two, with less width
+    assert report["configuration"]["num_hidden_layers"] == {"before": 2, "after": 1}
+    assert "| cosine on" in run_report(tmp_path / "report.json")
+    recovery = report["recovery"]
+    assert (
+        recovery["data"] == f"{texts},length=4" and recovery["samples"] > recovery["test_samples"]
+    )
+    worth = [recovery[when]["cosine"] for when in ("dense", "before")] + [
+        recovery["steps"][0]["cosine"]
+    ]
+    assert worth[0] == pytest.approx(1, abs=1e-5) and worth[1] <= worth[2]
+    assert "bert" in (tmp_path / "page.html").read_text()
     left = config_of(small)
     assert (left["num_hidden_layers"], left["intermediate_size"]) == (1, 36)
     assert left["vocab_size"] == 40  # and three special tokens
@@ -152,6 +175,18 @@ def test_experts_that_do_little_leave_first(tmp_path: Path, measured: bool) -> N
     asked = {"calibration": f"text:{tmp_path / 'texts.txt'}"} if measured else {}
     plan = parsimony.prune_pretrained(source, tmp_path / "small", experts=3 / 8, **asked)
     assert {tuple(group["slices"][0]["keep"]) for group in plan.groups} == {(0, 2, 3, 5, 7)}
+
+
+def test_experts_are_a_granularity(tmp_path: Path) -> None:
+    source, small = written(experts_of("Olmoe"), tmp_path / "moe"), tmp_path / "small"
+    words = [find_command(), "prune", source, "-o", small, "--no-verify", "-q"]
+    words += ["--granularity", "expert", "--ratio", "50%"]
+    subprocess.run(list(map(str, words)), env=with_package(), check=True)
+    parsimony.prune_pretrained(source, tmp_path / "same", experts="50%", verify=False)
+    assert config_of(small)["num_experts"] == 4 and files_of(small) == files_of(tmp_path / "same")
+    for asked in ({}, {"ratio": 0.5, "experts": 0.5}):
+        with pytest.raises(parsimony.ConfigError, match="needs the share of experts as ratio"):
+            parsimony.prune_pretrained(source, tmp_path / "other", granularity="expert", **asked)
 
 
 def test_another_choice_of_experts_keeps_what_keys_ask_for(
@@ -285,6 +320,29 @@ def test_ids_follow_wherever_they_stand(tmp_path: Path) -> None:
     assert found["lang_to_id"] == {"en": 12} and found["bad_words_ids"] == [[3]]
     assert found["suppress_tokens"] == [3, 12]
     assert json.loads((small / "tokenizer.json").read_text())["padding"]["pad_id"] == 13
+
+
+def test_layers_leave_pickled_weights(tmp_path: Path) -> None:
+    """Whose first layer has what the others share: names of functions, of types."""
+    model, source, small = llama(), tmp_path / "llama", tmp_path / "small"
+    written(model, source)
+    (source / "model.safetensors").unlink()
+    with torch.no_grad():
+        for part in (model.model.layers[0].self_attn.o_proj, model.model.layers[0].mlp.down_proj):
+            part.weight.mul_(1e-4)
+    state = {name: x for name, x in model.state_dict().items() if "embed" not in name}
+    state["model.embed_tokens.weight"] = model.model.embed_tokens.weight.detach()
+    torch.save(state, source / "pytorch_model.bin")
+    keys = {"intermediate_size": 0.25}
+    plan = parsimony.prune_pretrained(source, small, layers=1, keys=keys)
+    assert "removed from model.layers: 0" in plan.notes and plan.proof is not None
+    after = torch.load(small / "pytorch_model.bin", weights_only=True)
+    assert not any(name.startswith("model.layers.2.") for name in after)
+    own = "self_attn.v_proj.weight"
+    assert torch.equal(after[f"model.layers.0.{own}"], state[f"model.layers.1.{own}"])
+    parts = zipfile.ZipFile(small / "pytorch_model.bin").namelist()
+    assert len([one for one in parts if "/data/" in one]) == len(after)
+    replayed(plan, source, small)
 
 
 def test_layers_leave_under_the_names_that_are_stored(tmp_path: Path) -> None:

@@ -58,6 +58,45 @@ TEST(Pickle, APartThatSharesItsObjectGetsItsOwn) {
   EXPECT_EQ(changed, "\x80\x02(K\x07K\x08\x86q\0h\0K\x01K\x02\x86t."s);
 }
 
+/// {"a": ("s", 1), "b": ("s", 2)}, where both have one "s".
+const std::string kShared =
+    "\x80\x02}q\0(X\x01\0\0\0aq\x01X\x01\0\0\0sq\x02K\x01\x86q\x03"
+    "X\x01\0\0\0bq\x04h\x02K\x02\x86q\x05u."s;
+
+TEST(Pickle, WhatARemovedEntryBuiltIsBuiltByOthers) {
+  const Pickle pickle(kShared, "p");
+  const std::span<const Part> items = pickle.items_of(pickle.root().object);
+  PickleEdit edit(pickle);
+  edit.remove(items[0], items[1]);
+  edit.rename(items[2], "long");
+  EXPECT_EQ(edit.bytes(), "\x80\x02}q\0(X\x04\0\0\0longX\x01\0\0\0sq\x02K\x02\x86q\x05u."s);
+}
+
+TEST(Pickle, WhatNoOtherEntryFetchesLeavesWithItsOwn) {
+  const Pickle pickle(kShared, "p");
+  const std::span<const Part> items = pickle.items_of(pickle.root().object);
+  PickleEdit edit(pickle);
+  edit.remove(items[2], items[3]);
+  EXPECT_EQ(edit.bytes(), "\x80\x02}q\0(X\x01\0\0\0aq\x01X\x01\0\0\0sq\x02K\x01\x86q\x03u."s);
+  const std::string alone = "\x80\x02}q\0X\x01\0\0\0aK\x01s."s;  // an instruction for one entry
+  const Pickle single(alone, "p");
+  PickleEdit empty(single);
+  const std::span<const Part> entry = single.items_of(single.root().object);
+  empty.remove(entry[0], entry[1]);
+  EXPECT_EQ(empty.bytes(), "\x80\x02}q\0."s);
+}
+
+TEST(Pickle, AContainerOfARemovedEntryIsNotBuiltAgain) {
+  const std::string bytes =
+      "\x80\x02}q\0(X\x01\0\0\0a]q\x01K\x01"
+      "aX\x01\0\0\0bh\x01u."s;
+  const Pickle pickle(bytes, "p");
+  const std::span<const Part> items = pickle.items_of(pickle.root().object);
+  PickleEdit edit(pickle);
+  edit.remove(items[0], items[1]);
+  EXPECT_THROW(static_cast<void>(edit.bytes()), UnsupportedError);
+}
+
 TEST(Pickle, DescribesCallsAndRunsNone) {
   const Pickle pickle("cos\nsystem\n(S'rm -rf /'\ntR."s, "p");
   const Object& call = pickle[pickle.root()];

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Measures how long directories of large networks take, from the command to the written directory, without proof:
-of 0.5 B parameters in float32, and of 8 B in bfloat16, whose files are sparse, since only the sizes count. Prints time
-and memory of the command and of Python, beside cp.
+of 0.5 B parameters in float32, and of 8 B in bfloat16, whose files are sparse, since only the sizes count: time and
+memory of the command and of Python, beside cp. Writes docs/results/data/directories_sizes.json and its page.
 
-    tools/directories/sizes.py FOLDER [--command COMMAND]
+    tools/directories/sizes.py FOLDER [--command COMMAND] [--no-page]
 """
 
 import json
@@ -19,7 +19,8 @@ import time
 
 TOOLS = pathlib.Path(__file__).resolve().parents[1]
 sys.path.append(str(TOOLS))
-from tables.runs import COMMAND, parser_of  # noqa: E402
+from directories.sizes_page import page  # noqa: E402
+from tables.runs import COMMAND, parser_of, publish  # noqa: E402
 
 SMALL = {
     "hidden_size": 1024,
@@ -94,33 +95,47 @@ def measured(line, environment=None):
     return time.perf_counter() - begin, used.ru_maxrss / 1024
 
 
+def measured_directory(folder, command, name, sizes, dtype, filled):
+    """What pruning a directory, replaying the plan and copying the result take: seconds and MB."""
+    source, small = folder / name, folder / f"{name}-small"
+    plan, copy = folder / f"{name}.json", folder / "copy"
+    # In a process of its own: the memory of this one counts for those that it starts.
+    maker = multiprocessing.get_context("spawn").Process(target=directory, args=(source, sizes, dtype, filled))
+    maker.start()
+    maker.join()
+    for left in (small, copy):
+        shutil.rmtree(left, ignore_errors=True)
+    package = os.pathsep.join([str(TOOLS.parent / "python"), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": package, "PARSIMONY_PYTHON": sys.executable}
+    row = {"name": name, "type": dtype, "in": stored(source)}
+    whole = [command, "prune", source, "-o", small, "--ratio", "0.25", "--no-verify", "--plan", plan, "-q"]
+    row["prune"] = measured(whole, environment)
+    row["out"] = stored(small)
+    shutil.rmtree(small)
+    row["apply"] = measured([command, "apply", source, "--plan", plan, "-o", small, "-q"])
+    row["cp"] = measured(["cp", "-r", "--sparse=never", small, copy])
+    for left in (source, small, copy):
+        shutil.rmtree(left)
+    print(row, flush=True)
+    return row
+
+
+def stored(folder):
+    return sum(file.stat().st_size for file in folder.iterdir())
+
+
 def main():
     parser = parser_of(__doc__)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--command", default=COMMAND)
+    parser.add_argument("--no-page", action="store_true", help="leave docs/results as it is")
     asked = parser.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
-    package = os.pathsep.join([str(TOOLS.parent / "python"), os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "PYTHONPATH": package, "PARSIMONY_PYTHON": sys.executable}
-    for name, sizes, dtype, filled in (("0.5B", SMALL, "float32", True), ("8B", LARGE, "bfloat16", False)):
-        source, small = asked.folder / name, asked.folder / f"{name}-small"
-        plan, copy = asked.folder / f"{name}.json", asked.folder / "copy"
-        # In a process of its own: the memory of this one counts for those that it starts.
-        maker = multiprocessing.get_context("spawn").Process(target=directory, args=(source, sizes, dtype, filled))
-        maker.start()
-        maker.join()
-        for folder in (small, copy):
-            shutil.rmtree(folder, ignore_errors=True)
-        whole = [asked.command, "prune", source, "-o", small, "--ratio", "0.25", "--no-verify", "--plan", plan, "-q"]
-        stored = sum(file.stat().st_size for file in source.iterdir())
-        print(f"{name}: {stored / 1e9:.2f} GB", flush=True)
-        print("  parsimony prune: {:.1f} s, {:.0f} MB".format(*measured(whole, environment)), flush=True)
-        shutil.rmtree(small)
-        again = [asked.command, "apply", source, "--plan", plan, "-o", small, "-q"]
-        print("  parsimony apply: {:.1f} s, {:.0f} MB".format(*measured(again)), flush=True)
-        print("  cp: {:.1f} s".format(measured(["cp", "-r", "--sparse=never", small, copy])[0]), flush=True)
-        for folder in (source, small, copy):
-            shutil.rmtree(folder)
+    load = os.getloadavg()[0] / os.cpu_count()
+    cases = (("0.5 B", SMALL, "float32", True), ("8 B", LARGE, "bfloat16", False))
+    rows = [measured_directory(asked.folder, asked.command, *case) for case in cases]
+    if not asked.no_page:
+        publish("directories_sizes", page(rows, load))
 
 
 if __name__ == "__main__":

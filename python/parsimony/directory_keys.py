@@ -1,0 +1,95 @@
+"""What hangs on the keys of a directory's configuration: groups of channels and heads, layers, experts,
+words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+
+from .command import run_command
+from .directories import Pretrained
+from .leaving import what_may_leave
+from .plan import AttributeChange
+from .pretrained import PREFIX, Shapes, integers_of
+
+_MOST_NAMES = 3
+_HEADS = ("head", "heads")
+
+
+def what_hangs_on_keys(network: Pretrained, file: Path) -> List[str]:
+    """Returns lines of keys, with the groups that would be cut with each, and of what leaves as a whole.
+
+    Args:
+        file: for the network's program.
+    """
+    network.save(file)
+    told = json.loads(run_command(["explain", file, "--json", "--granularity", "head"]))
+    lines = []
+    for key, (size, groups) in _groups_by_key(network, told["groups"]).items():
+        count = f"{len(groups)} group" + ("" if len(groups) == 1 else "s")
+        lines.append(f"{key} = {size}: {count} (--keys {key}=25%)")
+        lines += _lines_of("head" if key.endswith(_HEADS) else "channel", groups)
+    return lines + what_may_leave(network)
+
+
+def _groups_by_key(
+    network: Pretrained, groups: Sequence[Mapping[str, Any]]
+) -> "Dict[str, Tuple[int, List[Mapping[str, Any]]]]":
+    """Returns the size of each key that is one of channels, and their groups: those of the tensors that
+    are smaller when the class is built with a smaller number."""
+    configured = network.configured
+    shapes = configured.shapes_with([]) or {}
+    found = {}
+    for key, size in integers_of(network.config).items():
+        cut: Set[Tuple[str, int]] = set()
+        for after in (size // 2, size - 1):  # what may have to be even
+            change = AttributeChange("", PREFIX + key, size, after)
+            cut = cut or _smaller(shapes, configured.shapes_with([change]) if after > 0 else None)
+        of_key = [
+            group
+            for group in groups
+            if _is_number_of(key, size, group["size"])
+            and any(
+                (name, member["axis"]) in cut
+                for member in group["members"]
+                for name in network.tied.get(member["tensor"], ())
+            )
+        ]
+        if of_key:
+            found[key] = size, of_key
+    return found
+
+
+def _is_number_of(key: str, size: int, channels: int) -> bool:
+    """Returns whether a key may have the number of a group's channels, or what it is a multiple of. Heads
+    that share keys and values are one channel."""
+    return channels % size == 0 or (key.endswith(_HEADS) and size % channels == 0)
+
+
+def _smaller(before: Shapes, after: Optional[Shapes]) -> Set[Tuple[str, int]]:
+    """Returns the axes of tensors that are smaller; none if tensors are missing."""
+    if after is None or after.keys() != before.keys():
+        return set()
+    return {
+        (name, axis)
+        for name, shape in before.items()
+        for axis, (size, now) in enumerate(zip(shape, after[name]))
+        if now < size
+    }
+
+
+def _lines_of(unit: str, groups: Sequence[Mapping[str, Any]]) -> List[str]:
+    """Returns a line for groups of one size, with the first weights that produce their channels."""
+    by_size: Dict[str, List[str]] = {}
+    for group in groups:
+        names = [one["tensor"] for one in group["members"] if one["role"] == "out"]
+        names = names or [one["tensor"] for one in group["members"]]
+        what = f"{group['size']} {unit}" + ("" if group["size"] == 1 else "s")
+        by_size.setdefault(what, []).append(names[0])
+    lines = []
+    for what, names in by_size.items():
+        more = len(names) - _MOST_NAMES
+        shown = ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+        lines.append(f"  {what}: {shown}")
+    return lines
