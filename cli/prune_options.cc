@@ -60,8 +60,8 @@ struct Preset {
 
 const Preset* preset_of(const PruneCommandOptions& options) {
   static const std::vector<Preset> presets = {
-      {"quick", "fisher", {RecoveryMethod::kLeastSquares}, 0},
-      {"best", "fisher", {RecoveryMethod::kLeastSquares, RecoveryMethod::kOutputs}, 10},
+      {"quick", "obs", {RecoveryMethod::kLeastSquares}, 0},
+      {"best", "obs", {RecoveryMethod::kLeastSquares, RecoveryMethod::kOutputs}, 10},
   };
   if (options.preset.empty()) return nullptr;
   const Preset& found = *std::ranges::find(presets, options.preset, &Preset::name);
@@ -134,7 +134,7 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
   options.shorthand_options.push_back(
       add_option(
           command, "--preset", options.preset, "WHAT",
-          "Settings that suit most networks, with --calibration: fisher and least squares (quick), "
+          "Settings that suit most networks, with --calibration: obs and least squares (quick), "
           "followed by up to ten minutes of output matching (best); other options take precedence")
           ->check(any_of({"quick", "best"}))
           ->group("Pruning without a config file"));
