@@ -91,9 +91,18 @@ Analysis analyse(Graph& graph, const PruneRequest& request) {
   return analysis;
 }
 
+namespace {
+
+/// The policy of layers that have none of their own.
+Granularity network_granularity(const PruneRequest& request) {
+  return request.config.granularity.value_or(request.granularity);
+}
+
+}  // namespace
+
 CouplingOptions coupling_options(const PruneRequest& request, const Settings& settings) {
   CouplingOptions result;
-  result.granularity = request.config.granularity.value_or(request.granularity);
+  result.granularity = network_granularity(request);
   for (const NodeId n : settings.layers.ids()) {
     const int index = settings.layers[n].request;
     if (index == kNone) continue;
@@ -122,6 +131,7 @@ class Planner {
       return settings != nullptr ? *settings : resolve(request_.config, graph_);
     });
     settings_.mixing = request_.mixing;
+    settings_.granularity = network_granularity(request_);
     pruning_.notes = graph_.notes;
     pruning_.notes.insert(pruning_.notes.end(), settings_.notes.begin(), settings_.notes.end());
     if (!services_.score)
@@ -451,7 +461,31 @@ class Planner {
     pruning_.small = cost.under(pruning_.allocation.masks);
     note_conflicts(analysis.coupling, pruning_);
     note_outcomes(analysis.coupling, request_.mixing, pruning_.notes);
+    note_experts();
     note_interface();
+  }
+
+  /// Experts were asked for: says where no more of them could leave, or that there are none.
+  void note_experts() {
+    const auto asks = [](const Request& request) {
+      return request.granularity == Granularity::kExpert;
+    };
+    if (settings_.granularity != Granularity::kExpert &&
+        std::ranges::none_of(settings_.requests, asks)) {
+      return;
+    }
+    const Coupling& coupling = pruning_.analysis.coupling;
+    if (std::ranges::none_of(coupling.groups, has_experts)) {
+      pruning_.notes.push_back("no experts were found that can leave");
+    }
+    for (const GroupId g : coupling.groups.ids()) {
+      const Group& group = coupling.groups[g];
+      if (group.least <= 1 || group.least >= group.size) continue;
+      if (pruning_.allocation.masks.kept(g) > group.least) continue;
+      pruning_.notes.push_back("group " + group.id + ": " + std::to_string(group.least) + " of " +
+                               std::to_string(group.size) +
+                               " experts stay, as many as each token chooses");
+    }
   }
 
   /// States that were found, and inputs and outputs with other sizes than callers know.

@@ -25,7 +25,7 @@ struct PruneCommandOptions {
   std::string html;
   std::string masks;
   std::string masks_in;  ///< for `speedup`, in place of a config
-  // Of a directory of transformers, read by the Python package.
+  // Of a directory of transformers, read by the Python package; of a file, the last alone.
   std::vector<std::string> keys;
   std::string experts;
   std::string keep_tokens;
