@@ -108,10 +108,11 @@ ConfigList config_here(Shorthand shorthand) {
 }
 
 std::string to_json(const PruneRequest& request) {
-  if (!request.masks.empty() || !request.sample.empty() || request.calibration.ranks) {
+  if (!request.masks.empty() || !request.sample.empty() || !request.keep_tokens.empty() ||
+      request.calibration.ranks) {
     throw ConfigError(
-        "a request with masks, with a sample, or of one of several processes cannot be written as "
-        "text");
+        "a request with masks, with a sample, with kept words, or of one of several processes "
+        "cannot be written as text");
   }
   std::string members;
   const auto add = [&](const std::string& text) {

@@ -61,6 +61,10 @@ std::string asked_text(const PruneCommandOptions& options);
 /// if neither specifies an amount, IoError
 ConfigList config_of(const PruneCommandOptions& options);
 
+/// Returns the file of --keep-tokens; empty if there is none. @throws UsageError if the option
+/// names texts
+std::string tokens_file(const PruneCommandOptions& options);
+
 /// Returns the data with which the command's metrics compare networks.
 MetricData metric_data(const PruneCommandOptions& options, CalibrationData calibration);
 

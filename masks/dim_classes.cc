@@ -273,6 +273,7 @@ void DimClasses::pin_labels() {
     for (const Pin& pin : factors_[node].pins) {
       const DimClassId dim_class = of(pin.value, pin.dim);
       if (dim_class == kNone || wholly_pinned(dim_class) || !is_whole(pin)) continue;
+      if (is_free(pin.value, pin.dim)) continue;
       pin_class(dim_class, add_reason({node, false, pin.reason}));
     }
   }
@@ -292,7 +293,7 @@ void DimClasses::pin_parts() {
     }
     for (const Pin& pin : factors_[node].pins) {
       const DimClassId dim_class = of(pin.value, pin.dim);
-      if (dim_class == kNone || wholly_pinned(dim_class)) continue;
+      if (dim_class == kNone || wholly_pinned(dim_class) || is_free(pin.value, pin.dim)) continue;
       const int reason = add_reason({node, false, pin.reason});
       for (int64_t i = pin.begin; i < pin.end && !wholly_pinned(dim_class); ++i)
         pin_index(dim_class, i, reason);

@@ -19,6 +19,7 @@
 #include "parsimony/graph/operators/linear_form.h"
 #include "parsimony/graph/operators/node_view.h"
 #include "parsimony/graph/weights.h"
+#include "parsimony/graph/words.h"
 #include "parsimony/masks/mask.h"
 #include "parsimony/onnx_io/editor.h"
 #include "parsimony/onnx_io/model_file_impl.h"
@@ -136,9 +137,10 @@ UnsupportedError not_gathered(std::string_view node) {
                           " depends on removed channels in a way that cannot be masked in a file");
 }
 
-/// Experts are channels only where they may leave.
-CouplingOptions coupling_of(const Plan& plan) {
+/// Experts and words are channels only where they may leave.
+CouplingOptions coupling_of(const Graph& graph, const Facts& facts, const Plan& plan) {
   CouplingOptions options;
+  if (!plan.words.empty()) options.interface.free = find_words(graph, facts).dims;
   const bool experts = std::ranges::any_of(plan.groups, [](const PlanGroup& group) {
     return group.granularity == name_of(Granularity::kExpert);
   });
@@ -169,7 +171,7 @@ class Gathering {
         graph_(graph),
         plan_(plan),
         facts_(infer_with_choice(graph).facts),
-        coupling_(couple(graph, facts_, coupling_of(plan))),
+        coupling_(couple(graph, facts_, coupling_of(graph, facts_, plan))),
         masks_(AxisMasks::all_kept(coupling_)) {}
 
   void run() {
