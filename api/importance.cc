@@ -50,7 +50,7 @@ std::vector<double> ImportanceMeter::curve(std::span<const GroupId> groups,
     for (const GroupId group : groups) {
       keep_best(candidate, width, masks.keep[group]);
     }
-    if (keep_at_least_one(network_.coupling, {}, masks) > 0) continue;
+    if (keep_enough(network_.coupling, {}, masks) > 0) continue;
     const auto small = cut(network_, masks);
     if (!small) return {};
     known.emplace_back(width, r_squared_(small->graph()) / std::max(whole_, 1e-9));
@@ -71,7 +71,7 @@ std::optional<double> error_without(const Graph& graph, const Analysis& analysis
   for (int i = 0; i < removed; ++i) {
     masks.keep[group][order[i]] = 0;
   }
-  if (keep_at_least_one(analysis.coupling, {}, masks) > 0) return std::nullopt;
+  if (keep_enough(analysis.coupling, {}, masks) > 0) return std::nullopt;
   const auto small = cut({graph, analysis.probe, analysis.facts, analysis.coupling}, masks);
   if (!small) return std::nullopt;
   return error_of(*small);

@@ -18,6 +18,7 @@
 #include "parsimony/graph/operators/node_view.h"
 #include "parsimony/graph/operators/schema.h"
 #include "parsimony/graph/slice.h"
+#include "parsimony/graph/words.h"
 #include "parsimony/pruners/elements/elements.h"
 #include "parsimony/pruners/errors.h"
 #include "parsimony/pruners/given_scores.h"
@@ -92,9 +93,18 @@ Analysis analyse(Graph& graph, const PruneRequest& request) {
   return analysis;
 }
 
+namespace {
+
+/// The policy of layers that have none of their own.
+Granularity network_granularity(const PruneRequest& request) {
+  return request.config.granularity.value_or(request.granularity);
+}
+
+}  // namespace
+
 CouplingOptions coupling_options(const PruneRequest& request, const Settings& settings) {
   CouplingOptions result;
-  result.granularity = request.config.granularity.value_or(request.granularity);
+  result.granularity = network_granularity(request);
   for (const NodeId n : settings.layers.ids()) {
     const int index = settings.layers[n].request;
     if (index == kNone) continue;
@@ -123,6 +133,7 @@ class Planner {
       return settings != nullptr ? *settings : resolve(request_.config, graph_);
     });
     settings_.mixing = request_.mixing;
+    settings_.granularity = network_granularity(request_);
     pruning_.notes = graph_.notes;
     pruning_.notes.insert(pruning_.notes.end(), settings_.notes.begin(), settings_.notes.end());
     if (!services_.score)
@@ -183,6 +194,7 @@ class Planner {
     const Facts& facts = pruning_.analysis.facts;
     const InterfaceOptions& requested = request_.interface;
     coupling_options_.interface = resolve(requested, graph_, facts);
+    find_kept_words();
     for (const StatePair& state : coupling_options_.interface.states) {
       states_.push_back({graph_.value(state.output).name, graph_.value(state.input).name});
     }
@@ -193,6 +205,57 @@ class Planner {
                              "\" looks like a state that is fed back to \"" +
                              graph_.value(first.input).name +
                              "\", and keeps its channels; pass --states auto to prune states");
+  }
+
+  void find_kept_words() {
+    std::vector<int64_t> keep = request_.keep_tokens;
+    if (keep.empty()) return;
+    sort_unique(keep);
+    words_ = find_words(graph_, pruning_.analysis.facts);
+    if (words_.size == 0) {
+      throw UnsupportedError("keep_tokens: no input of the network has numbers of words");
+    }
+    const int64_t beyond = keep.front() < 0 ? keep.front() : keep.back();
+    if (beyond < 0 || beyond >= words_.size) {
+      throw ConfigError("keep_tokens: the network has ", words_.size, " words, and no number ",
+                        beyond);
+    }
+    kept_words_ = std::move(keep);
+    auto& free = coupling_options_.interface.free;
+    free.insert(free.end(), words_.dims.begin(), words_.dims.end());
+  }
+
+  /// Words are chosen by the user, not by scores.
+  void keep_words(const Coupling& coupling, AxisMasks& masks) const {
+    const auto stays = [&](int64_t word) { return std::ranges::binary_search(kept_words_, word); };
+    for (const ValueDim& dim : words_.dims) {
+      const DimClassId dim_class = coupling.dim_class_of(dim.value, dim.dim);
+      const auto channels =
+          dim_class == kNone ? std::span<const ChannelId>() : coupling.channels(dim_class);
+      for (const ChannelId& channel : channels) {
+        if (channel.group != kNone)
+          masks.keep[channel.group].assign(masks.keep[channel.group].size(), 1);
+      }
+    }
+    for (const ValueDim& dim : words_.dims) {
+      const DimClassId dim_class = coupling.dim_class_of(dim.value, dim.dim);
+      const auto channels =
+          dim_class == kNone ? std::span<const ChannelId>() : coupling.channels(dim_class);
+      bool all = std::ssize(channels) == words_.size;
+      for (int64_t word = 0; all && word < words_.size; ++word) {
+        const ChannelId& channel = channels[word];
+        all = channel.group != kNone || stays(word);
+        if (all && !stays(word)) masks.keep[channel.group][channel.channel] = 0;
+      }
+      for (int64_t word = 0; all && word < words_.size; ++word) {
+        all = masks.keeps(channels[word]) == stays(word);
+      }
+      if (!all) {
+        throw UnsupportedError("keep_tokens: words cannot leave axis ", dim.dim, " of ",
+                               in_quotes(graph_.value(dim.value).name),
+                               ", which is coupled with others");
+      }
+    }
   }
 
   /// Couples, scores and plans; false if some node has to be pinned for the plan to be consistent.
@@ -216,6 +279,7 @@ class Planner {
     }
     const bool exact = request_.constants == Constants::kExact;
     exclude_groups(request_, coupling, masks);
+    keep_words(coupling, masks);
     if (is_targeted() && !pruning_.latency) {
       pruning_.rounding = timed_("measure", [&] { return measure_rounding(); });
     }
@@ -236,6 +300,9 @@ class Planner {
     PlanAttempt made = timed_("plan", [&] { return make_plan(graph_, facts, coupling, masks); });
     pruning_.plan = std::move(made.plan);
     pruning_.plan.states = states_;
+    for (const ValueId input : words_.inputs) {
+      pruning_.plan.words.push_back({graph_.value(input).name, words_.size, kept_words_});
+    }
     pruning_.scales = frozen_scales(graph_, facts, coupling, masks, pruning_.plan);
     if (request_.rescale) rescale(graph_, pruning_.scales, pruning_.plan);
     if (made.refused.empty()) made.refused = timed_("check", [&] { return check(); });
@@ -455,7 +522,31 @@ class Planner {
     pruning_.small = cost.under(pruning_.allocation.masks);
     note_conflicts(analysis.coupling, pruning_);
     note_outcomes(analysis.coupling, request_.mixing, pruning_.notes);
+    note_experts();
     note_interface();
+  }
+
+  /// Experts were asked for: says where no more of them could leave, or that there are none.
+  void note_experts() {
+    const auto asks = [](const Request& request) {
+      return request.granularity == Granularity::kExpert;
+    };
+    if (settings_.granularity != Granularity::kExpert &&
+        std::ranges::none_of(settings_.requests, asks)) {
+      return;
+    }
+    const Coupling& coupling = pruning_.analysis.coupling;
+    if (std::ranges::none_of(coupling.groups, has_experts)) {
+      pruning_.notes.push_back("no experts were found that can leave");
+    }
+    for (const GroupId g : coupling.groups.ids()) {
+      const Group& group = coupling.groups[g];
+      if (group.least <= 1 || group.least >= group.size) continue;
+      if (pruning_.allocation.masks.kept(g) > group.least) continue;
+      pruning_.notes.push_back("group " + group.id + ": " + std::to_string(group.least) + " of " +
+                               std::to_string(group.size) +
+                               " experts stay, as many as each token chooses");
+    }
   }
 
   /// States that were found, and inputs and outputs with other sizes than callers know.
@@ -499,6 +590,8 @@ class Planner {
   Settings settings_;
   CouplingOptions coupling_options_;
   std::vector<PlanState> states_;
+  Words words_;                      ///< of which some leave
+  std::vector<int64_t> kept_words_;  ///< ascending
   std::optional<Probed> other_sizes_;
   Needs needs_;
   Statistics statistics_;

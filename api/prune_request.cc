@@ -108,13 +108,12 @@ ConfigList config_here(Shorthand shorthand) {
 }
 
 std::string to_json(const PruneRequest& request) {
-  const bool has_tensors =
-      !request.masks.empty() || !request.scores.empty() || !request.sample.empty();
+  const bool has_tensors = !request.masks.empty() || !request.scores.empty() ||
+                           !request.sample.empty() || !request.keep_tokens.empty();
   if (has_tensors || request.calibration.ranks) {
     throw ConfigError(
-        "a request with masks, scores, a sample, or of one of several processes cannot be written "
-        "as "
-        "text");
+        "a request with masks, scores, a sample, kept words, or of one of several processes cannot "
+        "be written as text");
   }
   std::string members;
   const auto add = [&](const std::string& text) {

@@ -172,6 +172,9 @@ struct PruneRequest {
   ProofOptions proof = {};
   TensorList sample = {};  ///< inputs for the proof, see place_sample(); empty: only random ones
   OnFailure on_failure = OnFailure::kRefuse;
+  /// Numbers of the words that stay; empty: all. Inputs with numbers of words are then given other
+  /// numbers, and outputs have a column for each word that stays.
+  std::vector<int64_t> keep_tokens = {};
   std::vector<std::string> left_groups = {};  ///< groups that are not pruned: "g3"
 
   bool operator==(const PruneRequest&) const = default;

@@ -114,7 +114,7 @@ constexpr Field<P> kCut[] = {
                        [](P& request, const std::string& text, std::string_view place) {
                          request.granularity = parse_granularity(text, place);
                        }},
-     .meaning = "Unit of removal: channel, head, head_dim or group",
+     .meaning = "Unit of removal: channel, head, head_dim, group or expert",
      .value = "WHAT"},
     {"exact_only",
      mixing<Mixing::kExact>("allow_mixing"),

@@ -66,10 +66,52 @@ InputSlicer::InputSlicer(const Graph& graph, const Plan& plan)
                                 end.input ? "input" : "output");
     (end.input ? inputs_ : outputs_)[at].push_back({end.axis, end.size, end.keep});
   }
+  for (const PlanWords& words : plan.words) {
+    words_.emplace_back(number_of(graph, graph.inputs, words.input, "input"), words.keep);
+  }
   for (const PlanState& state : plan.states) {
     states_.emplace_back(number_of(graph, graph.outputs, state.output, "output"),
                          number_of(graph, graph.inputs, state.input, "input"));
   }
+}
+
+namespace {
+
+/// Replaces each integer, which is none of a byte.
+template <typename Change>
+void change_integers(TensorBytes& tensor, const Change& change) {
+  const auto each = [&]<typename Integer>(Integer number) {
+    for (size_t at = 0; at + sizeof number <= tensor.bytes.size(); at += sizeof number) {
+      std::memcpy(&number, tensor.bytes.data() + at, sizeof number);
+      number = static_cast<Integer>(change(static_cast<int64_t>(number)));
+      std::memcpy(tensor.bytes.data() + at, &number, sizeof number);
+    }
+  };
+  if (tensor.dtype == DType::kInt64) return each(int64_t{});
+  if (tensor.dtype == DType::kInt32) return each(int32_t{});
+  throw UnsupportedError("input ", in_quotes(tensor.name),
+                         ": numbers of words are expected to be int32 or int64");
+}
+
+}  // namespace
+
+void InputSlicer::restrict_words(TensorList& inputs) const {
+  for (const auto& [input, keep] : words_) {
+    const auto count = std::ssize(keep);
+    change_integers(inputs.at(input), [&, &stays = keep](int64_t word) {
+      if (std::ranges::binary_search(stays, word)) return word;
+      return stays[(word % count + count) % count];
+    });
+  }
+}
+
+TensorList InputSlicer::small_inputs(TensorList inputs) const {
+  for (const auto& [input, keep] : words_) {
+    change_integers(inputs.at(input), [&stays = keep](int64_t word) {
+      return std::ranges::lower_bound(stays, word) - stays.begin();
+    });
+  }
+  return cut(std::move(inputs), inputs_);
 }
 
 void InputSlicer::feed_back(const TensorList& outputs, TensorList& inputs) const {
@@ -296,6 +338,7 @@ void Reference::draw(const Graph& graph, const Probe& probe, const runtime::Draw
         if (sample_[n].name.empty()) continue;
         step.back()[n] = as_given ? sample_[n] : runtime::varied(sample_[n], seed + n);
       }
+      feed_.restrict_words(step.back());
     }
   }
 }

@@ -31,11 +31,14 @@ class InputSlicer {
   /// such as a growing cache, the end is used.
   void feed_back(const TensorList& outputs, TensorList& inputs) const;
 
+  /// Replaces numbers of words that leave by those of words that stay.
+  void restrict_words(TensorList& inputs) const;
+
   /// Sets the parts of the inputs that the small network does not have to zero.
   void mask(TensorList& inputs) const;
 
   /// Returns the part of the original's inputs or outputs that remains in the small network.
-  TensorList small_inputs(TensorList inputs) const { return cut(std::move(inputs), inputs_); }
+  TensorList small_inputs(TensorList inputs) const;
   TensorList small_outputs(TensorList outputs) const { return cut(std::move(outputs), outputs_); }
 
  private:
@@ -45,7 +48,8 @@ class InputSlicer {
 
   Cuts inputs_;
   Cuts outputs_;
-  std::vector<std::pair<size_t, size_t>> states_;  // numbers of output and input
+  std::vector<std::pair<size_t, size_t>> states_;               // numbers of output and input
+  std::vector<std::pair<size_t, std::vector<int64_t>>> words_;  // number of input, and what stays
 };
 
 /// Returns whether a group of the plan passes through an operator that mixes channels.

@@ -73,6 +73,12 @@ std::vector<ElementMask> pruning_masks(const Graph& graph, const Pruning& prunin
   return masks;
 }
 
+/// The file beside the output with the old numbers of the words that stay; empty without such.
+std::string id_map_of(const PruneCommandOptions& options) {
+  if (options.keep_tokens.empty() || options.output.empty()) return {};
+  return options.output + ".kept_token_ids.json";
+}
+
 struct Files {
   std::vector<NamedFile> outputs;
   std::vector<NamedFile> inputs;
@@ -83,11 +89,13 @@ Files files_of(const PruneCommandOptions& options) {
                   {"--plan", options.plan},
                   {"--report", options.report},
                   {"--html", options.html},
-                  {"--masks-out", options.masks}},
+                  {"--masks-out", options.masks},
+                  {"--keep-tokens", id_map_of(options)}},
                  {{kModel, options.model},
                   {"--config", options.config},
                   {"--masks", options.masks_in},
-                  {"--scores", options.scores}}};
+                  {"--scores", options.scores},
+                  {"--keep-tokens", tokens_file(options)}}};
   add_files(options.checkpoint, files.outputs, files.inputs);
   return files;
 }
@@ -279,6 +287,7 @@ class PruneRun {
         report_.notes.push_back(note);
       }
     }
+    write_id_map(plan);
     if (!options_.plan.empty()) plan.save(options_.plan);
     if (!options_.masks.empty()) write_masks(options_.masks, pruning_masks(result.graph, result));
     measure_after();
@@ -288,6 +297,21 @@ class PruneRun {
       write_network_page(options_.html, options_.model, result.graph, result.analysis,
                          decision_of(result, asked_text(options_), true));
     }
+  }
+
+  /// Writes the old numbers of words in the order of the new ones.
+  void write_id_map(const Plan& plan) {
+    const std::string path = id_map_of(options_);
+    if (path.empty() || plan.words.empty()) return;
+    std::string list;
+    for (const int64_t id : plan.words.front().keep) {
+      list.append(list.empty() ? "[" : ", ").append(std::to_string(id));
+    }
+    write_file(path, list + "]\n");
+    report_.notes.push_back(std::to_string(plan.words.front().keep.size()) + " of " +
+                            counted(plan.words.front().size, "word") +
+                            " stay; their old numbers, in the order of the new ones, are in " +
+                            path);
   }
 
   void print_summary(const Plan& plan) const {
@@ -347,9 +371,10 @@ void prune(const PruneCommandOptions& options, const Session& session) {
   std::filesystem::create_directories(cache_folder(), ignored);  // for latency tables
   enter_sandbox(session.limits, written, runs_programs(options));
   const std::optional<MetricBudget> budget = parse_metric_budget(options.shorthand.budget);
-  if (!options.keys.empty() || !options.experts.empty() || !options.keep_tokens.empty()) {
+  if (!options.keys.empty() || !options.experts.empty()) {
     throw errors::usage("prune",
-                        "--keys, --experts and --keep-tokens are for directories of transformers");
+                        "--keys and --experts are for directories of transformers; of a model file "
+                        "experts leave by --granularity expert");
   }
   PruneRun(budget ? searching(options) : options, session, budget).run();
 }

@@ -1,10 +1,14 @@
 #include "parsimony/cli/prune_options.h"
 
 #include <algorithm>
+#include <optional>
+#include <sstream>
 #include <utility>
 
 #include "parsimony/api/errors.h"
 #include "parsimony/base/errors.h"
+#include "parsimony/base/files.h"
+#include "parsimony/base/parse.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/pretrained.h"
@@ -128,8 +132,8 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
       ->group("Without a config file");
   add_option(
       command, "--keep-tokens", options.keep_tokens, "WHAT",
-      "Of a directory of transformers: the words that stay, those of texts (text:FILE) or of "
-      "numbers (ids:FILE)")
+      "The words that stay: those of numbers (ids:FILE) or, of a directory of transformers, of "
+      "texts (text:FILE)")
       ->group("Without a config file");
   options.shorthand_options.push_back(
       add_option(
@@ -199,7 +203,8 @@ ConfigList config_of(const PruneCommandOptions& options) {
       throw ConfigError("prune: ", option->get_name(),
                         " cannot be combined with --config; set it in the config file");
     }
-    if (!given && !has_amount && options.config.empty() && !gives(options.layers) &&
+    const bool says_what = gives(options.layers) || !options.keep_tokens.empty();
+    if (!given && !has_amount && options.config.empty() && !says_what &&
         option->get_name() == "--ratio" && !says_how_much(options.shorthand.criterion)) {
       throw ConfigError(
           "prune: no sparsity given; pass --ratio, --budget or --config, for example --ratio 0.5");
@@ -222,11 +227,44 @@ MetricData metric_data(const PruneCommandOptions& options, CalibrationData calib
   return {std::move(calibration), options.inputs, options.prune.threads, options.prune.engine};
 }
 
+std::string tokens_file(const PruneCommandOptions& options) {
+  constexpr std::string_view kIds = "ids:";
+  if (options.keep_tokens.empty()) return {};
+  if (options.keep_tokens.starts_with(kIds) && options.keep_tokens.size() > kIds.size()) {
+    return options.keep_tokens.substr(kIds.size());
+  }
+  throw errors::usage("prune",
+                      "--keep-tokens: expected ids:FILE; texts need the tokenizer of a directory "
+                      "of transformers");
+}
+
+namespace {
+
+/// Reads numbers between white space, commas and brackets.
+std::vector<int64_t> read_token_ids(const std::string& path) {
+  std::string text = read_file(path);
+  for (char& c : text) {
+    if (c == ',' || c == '[' || c == ']') c = ' ';
+  }
+  std::istringstream words(text);
+  std::vector<int64_t> ids;
+  for (std::string word; words >> word;) {
+    const std::optional<int64_t> id = number_of<int64_t>(word);
+    if (!id) throw ConfigError(path, ": expected numbers of words, found ", in_quotes(word));
+    ids.push_back(*id);
+  }
+  if (ids.empty()) throw ConfigError(path, ": has no numbers of words");
+  return ids;
+}
+
+}  // namespace
+
 PruneRequest prune_request_of(const PruneCommandOptions& options, ConfigList config) {
   PruneRequest result = options.prune;
   result.config = std::move(config);
   if (!options.masks_in.empty()) result.masks = read_masks(options.masks_in);
   if (!options.scores.empty()) result.scores = read_scores(options.scores);
+  if (!options.keep_tokens.empty()) result.keep_tokens = read_token_ids(tokens_file(options));
   result.calibration = calibration_of(result);
   result.recovery = recovery_of(result);
   RecoverySettings& recovery = result.recovery;

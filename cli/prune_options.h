@@ -26,7 +26,7 @@ struct PruneCommandOptions {
   std::string masks;
   std::string scores;    ///< of channels, in place of the criterion's
   std::string masks_in;  ///< for `speedup`, in place of a config
-  // Of a directory of transformers, read by the Python package.
+  // Of a directory of transformers, read by the Python package; of a file, the last alone.
   std::vector<std::string> keys;
   std::string experts;
   std::string keep_tokens;
@@ -61,6 +61,10 @@ std::string asked_text(const PruneCommandOptions& options);
 /// Returns the configuration from file or shorthand options; empty with masks. @throws ConfigError
 /// if neither specifies an amount, IoError
 ConfigList config_of(const PruneCommandOptions& options);
+
+/// Returns the file of --keep-tokens; empty if there is none. @throws UsageError if the option
+/// names texts
+std::string tokens_file(const PruneCommandOptions& options);
 
 /// Returns the data with which the command's metrics compare networks.
 MetricData metric_data(const PruneCommandOptions& options, CalibrationData calibration);

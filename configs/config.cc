@@ -115,7 +115,8 @@ std::optional<Granularity> network_granularity(const JsonReader& document) {
   const auto value = document.find("granularity");
   if (!value || !value->is_text()) return {};
   const std::string word = value->text();
-  if (word != "channel" && word != "head" && word != "head_dim" && word != "group") return {};
+  constexpr std::string_view kWords[] = {"channel", "head", "head_dim", "group", "expert"};
+  if (std::ranges::find(kWords, word) == std::end(kWords)) return {};
   return parse_granularity(word, value->place());
 }
 

@@ -94,7 +94,7 @@ std::string to_json(const ConfigList& config);
 /// for the criterion and how much to prune.
 std::string to_json(const Request& request);
 
-/// "channel", "head", "head_dim" or "group". @throws ConfigError
+/// "channel", "head", "head_dim", "group" or "expert". @throws ConfigError
 Granularity parse_granularity(std::string_view text, std::string_view place);
 
 /// Its name in configurations.

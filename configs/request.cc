@@ -267,10 +267,11 @@ std::string_view name_of(Target target) { return word_of(target, kTargetWords); 
 std::string_view name_of(Scope scope) { return word_of(scope, kScopes); }
 
 Granularity parse_granularity(std::string_view text, std::string_view place) {
-  constexpr WordTable<Granularity, 4> kWords = {{{"channel", Granularity::kChannel},
+  constexpr WordTable<Granularity, 5> kWords = {{{"channel", Granularity::kChannel},
                                                  {"head", Granularity::kHead},
                                                  {"head_dim", Granularity::kHeadDim},
-                                                 {"group", Granularity::kGroup}}};
+                                                 {"group", Granularity::kGroup},
+                                                 {"expert", Granularity::kExpert}}};
   return parse_word(text, place, kWords);
 }
 

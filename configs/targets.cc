@@ -116,17 +116,28 @@ void check_apply_method(const JsonReader& value) {
 // Units of removal: channels on either side, heads, elements, blocks.
 namespace {
 
-enum class Kind : uint8_t { kDefault, kOut, kIn, kElement, kChannel, kHead, kHeadDim, kGroup };
+enum class Kind : uint8_t {
+  kDefault,
+  kOut,
+  kIn,
+  kElement,
+  kChannel,
+  kHead,
+  kHeadDim,
+  kGroup,
+  kExpert
+};
 
-constexpr WordTable<Kind, 9> kWords = {{{"default", Kind::kDefault},
-                                        {"out_channel", Kind::kOut},
-                                        {"per_channel", Kind::kOut},
-                                        {"in_channel", Kind::kIn},
-                                        {"element", Kind::kElement},
-                                        {"channel", Kind::kChannel},
-                                        {"head", Kind::kHead},
-                                        {"head_dim", Kind::kHeadDim},
-                                        {"group", Kind::kGroup}}};
+constexpr WordTable<Kind, 10> kWords = {{{"default", Kind::kDefault},
+                                         {"out_channel", Kind::kOut},
+                                         {"per_channel", Kind::kOut},
+                                         {"in_channel", Kind::kIn},
+                                         {"element", Kind::kElement},
+                                         {"channel", Kind::kChannel},
+                                         {"head", Kind::kHead},
+                                         {"head_dim", Kind::kHeadDim},
+                                         {"group", Kind::kGroup},
+                                         {"expert", Kind::kExpert}}};
 
 /// [1, -1, -1, -1] are output channels, [-1, 1, -1, -1] input channels, others blocks.
 Kind kind_of(const std::vector<int64_t>& block) {
@@ -163,6 +174,7 @@ void set_kind(Kind kind, GivenRequest& given) {
   if (kind == Kind::kHead) request.granularity = Granularity::kHead;
   if (kind == Kind::kHeadDim) request.granularity = Granularity::kHeadDim;
   if (kind == Kind::kGroup) request.granularity = Granularity::kGroup;
+  if (kind == Kind::kExpert) request.granularity = Granularity::kExpert;
 }
 
 /// [4, 1] are blocks of 4 outputs and 1 input of a matrix.

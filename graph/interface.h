@@ -72,7 +72,7 @@ struct ValueDim {
 struct Interface {
   std::vector<StatePair> states;
   std::vector<std::pair<ValueDim, ValueDim>> tied;  ///< dimensions of states: removed together
-  std::vector<ValueDim> free;                       ///< also those of states
+  std::vector<ValueDim> free;                       ///< also those of states, and tables of words
 };
 
 /// Outputs that look like states: their names differ from an input's only in words such as

@@ -95,7 +95,8 @@ class Grouper {
         classes_(dim_classes, axes),
         mixes_(classes_.first_occurrences(effects_.mixing)),
         softmaxes_(classes_.first_occurrences(softmaxes_among(effects_.mixing))),
-        unweighted_(classes_.first_occurrences(effects_.unweighted)) {}
+        unweighted_(classes_.first_occurrences(effects_.unweighted)),
+        experts_(classes_.first_occurrences(effects_.experts)) {}
 
   Coupling run() {
     result_.dim_class_begin = classes_.dim_class_begin();
@@ -109,6 +110,7 @@ class Grouper {
     result_.obstacles = find_obstacles(graph_, dim_classes_, classes_, reads_);
     result_.value_dim_classes = dim_classes_.value_dim_classes();
     collect_nodes();
+    find_least();
     return std::move(result_);
   }
 
@@ -179,7 +181,7 @@ class Grouper {
         if (own == kNone) {
           Group group;
           group.id = "g" + std::to_string(result_.groups.size());
-          group.granularity = name_of(options_.granularity);
+          group.granularity = name_of(experts_[root] != kNone ? Granularity::kExpert : policy());
           own = result_.groups.push_back(std::move(group));
         }
         Group& group = result_.groups[own];
@@ -261,6 +263,33 @@ class Grouper {
     }
   }
 
+  /// The policy of what is no expert.
+  Granularity policy() const {
+    const bool experts = options_.granularity == Granularity::kExpert;
+    return experts ? Granularity::kChannel : options_.granularity;
+  }
+
+  void find_least() {
+    result_.least.assign(dim_classes_.count(), 1);
+    for (const NodeId n : graph_.nodes.ids()) {
+      const Factors& factors = dim_classes_.factors()[n];
+      for (const Term& term : factors.terms) {
+        const DimClassId dim_class = dim_classes_.of(term.value, term.dim);
+        if (dim_class == kNone || term.labels.size() != 1) continue;
+        int64_t& least = result_.least[dim_class];
+        least = std::max(least, factors.labels[term.labels.front()].least);
+      }
+    }
+    for (const DimClassId dim_class : dim_classes_.all()) {
+      if (result_.least[dim_class] <= 1 || classes_.length(dim_class) == 0) continue;
+      const auto channels = result_.channels(dim_class);
+      if (channels.empty() || channels.front().group == kNone) continue;
+      Group& group = result_.groups[channels.front().group];
+      if (group.size != std::ssize(channels)) continue;
+      group.least = std::max(group.least, static_cast<int>(result_.least[dim_class]));
+    }
+  }
+
   void add_members(Group& group, Member& member, const WeightRead& read) {
     member.value = read.value;
     member.node = read.node;
@@ -289,8 +318,8 @@ class Grouper {
 
   void find_outcomes() {
     for (const GroupId g : softmax_of_.ids()) {
-      if (softmax_of_[g] == kNone) continue;
       Group& group = result_.groups[g];
+      if (softmax_of_[g] == kNone || has_experts(group)) continue;
       const NodeId reader = reader_of_outcomes(graph_, dim_classes_, group, softmax_of_[g]);
       if (reader != kNone) group.outcomes_of = label_of(graph_, graph_.node(reader));
     }
@@ -299,12 +328,13 @@ class Grouper {
   /// Groups produced by a layer with its own policy have that policy's granularity.
   void name_policies() {
     for (const auto& [node, granularity] : options_.of_layers) {
+      if (granularity == Granularity::kExpert) continue;
       for (Group& group : result_.groups) {
         const bool own =
             std::ranges::any_of(group.members, [&, layer = node](const Member& member) {
               return member.node == layer && member.role == Role::kOut;
             });
-        if (own) group.granularity = name_of(granularity);
+        if (own && !has_experts(group)) group.granularity = name_of(granularity);
       }
     }
   }
@@ -328,6 +358,7 @@ class Grouper {
   std::vector<NodeId> mixes_;       // per class root
   std::vector<NodeId> softmaxes_;   // per class root
   std::vector<NodeId> unweighted_;  // per class root
+  std::vector<NodeId> experts_;     // per class root
   PerGroup<NodeId> softmax_of_;
   Coupling result_;
   std::vector<WeightRead> reads_;
@@ -347,8 +378,10 @@ bool may_prune(const Group& group, Mixing mixing) {
   return mixing == Mixing::kAll || group.outcomes_of.empty();
 }
 
+bool has_experts(const Group& group) { return group.granularity == name_of(Granularity::kExpert); }
+
 std::string_view name_of(Granularity granularity) {
-  constexpr std::string_view kNames[] = {"channel", "head", "head_dim", "group"};
+  constexpr std::string_view kNames[] = {"channel", "head", "head_dim", "group", "expert"};
   return kNames[static_cast<size_t>(granularity)];
 }
 

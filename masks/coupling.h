@@ -52,7 +52,8 @@ struct Group {
   /// Label of a layer that weighs by position what a softmax over the channels gives: each channel
   /// is an outcome with a meaning of its own. Empty if there is none.
   std::string outcomes_of = {};
-  std::string granularity;  ///< "channel", "head", "head_dim" or "group"
+  int least = 1;            ///< so many channels stay: as many as are chosen among them
+  std::string granularity;  ///< "channel", "head", "head_dim", "group" or "expert"
   bool zero = true;         ///< a channel whose `out` slices are zero stays zero downstream
   bool weighted = true;     ///< every reduction over the channel multiplies it by an `in` slice
   std::vector<Member> members;
@@ -77,10 +78,13 @@ struct Obstacle {
   std::string reason;
 };
 
-enum class Granularity : uint8_t { kChannel, kHead, kHeadDim, kGroup };
+enum class Granularity : uint8_t { kChannel, kHead, kHeadDim, kGroup, kExpert };
 
-/// "channel", "head", "head_dim" or "group", as in configurations and plans.
+/// "channel", "head", "head_dim", "group" or "expert", as in configurations and plans.
 std::string_view name_of(Granularity granularity);
+
+/// Are the channels experts, which only leave where experts are asked for?
+bool has_experts(const Group& group);
 
 struct CouplingOptions {
   Granularity granularity = Granularity::kChannel;
@@ -128,6 +132,8 @@ class Coupling {
   /// Per dim class, into element_channel; one past the end.
   IdVector<DimClassId, int64_t> dim_class_begin;
   std::vector<ChannelId> element_channel;
+  /// Per dim class: so many of its indices stay. Empty: 1 of each.
+  IdVector<DimClassId, int64_t> least;
   /// Per dim class: the nodes that name it, in graph order.
   IdVector<DimClassId, Few<NodeId>> dim_class_nodes;
 };

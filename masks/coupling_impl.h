@@ -55,7 +55,8 @@ class DimClasses {
     const auto& dims = value_dim_classes_[value];
     return dim < std::ssize(dims) ? dims[dim] : kNone;
   }
-  /// Whether the dimension is one of an input or output that may become shorter.
+  /// Whether the dimension is one of an input or output that may become shorter, or of a table
+  /// whose readers are given other numbers.
   bool is_free(ValueId value, int dim) const {
     return contains(interface_.free, ValueDim{value, dim});
   }
@@ -95,6 +96,8 @@ class DimClasses {
   void pin_bodies();
   void pin_ends();
   bool is_evaluated(const Value& value) const;
+  void note_experts(const CouplingOptions& options);
+  bool stays(NodeId node, size_t label) const;
   void pin_labels();
   void pin_longest();
   void pin_parts();
@@ -130,7 +133,9 @@ class DimClasses {
   IdVector<DimClassId, std::vector<int>> pinned_;  // if only some indices are pinned
   IdVector<DimClassId, int64_t> pinned_count_;
   const int64_t most_indices_;
-  int64_t noted_indices_ = 0;  // of dim classes that have an entry in `pinned_`
+  bool experts_leave_ = false;             // of the whole network
+  IdVector<DimClassId, bool> experts_of_;  // or of layers: dim classes of their weights
+  int64_t noted_indices_ = 0;              // of dim classes that have an entry in `pinned_`
   std::vector<DimClassId> class_queue_;
   std::vector<LabelId> label_queue_;
   std::vector<std::pair<DimClassId, int64_t>> index_queue_;
@@ -234,6 +239,7 @@ struct Effects {
   IdVector<ValueId, FewFlags> zero;    ///< per dimension
   std::vector<Occurrence> mixing;      ///< what remains depends on what was removed
   std::vector<Occurrence> unweighted;  ///< summed over without a weight
+  std::vector<Occurrence> experts;     ///< chosen among by scores
 };
 
 Effects trace_effects(const Graph& graph, const Facts& facts, const DimClasses& dim_classes,

@@ -11,6 +11,8 @@ namespace parsimony {
 namespace {
 
 constexpr std::string_view kTooLong = "longer than any channel axis";
+constexpr std::string_view kExpertsStay =
+    "scores choose among these; they leave by granularity expert only";
 
 /// Maximum number of indices that the solver handles individually, at about 60 bytes each: 32 MB
 /// plus four times the size of the weights, so that memory is bounded whatever sizes a file
@@ -40,6 +42,7 @@ DimClasses::DimClasses(const Graph& graph, const Facts& facts, const CouplingOpt
   collect_factors(options.pinned_nodes);
   unite_dims();
   place_terms_and_maps();
+  note_experts(options);
   pin_bodies();
   pin_ends();
   pin_labels();
@@ -231,10 +234,38 @@ void DimClasses::pin_longest() {
   }
 }
 
+void DimClasses::note_experts(const CouplingOptions& options) {
+  experts_leave_ = options.granularity == Granularity::kExpert;
+  experts_of_.assign(count(), false);
+  for (const auto& [node, granularity] : options.of_layers) {
+    if (granularity != Granularity::kExpert) continue;
+    for (const ValueId value : graph_.node(node).inputs) {
+      if (value == kNone || graph_.value(value).weight == kNone) continue;
+      for (const DimClassId dim_class : value_dim_classes_[value]) {
+        if (dim_class != kNone) experts_of_[dim_class] = true;
+      }
+    }
+  }
+}
+
+/// Are these experts that nobody asked to remove?
+bool DimClasses::stays(NodeId node, size_t label) const {
+  const Factors& factors = factors_[node];
+  if (factors.labels[label].role != notation::LabelRole::kExpert || experts_leave_) return false;
+  return std::ranges::none_of(factors.terms, [&](const Term& term) {
+    const DimClassId dim_class = of(term.value, term.dim);
+    return contains(term.labels, static_cast<int>(label)) && dim_class != kNone &&
+           experts_of_[dim_class];
+  });
+}
+
 void DimClasses::pin_labels() {
   for (const NodeId node : factors_.ids()) {
     for (size_t l = 0; l < factors_[node].labels.size(); ++l) {
       const Label& label = factors_[node].labels[l];
+      if (stays(node, l) && label.size > 1) {
+        pin_label(label_id(node, static_cast<int>(l)), add_reason({node, false, kExpertsStay}));
+      }
       if (!label.pinned() || label.size <= 1) continue;
       pin_label(label_id(node, static_cast<int>(l)),
                 add_reason({node, is_kernel(node, l), {}, &label}));
@@ -242,6 +273,7 @@ void DimClasses::pin_labels() {
     for (const Pin& pin : factors_[node].pins) {
       const DimClassId dim_class = of(pin.value, pin.dim);
       if (dim_class == kNone || wholly_pinned(dim_class) || !is_whole(pin)) continue;
+      if (is_free(pin.value, pin.dim)) continue;
       pin_class(dim_class, add_reason({node, false, pin.reason}));
     }
   }
@@ -261,7 +293,7 @@ void DimClasses::pin_parts() {
     }
     for (const Pin& pin : factors_[node].pins) {
       const DimClassId dim_class = of(pin.value, pin.dim);
-      if (dim_class == kNone || wholly_pinned(dim_class)) continue;
+      if (dim_class == kNone || wholly_pinned(dim_class) || is_free(pin.value, pin.dim)) continue;
       const int reason = add_reason({node, false, pin.reason});
       for (int64_t i = pin.begin; i < pin.end && !wholly_pinned(dim_class); ++i)
         pin_index(dim_class, i, reason);

@@ -38,6 +38,7 @@ class EffectTracer {
       changed_ = false;
       effects_.mixing.clear();
       effects_.unweighted.clear();
+      effects_.experts.clear();
       for (const NodeId n : graph_.nodes.ids()) push_zeros(n);
     } while (changed_);
     return std::move(effects_);
@@ -182,6 +183,9 @@ class EffectTracer {
       const Occurrence event{dim_class_of_label(factors, static_cast<int>(l)), label, id};
       if (factors.labels[l].mixes || leaves_range(factors.labels[l], transfer.behaviour(), at)) {
         effects_.mixing.push_back(event);
+      }
+      if (factors.labels[l].role == notation::LabelRole::kExpert) {
+        effects_.experts.push_back(event);
       }
       if (factors.labels[l].mixes || (factors.labels[l].contracted && !at.weighted)) {
         effects_.unweighted.push_back(event);

@@ -46,11 +46,14 @@ bool prefers(const Graph& graph, const Node& node, const Factors& factors, int l
       return granularity == Granularity::kHeadDim;
     case LabelRole::kGroup:
       return granularity == Granularity::kGroup;
+    case LabelRole::kExpert:
+      return granularity == Granularity::kExpert;
     case LabelRole::kPlain:
       break;
   }
-  const bool attention = granularity != Granularity::kGroup && has_trait(node, kPairs) &&
-                         node.inputs.size() == 2 && is_activation(graph, node.inputs[0]) &&
+  const bool of_heads = granularity == Granularity::kHead || granularity == Granularity::kHeadDim;
+  const bool attention = of_heads && has_trait(node, kPairs) && node.inputs.size() == 2 &&
+                         is_activation(graph, node.inputs[0]) &&
                          is_activation(graph, node.inputs[1]);
   if (!attention || !stands_in(factors, node.inputs[1], label)) return false;
   const bool in_first = stands_in(factors, node.inputs[0], label);

@@ -24,27 +24,32 @@ int AxisMasks::kept(GroupId group) const {
   return static_cast<int>(std::ranges::count_if(mask, [](uint8_t k) { return k != 0; }));
 }
 
-int keep_at_least_one(const Coupling& coupling, const PerGroup<std::vector<double>>& score,
-                      AxisMasks& masks) {
+int keep_enough(const Coupling& coupling, const PerGroup<std::vector<double>>& score,
+                AxisMasks& masks) {
   int given_back = 0;
   for (const DimClassId dim_class : coupling.dim_classes()) {
     const std::span<const ChannelId> channels = coupling.channels(dim_class);
-    ChannelId best;
-    double best_score = 0;
-    bool any_kept = channels.empty();
-    for (const ChannelId& channel : channels) {
-      any_kept = any_kept || masks.keeps(channel);
-      if (any_kept) break;
-      const bool scored = !score.empty() && !score[channel.group].empty();
-      const double s = scored ? score[channel.group][channel.channel] : 0;
-      if (best.group == kNone || s > best_score) {
-        best = channel;
-        best_score = s;
+    const int64_t least = coupling.least.empty() ? 1 : coupling.least[dim_class];
+    for (int64_t kept = 0; kept < least; ++kept) {
+      ChannelId best;
+      double best_score = 0;
+      int64_t now = 0;
+      for (const ChannelId& channel : channels) {
+        if (masks.keeps(channel)) {
+          if (++now == least) break;
+          continue;
+        }
+        const bool scored = !score.empty() && !score[channel.group].empty();
+        const double s = scored ? score[channel.group][channel.channel] : 0;
+        if (best.group == kNone || s > best_score) {
+          best = channel;
+          best_score = s;
+        }
       }
+      if (now >= least || best.group == kNone) break;
+      masks.keep[best.group][best.channel] = 1;
+      ++given_back;
     }
-    if (any_kept || best.group == kNone) continue;
-    masks.keep[best.group][best.channel] = 1;
-    ++given_back;
   }
   return given_back;
 }

@@ -24,10 +24,11 @@ struct AxisMasks {
   }
 };
 
-/// Restores the highest-scoring removed channel (by `score`, one vector per group, or none) of
-/// every dimension that would otherwise be empty. Returns how many channels were restored.
-int keep_at_least_one(const Coupling& coupling, const PerGroup<std::vector<double>>& score,
-                      AxisMasks& masks);
+/// Restores the highest-scoring removed channels (by `score`, one vector per group, or none) of
+/// every dimension that would otherwise be empty, or shorter than `Coupling::least`. Returns how
+/// many channels were restored.
+int keep_enough(const Coupling& coupling, const PerGroup<std::vector<double>>& score,
+                AxisMasks& masks);
 
 /// Shapes after removal, for every value whose shape is known.
 ValueShapes predict_shapes(const Facts& facts, const Coupling& coupling, const AxisMasks& masks);

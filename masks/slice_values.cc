@@ -318,7 +318,7 @@ int remove_zero_channels(const Graph& graph, const Coupling& coupling,
                          const std::vector<ElementMask>& zeros, AxisMasks& masks) {
   const int found = ZeroChannels(graph, coupling, zeros).remove(masks);
   // A dimension needs at least one index, even if it is zero.
-  return found - keep_at_least_one(coupling, {}, masks);
+  return found - keep_enough(coupling, {}, masks);
 }
 
 }  // namespace parsimony

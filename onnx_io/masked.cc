@@ -19,6 +19,7 @@
 #include "parsimony/graph/operators/linear_form.h"
 #include "parsimony/graph/operators/node_view.h"
 #include "parsimony/graph/weights.h"
+#include "parsimony/graph/words.h"
 #include "parsimony/masks/mask.h"
 #include "parsimony/onnx_io/editor.h"
 #include "parsimony/onnx_io/model_file_impl.h"
@@ -136,6 +137,17 @@ UnsupportedError not_gathered(std::string_view node) {
                           " depends on removed channels in a way that cannot be masked in a file");
 }
 
+/// Experts and words are channels only where they may leave.
+CouplingOptions coupling_of(const Graph& graph, const Facts& facts, const Plan& plan) {
+  CouplingOptions options;
+  if (!plan.words.empty()) options.interface.free = find_words(graph, facts).dims;
+  const bool experts = std::ranges::any_of(plan.groups, [](const PlanGroup& group) {
+    return group.granularity == name_of(Granularity::kExpert);
+  });
+  if (experts) options.granularity = Granularity::kExpert;
+  return options;
+}
+
 /// A dimension of which some elements are absent.
 struct Gap {
   ValueId value = kNone;
@@ -159,7 +171,7 @@ class Gathering {
         graph_(graph),
         plan_(plan),
         facts_(infer_with_choice(graph).facts),
-        coupling_(couple(graph, facts_)),
+        coupling_(couple(graph, facts_, coupling_of(graph, facts_, plan))),
         masks_(AxisMasks::all_kept(coupling_)) {}
 
   void run() {
@@ -282,7 +294,26 @@ class Gathering {
         scatter(inner, std::exchange(name, inner), gap, zero, placed, after);
       }
     }
+    number_chosen(node, gaps, placed, after);
     insert(before, after, placed);
+  }
+
+  /// Places that were chosen among the kept elements become those in the original.
+  void number_chosen(const Node& node, const std::vector<Gap>& gaps, const PlacedNode& placed,
+                     std::vector<onnx::NodeProto>& after) {
+    const int chosen = schema_of(node).chosen;
+    if (chosen < 0 || chosen >= placed.node->output_size()) return;
+    for (const Gap& gap : gaps) {
+      if (gap.value != node.inputs.front()) continue;
+      std::string& name = *placed.node->mutable_output(chosen);
+      if (name.empty()) return;
+      const std::string inner = index().claim_name(name + "_kept");
+      onnx::NodeProto& made = after.emplace_back();
+      made.set_op_type("Gather");
+      made.add_input(constant(name + "_places", HostTensor::vector(gap.keep), placed));
+      made.add_input(inner);
+      made.add_output(std::exchange(name, inner));
+    }
   }
 
   void follow(const PlanInteger& integer) {

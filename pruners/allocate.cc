@@ -144,7 +144,7 @@ class CostOfCounts {
   AxisMasks masks_of(const std::vector<int>& counts) const {
     AxisMasks masks = masks_;
     remove(pool_, scored_, counts, masks);
-    keep_at_least_one(coupling_, scored_.ranks, masks);
+    keep_enough(coupling_, scored_.ranks, masks);
     return masks;
   }
 
@@ -297,7 +297,7 @@ Allocation allocate(const Graph& graph, const Facts& facts, const Coupling& coup
     spender.spend(pool, result);
     record_scores(pool, scored, result.scores);
   }
-  result.given_back = keep_at_least_one(coupling, scored.ranks, result.masks);
+  result.given_back = keep_enough(coupling, scored.ranks, result.masks);
   return result;
 }
 

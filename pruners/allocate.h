@@ -72,7 +72,7 @@ using ChooseFunction =
 /// `importance` is called for every candidate of a budget with scope "outputs"; candidates without
 /// a curve are ranked last.
 ///
-/// For a budget of channels, a higher ratio removes a superset. Channels that keep_at_least_one
+/// For a budget of channels, a higher ratio removes a superset. Channels that keep_enough
 /// restores are not replaced, but count for a budget of parameters or MACs.
 ///
 ///     Settings settings = resolve(read_config("l1.json"), graph);

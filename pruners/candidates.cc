@@ -219,6 +219,8 @@ class Scorer {
 
   GroupLimits limits_of(const Request& asked, GroupId g) const {
     GroupLimits limits = parsimony::limits_of(asked, group(g).size);
+    limits.most = std::max(0, std::min(limits.most, group(g).size - group(g).least));
+    limits.least = std::min(limits.least, limits.most);
     if (asked.target) {
       const int measured = settings_.multiples.has(g) ? settings_.multiples[g] : 0;
       limits.round_to = std::lcm(

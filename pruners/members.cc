@@ -162,10 +162,14 @@ bool scales_others(const Graph& graph, const Member& member) {
   return false;
 }
 
-bool is_expected(const Graph& graph, const Member& member, Which which) {
+/// An expert is all its matrices, and what scores it.
+bool is_expected(const Graph& graph, const Group& group, const Member& member, Which which) {
   const Weight& weight = graph.weight(graph.value(member.value).weight);
   const bool matrix = weight.dims.size() >= 2 && !scales_others(graph, member);
   if (!has_magnitude(weight.dtype)) return false;
+  if (has_experts(group) && which != Which::kParameters) {
+    return matrix && member.role != Role::kWith;
+  }
   if (which == Which::kProducing) return matrix && member.role == Role::kOut;
   if (which == Which::kConsuming) return matrix && member.role == Role::kIn;
   return member.role != Role::kWith && !is_running_statistic(graph, member);
@@ -203,7 +207,7 @@ std::vector<double> values_of(const Graph& graph, const Member& member, const We
 }  // namespace
 
 std::vector<const Member*> members_of(const Graph& graph, const Group& group, Which which) {
-  auto found = select(group, [&](const Member& m) { return is_expected(graph, m, which); });
+  auto found = select(group, [&](const Member& m) { return is_expected(graph, group, m, which); });
   if (which == Which::kParameters) return found;
   if (found.empty() && which == Which::kProducing) {
     found = select(group, [&](const Member& member) {

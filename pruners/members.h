@@ -49,8 +49,9 @@ std::optional<Quantised> quantised(const Graph& graph, const Node& reader, const
 
 /// Members without duplicates: several nodes may read one value.
 enum class Which : uint8_t {
-  kProducing,   ///< matrices (rank ≥ 2) of layers that produce the channels; without such, other
-                ///< matrices; without these, members of any rank, those of layers if there are any
+  kProducing,  ///< matrices (rank ≥ 2) of layers that produce the channels, or of experts; without
+               ///< such, other matrices; without these, members of any rank, those of layers if
+               ///< there are any
   kConsuming,   ///< matrices that consume them, those of layers if there are any; may be none
   kParameters,  ///< all except running statistics, divisors and settings
 };

@@ -97,7 +97,10 @@ struct Settings {
   int elsewhere = kNone;
   std::vector<std::string> notes;           ///< what was ignored, and why
   Mixing mixing = Mixing::kExceptOutcomes;  ///< which groups that mix are pruned
-  bool force = false;                       ///< also where less than a thousandth may remain
+  /// Of layers whose request has none. Of the policies only kExpert decides which groups are
+  /// pruned.
+  Granularity granularity = Granularity::kChannel;
+  bool force = false;  ///< also where less than a thousandth may remain
   /// With a target, of how many channels each group keeps multiples, as measured times show: see
   /// multiples_of(). 0, or no entry: as of multiple_for().
   PerGroup<int> multiples = {};

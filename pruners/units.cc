@@ -39,6 +39,40 @@ class TiedWidths {
   /// has another one.
   int decide(const Group& group, std::string& reason) const {
     if (!may_prune(group, settings_.mixing)) return kNone;
+    if (has_experts(group)) return decide_experts(group, reason);
+    const int decided = decide_channels(group, reason);
+    return decided != kNone && removes_experts(settings_.requests[decided]) ? kNone : decided;
+  }
+
+ private:
+  /// Does the request leave all channels but experts?
+  bool removes_experts(const Request& request) const {
+    return request.granularity.value_or(settings_.granularity) == Granularity::kExpert;
+  }
+
+  /// The request of the layers that compute experts or their scores; those that are not named, or
+  /// that lose other channels, do not object.
+  int decide_experts(const Group& group, std::string& reason) const {
+    std::vector<NodeId> layers = layers_of(graph_, layers_, group, Role::kOut);
+    const std::vector<NodeId> others = layers_of(graph_, layers_, group, Role::kIn);
+    layers.insert(layers.end(), others.begin(), others.end());
+    int request = kNone;
+    for (const NodeId node : layers) {
+      const LayerSetting& setting = setting_of(node);
+      if (setting.state == LayerSetting::State::kExcluded) {
+        reason = refusal(node) + ": the experts stay";
+        return kNone;
+      }
+      const int own = request_of(node);
+      if (own == kNone || !removes_experts(settings_.requests[own])) continue;
+      const bool is_less =
+          request == kNone || settings_.requests[own].ratio < settings_.requests[request].ratio;
+      if (is_less) request = own;
+    }
+    return request;
+  }
+
+  int decide_channels(const Group& group, std::string& reason) const {
     std::vector<NodeId> producers = layers_of(graph_, layers_, group, Role::kOut);
     // Channels that no layer makes, of an input, of padding or of learned queries, are decided by
     // the layers that read them.
@@ -66,7 +100,6 @@ class TiedWidths {
     return request_of(*least);
   }
 
- private:
   const LayerSetting& setting_of(NodeId node) const { return settings_.layers[node]; }
   int request_of(NodeId node) const {
     const LayerSetting& setting = setting_of(node);

@@ -74,7 +74,7 @@ class Decision {
     for (const GroupId g : candidate_.ids()) {
       for (size_t c = 0; c < candidate_[g].size(); ++c) kept.keep[g][c] = candidate_[g][c] ? 0 : 1;
     }
-    keep_at_least_one(coupling_, {}, kept);
+    keep_enough(coupling_, {}, kept);
     return kept;
   }
 

@@ -67,6 +67,16 @@ struct PlanEnd {
   bool operator==(const PlanEnd&) const = default;
 };
 
+/// An input whose integers number words, some of which leave: the small network is given `i` for
+/// keep[i].
+struct PlanWords {
+  std::string input;
+  int64_t size = 0;
+  std::vector<int64_t> keep;
+
+  bool operator==(const PlanWords&) const = default;
+};
+
 /// An output that the next run takes as input.
 struct PlanState {
   std::string output;
@@ -189,6 +199,7 @@ struct Plan {
   std::vector<PlanGroup> groups;
   std::vector<PlanEnd> ends;      ///< those that change; none unless they were set free
   std::vector<PlanState> states;  ///< as given, or found
+  std::vector<PlanWords> words;   ///< if words leave: inputs with their numbers
   std::vector<PlanInteger> integers;
   /// Numbers that the small network computes anew from its sizes: the N of a mean. The masked
   /// original, whose sizes are the old ones, is given them.

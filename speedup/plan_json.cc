@@ -99,6 +99,13 @@ PlanEnd read_end(JsonReader at) {
   return end;
 }
 
+PlanWords read_words(JsonReader at) {
+  at.only({"input", "size", "keep"});
+  PlanWords words{at.at("input").name(), at.at("size").integer(1, kMaxSize), {}};
+  words.keep = read_keep(at.at("keep"), words.size);
+  return words;
+}
+
 PlanState read_state(JsonReader at) {
   at.only({"output", "input"});
   return {at.at("output").name(), at.at("input").name()};
@@ -292,15 +299,16 @@ Plan Plan::from_json(std::string_view text, std::string_view file_name) {
   }
   const char* const updates = version == 1 ? "folds" : "updates";
   const char* const unpruned_dims = version == 1 ? "kept_whole" : "unpruned_dims";
-  top.only({"parsimony_plan", "source", "blocks", "groups", "interface", "states", "integers",
-            "followed", "scales", "copies", "zeros", updates, "constants", "masks", "files",
-            "renamings", unpruned_dims});
+  top.only({"parsimony_plan", "source", "blocks", "groups", "interface", "words", "states",
+            "integers", "followed", "scales", "copies", "zeros", updates, "constants", "masks",
+            "files", "renamings", unpruned_dims});
   Plan plan;
   if (top.has("source")) read_source(top.at("source"), plan);
   plan.blocks = read_list(top, "blocks", read_block);
   top.at("groups");
   plan.groups = read_list(top, "groups", read_group);
   plan.ends = read_list(top, "interface", read_end);
+  plan.words = read_list(top, "words", read_words);
   plan.states = read_list(top, "states", read_state);
   plan.integers = read_list(top, "integers", read_integer);
   plan.followed = read_list(top, "followed", read_integer);
@@ -469,6 +477,11 @@ std::string line_of(const PlanRenaming& renaming) {
                  {"name", renaming.name.empty() ? std::string() : text(renaming.name)}});
 }
 
+std::string line_of(const PlanWords& words) {
+  return object(
+      {{"input", text(words.input)}, {"size", text(words.size)}, {"keep", text(words.keep)}});
+}
+
 std::string line_of(const UnprunedDim& kept) {
   return object({{"axis", text(kept.axis)}, {"reason", text(kept.reason)}});
 }
@@ -508,6 +521,7 @@ std::string Plan::to_json() const {
   if (!blocks.empty()) section("blocks", block(blocks, 4));
   section("groups", block(groups, 4));
   if (!ends.empty()) section("interface", block(ends, 4));
+  if (!words.empty()) section("words", block(words, 4));
   if (!states.empty()) section("states", block(states, 4));
   section("integers", block(integers, 4));
   if (!followed.empty()) section("followed", block(followed, 4));

@@ -153,7 +153,7 @@ class LatencySpender {
         keep_best(each.candidate, choice.kept[g], masks.keep[g]);
       }
     }
-    given_back_ = keep_at_least_one(task_.coupling, ranks_, masks);
+    given_back_ = keep_enough(task_.coupling, ranks_, masks);
     return masks;
   }
 

@@ -152,7 +152,7 @@ class SubgraphMeasure {
       if (narrow(i, widths[i], masks) != widths[i]) return std::nullopt;
     }
     try {
-      keep_at_least_one(coupling, {}, masks);
+      keep_enough(coupling, {}, masks);
       const PlanAttempt made = make_plan(network_.graph, network_.facts, coupling, masks);
       if (!made.refused.empty()) return std::nullopt;
       // Large weights keep their old memory, of which the first elements are used: values do not

@@ -165,6 +165,13 @@ void pin_lonely(const Match& match, Factors& factors) {
   }
 }
 
+/// The number that an attribute binds to `name`, which some label may not fall below.
+int64_t bound_number(const Alternative& alternative, const NodeView& view,
+                     const std::string& name) {
+  const auto binding = std::ranges::find(alternative.bindings, name, &notation::Binding::label);
+  return view.attr(binding->attribute, binding->fallback);
+}
+
 /// Is there an operand or result with more than one element that the alternative does not name? It
 /// may be coupled with those that it names.
 bool has_unnamed(const Alternative& alternative, const NodeView& view) {
@@ -199,6 +206,10 @@ Factors factor_line(const notation::Line& line, const NodeView& view) {
     }
     label.role = line.role_of(l.name);
     label.mixes = names_label(found->alternative->mixes, l);
+    for (const notation::Least& least : found->alternative->least) {
+      if (least.label != l.name) continue;
+      label.least = std::max(label.least, bound_number(*found->alternative, view, least.number));
+    }
   }
   pin_lonely(*found, factors);
   size_t dims = 0;

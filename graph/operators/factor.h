@@ -26,6 +26,7 @@ struct Label {
   std::string pin;  ///< why the rule does not let it shrink; empty if it may
   int64_t size = 1;
   notation::LabelRole role = notation::LabelRole::kPlain;
+  int64_t least = 1;        ///< so many remain at least
   bool mixes = false;       ///< what remains depends on what was removed: a softmax, a mean
   bool contracted = false;  ///< summed over: appears in no output
   /// May not shrink: it appears in one operand only, such as a kernel or a spatial dimension.

@@ -2,6 +2,7 @@
 // the rule table.
 #pragma once
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -73,6 +74,7 @@ Factors factor_gather(const NodeView& view);
 void patch_gather(PatchView& view);
 Shapes infer_one_hot(const NodeView& view);
 Factors factor_one_hot(const NodeView& view);
+void patch_one_hot(PatchView& view);
 Shapes infer_same(const NodeView& view);
 Factors factor_cast_like(const NodeView& view);
 Shapes infer_compress(const NodeView& view);
@@ -114,6 +116,21 @@ Factors factor_along_last(const NodeView& view);  ///< likewise; by default the 
 Shapes infer_dft(const NodeView& view);
 Factors factor_dft(const NodeView& view);
 Shapes infer_stft(const NodeView& view);
+
+// places.cc: places that a node chooses along an axis, and that others read
+class FactorBuilder;
+/// Do places that the node chooses along an axis of this length only select along axes that are as
+/// long? What else they are used for depends on how many there are.
+bool only_selects(const NodeView& view, int64_t length);
+/// The axis along which places were chosen.
+struct ChosenAxis {
+  ValueId scores = kNone;
+  int axis = 0;
+};
+std::optional<ChosenAxis> chosen_axis(const NodeView& view, ValueId places);
+/// Ties a dimension to the axis along which the places that the node reads were chosen. Returns
+/// false if they come from elsewhere.
+bool tie_to_chosen(FactorBuilder& builder, const NodeView& view, ValueId along, int dim);
 
 // einsum.cc: the equation is the notation
 notation::Line line_of_einsum(const NodeView& view);

@@ -11,7 +11,8 @@
 namespace parsimony::operators {
 
 // Gather: y[..a i ..b] = x[..a index[i] ..b]. A constant list of indices is renumbered when x
-// shrinks; a single index or a computed one pins the axis (an embedding's vocabulary).
+// shrinks; a single index or a computed one pins the axis (an embedding's vocabulary), unless it
+// was chosen along another axis.
 namespace {
 
 /// Indices that stay the same for every input: a literal list of one dimension.
@@ -90,7 +91,9 @@ Factors factor_gather(const NodeView& view) {
   const int64_t size = known_shape(view, 0)[axis];
   const HostTensor* fixed = fixed_indices(view);
   if (fixed == nullptr) {
-    builder.pin(x, axis, "indexed by data, or at one place");
+    if (!tie_to_chosen(builder, view, x, axis)) {
+      builder.pin(x, axis, "indexed by data, or at one place");
+    }
     for (int d = 0; d < index_rank; ++d) {
       if (view.computed(index)) {
         builder.pin(y, axis + d, "gathered by computed indices");
@@ -159,8 +162,22 @@ Factors factor_one_hot(const NodeView& view) {
   for (int d = 0; d < rank; ++d) {
     builder.tie(view.input(0), d, view.output(0), d < axis ? d : d + 1);
   }
-  builder.pin(view.output(0), axis, "the number of classes");
+  const HostTensor* depth = view.constant(1);
+  const bool fixed = depth != nullptr && !view.computed(view.input(1)) && !depth->floating();
+  if (!fixed || !tie_to_chosen(builder, view, view.output(0), axis)) {
+    builder.pin(view.output(0), axis, "the number of classes");
+  }
   return builder.take();
+}
+
+void patch_one_hot(PatchView& view) {
+  const int axis = normal_axis(view.before, view.before.attr("axis", -1),
+                               known_shape(view.before, 0).size() + 1);
+  const auto* kept = view.kept(view.before.output(0), axis);
+  if (kept == nullptr) return;
+  HostTensor depth = *view.before.constant(1);
+  depth.ints.assign(1, std::ssize(*kept));
+  view.set_input(1, "depth", depth);
 }
 
 // Operators that keep a shape but treat some of its axes by position: what they write to or order
@@ -437,8 +454,9 @@ Factors factor_gather_nd(const NodeView& view) {
 namespace {
 
 /// An index says where along one axis; along the others, where all are equally long, everything is
-/// at its own place: in x and in `others`.
-Factors factor_elements(const NodeView& view, std::initializer_list<ValueId> others) {
+/// at its own place: in x and in `others`, of which `whole` has all of x's axis.
+Factors factor_elements(const NodeView& view, std::initializer_list<ValueId> others,
+                        ValueId whole = kNone) {
   FactorBuilder builder(view);
   const Shape& x = known_shape(view, 0);
   const auto axis = static_cast<size_t>(normal_axis(view, view.attr("axis", 0), x.size()));
@@ -452,9 +470,10 @@ Factors factor_elements(const NodeView& view, std::initializer_list<ValueId> oth
   for (size_t d = 0; d < x.size(); ++d) {
     const int dim = static_cast<int>(d);
     const bool own_place = d != axis && indices[d] == x[d];
-    if (!own_place) builder.pin(view.input(0), dim, kChosen);
+    const bool chosen = d == axis && tie_to_chosen(builder, view, view.input(0), dim);
+    if (!own_place && !chosen) builder.pin(view.input(0), dim, kChosen);
     for (const ValueId other : others) {
-      if (own_place) {
+      if (own_place || (chosen && other == whole)) {
         builder.tie(view.input(0), dim, other, dim);
       } else {
         builder.pin(other, dim, kChosen);
@@ -476,7 +495,7 @@ Factors factor_scatter_elements(const NodeView& view) {
   if (known_shape(view, 1) != known_shape(view, 2)) {
     throw UnsupportedError("an update does not fit its indices");
   }
-  return factor_elements(view, {view.input(1), view.input(2), view.output(0)});
+  return factor_elements(view, {view.input(1), view.input(2), view.output(0)}, view.output(0));
 }
 
 }  // namespace parsimony::operators

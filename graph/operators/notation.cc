@@ -9,11 +9,10 @@
 namespace parsimony::notation {
 namespace {
 
-constexpr std::pair<std::string_view, LabelRole> kRoles[] = {{"group", LabelRole::kGroup},
-                                                             {"head", LabelRole::kHead},
-                                                             {"head_dim", LabelRole::kHeadDim},
-                                                             {"rotary", LabelRole::kRotary},
-                                                             {"value_dim", LabelRole::kValueDim}};
+constexpr std::pair<std::string_view, LabelRole> kRoles[] = {
+    {"expert", LabelRole::kExpert}, {"group", LabelRole::kGroup},
+    {"head", LabelRole::kHead},     {"head_dim", LabelRole::kHeadDim},
+    {"rotary", LabelRole::kRotary}, {"value_dim", LabelRole::kValueDim}};
 
 /// Is there a label of this name, or (`ellipsis`) any number of dimensions?
 bool dim_named(const Alternative& alternative, const std::string& name, bool ellipsis = false) {
@@ -39,8 +38,13 @@ bool is_counted(const Alternative& alternative, const std::string& name) {
                              [&](const auto& product) { return contains(product, name); });
 }
 
+bool limits(const Alternative& alternative, const std::string& name) {
+  return std::ranges::any_of(alternative.least,
+                             [&](const Least& least) { return least.number == name; });
+}
+
 /// The kind of thing that a name in a clause must refer to.
-enum class Named : uint8_t { kLabel, kEllipsis, kOperand, kSize, kFactor };
+enum class Named : uint8_t { kLabel, kEllipsis, kOperand, kSize, kFactor, kBound };
 
 /// A name in a clause, which may stand before what it refers to.
 struct Mention {
@@ -60,10 +64,12 @@ bool is_there(const Alternative& in, const Mention& mention) {
     case Named::kOperand:
       return operand_named(in, name);
     case Named::kSize:
-      return dim_named(in, name) || is_counted(in, name);
+      return dim_named(in, name) || is_counted(in, name) || limits(in, name);
     case Named::kFactor:
       return operand_named(in, name) || dim_named(in, name) ||
              std::ranges::any_of(in.bindings, binds);
+    case Named::kBound:
+      return std::ranges::any_of(in.bindings, binds);
   }
   return false;
 }
@@ -134,6 +140,9 @@ class Parser {
       names(result.pins, Named::kLabel);
     } else if (head == "mixes") {
       names(result.mixes, Named::kLabel);
+    } else if (head == "least") {
+      std::string label = mentioned(Named::kLabel);
+      result.least.push_back({std::move(label), mentioned(Named::kBound)});
     } else if (head == "macs") {
       do {
         names(result.macs.emplace_back(), Named::kFactor);

@@ -20,12 +20,15 @@
 //   since N · until N         opsets for which this alternative holds
 //   if NAME = TEXT            the alternative holds where the attribute has this value, or is a
 //                             list of nothing else; with ?= also where it is absent
+//   least LABEL NUMBER        at least as many of the label remain as an attribute says that is
+//                             bound to NUMBER
 //   role ROLE LABELS          the role of the labels of these names for granularity policies, in
 //   all
 //                             alternatives; names of labels have no meaning by themselves:
 //     head        heads of attention            head_dim    what a score is summed over, of a head
 //     value_dim   elements of a head's values   rotary      pairs of a head that are rotated
-//     group       groups of a convolution
+//     group       groups of a convolution       expert      what is chosen among by scores; it
+//                                                           stays under all other policies
 #pragma once
 
 #include <cstddef>
@@ -55,7 +58,7 @@ class SyntaxError : public std::invalid_argument {
 };
 
 /// The role of an axis for granularity policies.
-enum class LabelRole : uint8_t { kPlain, kHead, kHeadDim, kValueDim, kRotary, kGroup };
+enum class LabelRole : uint8_t { kPlain, kHead, kHeadDim, kValueDim, kRotary, kGroup, kExpert };
 
 struct Dim {
   bool ellipsis = false;            ///< `labels` holds the name of the ellipsis
@@ -78,6 +81,12 @@ struct Binding {
   long fallback = 0;
 };
 
+/// At least as many of `label` remain as the attribute bound to `number` says.
+struct Least {
+  std::string label;
+  std::string number;
+};
+
 struct Swap {
   std::string operand;
   std::string attribute;
@@ -97,6 +106,7 @@ struct Alternative {
   std::vector<Condition> conditions;
   std::vector<std::string> pins;
   std::vector<std::string> mixes;
+  std::vector<Least> least;
   std::vector<std::vector<std::string>> macs;  ///< products of operands and labels
   int since = 0;
   int until = 1 << 30;

@@ -91,7 +91,8 @@ std::string experts_text_of(const NodeView& view) {
   text += points("1", first, column_points(layout, inner), hidden);
   text += points("2", h, product_of(hidden.bytes), inner) +
           points("3", i, product_of(inner.bytes), hidden);
-  text += " weights[q e]? -> y[..t " + h + "] ; pin e" + hidden.inside + inner.inside;
+  text += " weights[q e]? -> y[..t " + h + "] ; mixes e ; least e k ; role expert e ; pin" +
+          hidden.inside + inner.inside;
   if (blocked) text += " ; hb = attr block_size 0 ; ib = attr block_size 0";
   text += " ; k = attr k 1 ; macs";
   const std::string product = " x " + inner.whole + " k";

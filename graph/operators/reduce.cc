@@ -110,11 +110,26 @@ Shapes infer_top_k(const NodeView& view) {
 
 namespace {
 
+/// How many places are chosen along the axis; empty if data tell.
+std::optional<int64_t> count_of_chosen(const NodeView& view) {
+  if (schema_of(view.node()).chosen == 0) return 1;
+  if (!view.has_input(1)) return view.attr("k", 1);
+  const HostTensor* k = view.constant(1);
+  if (k == nullptr || view.computed(view.input(1)) || k->ints.size() != 1) return std::nullopt;
+  return k->ints[0];
+}
+
+/// Chosen by scores, and read by nothing but what selects by them?
+bool is_chosen_among(const NodeView& view, int64_t length) {
+  return schema_of(view.node()).chosen >= 0 && count_of_chosen(view) && only_selects(view, length);
+}
+
 /// `fallback` is the axis where the attribute is absent.
 Factors factor_along(const NodeView& view, int64_t fallback) {
   FactorBuilder builder(view);
   const Shape& x = known_shape(view, 0);
   const int axis = normal_axis(view, view.attr("axis", fallback), x.size());
+  const std::string why = view.node().op + " orders this axis";
   for (int i = 0; i < view.outputs(); ++i) {
     const Shape* y = view.out_shape(i);
     if (y == nullptr) continue;
@@ -122,9 +137,18 @@ Factors factor_along(const NodeView& view, int64_t fallback) {
     for (int d = 0; d < static_cast<int>(x.size()); ++d) {
       if (d != axis) builder.tie(view.input(0), d, view.output(i), dropped && d > axis ? d - 1 : d);
     }
-    if (!dropped) builder.pin(view.output(i), axis, view.node().op + " orders this axis");
+    if (!dropped) builder.pin(view.output(i), axis, why);
   }
-  builder.pin(view.input(0), axis, view.node().op + " orders this axis");
+  if (is_chosen_among(view, x[axis])) {
+    const int label = builder.label(x[axis], "e");
+    builder.term(view.input(0), axis, {{label}});
+    Label& experts = builder.factors().labels[label];
+    experts.role = notation::LabelRole::kExpert;
+    experts.mixes = true;
+    experts.least = *count_of_chosen(view);
+  } else {
+    builder.pin(view.input(0), axis, why);
+  }
   return builder.take();
 }
 

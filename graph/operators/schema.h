@@ -141,8 +141,10 @@ struct OpSchema {
   IntegerOperand data = {};      ///< the other factor of a product of integers
   unsigned traits = 0;           ///< of Trait
   int draws_if = -1;             ///< operand: if it is true, random numbers are drawn; -1: none
-  int type_from = -1;            ///< operand that is only read for its type; -1: none
-  std::string_view scale = {};   ///< attribute with a factor that encodes the length of an axis
+  int chosen = -1;  ///< result: places that were chosen along `axis` of the first operand; -1: none
+  int places = -1;  ///< operand: places along `axis` of the first or, if it is that, of the result
+  int type_from = -1;           ///< operand that is only read for its type; -1: none
+  std::string_view scale = {};  ///< attribute with a factor that encodes the length of an axis
   ResultType result = ResultType::kOfFirst;
   InferFn infer = nullptr;    ///< by default that of the notation
   FactorFn factor = nullptr;  ///< by default that of the notation

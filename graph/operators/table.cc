@@ -63,18 +63,19 @@ constexpr std::string_view kMatMulOfBits =
     "| a[..b i] w[n c p] s[(n c)] z[(n q)] g[]? bias[n]? -> y[..b n]"
     "; n = attr N 0 ; pin i c p q ; macs a n";
 // Experts have one inner width; gates and what they gate are side by side, or one after the other.
-// Each token is multiplied with k of them.
+// Each token is multiplied with k of them, chosen by a softmax over all.
 constexpr std::string_view kExperts =
     "x[..t h] r[q e] w1[e (i 2) h] b1[e (i 2)]? w2[e h i] b2[e h]? -> y[..t h]"
-    "; pin e ; k = attr k 1 ; macs x i k + x i k + x i k"
+    "; mixes e ; least e k ; k = attr k 1 ; macs x i k + x i k + x i k"
     "; if activation_type = swiglu ; if swiglu_fusion = 1"
     "| x[..t h] r[q e] w1[e (2 i) h] b1[e (2 i)]? w2[e h i] b2[e h]? -> y[..t h]"
-    "; pin e ; k = attr k 1 ; macs x i k + x i k + x i k"
+    "; mixes e ; least e k ; k = attr k 1 ; macs x i k + x i k + x i k"
     "; if activation_type = swiglu ; if swiglu_fusion = 2"
     "| x[..t h] r[q e] w1[e i h] b1[e i]? w2[e h i] b2[e h]? w3[e i h] b3[e i]? -> y[..t h]"
-    "; pin e ; k = attr k 1 ; macs x i k + x i k + x i k"
+    "; mixes e ; least e k ; k = attr k 1 ; macs x i k + x i k + x i k"
     "| x[..t h] r[q e] w1[e i h] b1[e i]? w2[e h i] b2[e h]? w3[]? b3[]? -> y[..t h]"
-    "; pin e ; k = attr k 1 ; macs x i k + x i k";
+    "; mixes e ; least e k ; k = attr k 1 ; macs x i k + x i k"
+    "; role expert e";
 // Mean and deviation, if they are asked for, have a 1 in place of each axis that was normalised.
 constexpr std::string_view kLayerNormalisation =
     "x[..a c] gamma~[c] beta~[c]? -> y[..a c] m[..a 1]? v[..a 1]? ; |..a| = attr axis -1 ; mixes c"
@@ -119,9 +120,9 @@ constexpr auto kOperators = std::to_array<OpSchema>({
     {.op = "Affine", .line = kUnary, .zero = kConstant},
     {.op = "AffineGrid", .infer = infer_affine_grid},
     {.op = "And", .line = kBinary, .zero = kProduct, .result = kBool},
-    {.op = "ArgMax", .zero = kConstant, .traits = kChooses, .result = kInt64,
+    {.op = "ArgMax", .zero = kConstant, .traits = kChooses, .chosen = 0, .result = kInt64,
      .infer = infer_arg, .factor = factor_along_axis},
-    {.op = "ArgMin", .zero = kConstant, .traits = kChooses, .result = kInt64,
+    {.op = "ArgMin", .zero = kConstant, .traits = kChooses, .chosen = 0, .result = kInt64,
      .infer = infer_arg, .factor = factor_along_axis},
     {.op = "Asin", .line = kUnary},
     {.op = "Asinh", .line = kUnary},
@@ -244,8 +245,8 @@ constexpr auto kOperators = std::to_array<OpSchema>({
      .recurrence = {.lengths = 4, .initial = 5, .resets = true},
      .zero_of = zero_of_gru},
     {.op = "Gather", .linear = {.kind = kLookup, .weights = operands(0), .layer = "Gather"},
-     .traits = kHomogeneous, .infer = infer_gather, .factor = factor_gather, .patch = patch_gather},
-    {.op = "GatherElements", .zero = kConstant, .infer = infer_gather_elements,
+     .traits = kHomogeneous, .places = 1, .infer = infer_gather, .factor = factor_gather, .patch = patch_gather},
+    {.op = "GatherElements", .zero = kConstant, .places = 1, .infer = infer_gather_elements,
      .factor = factor_gather_elements},
     {.op = "GatherND", .infer = infer_gather_nd, .factor = factor_gather_nd},
     {.op = "Gelu", .line = kUnary},
@@ -332,7 +333,8 @@ constexpr auto kOperators = std::to_array<OpSchema>({
      .infer = infer_non_max_suppression},
     {.op = "NonZero", .traits = kChooses, .result = kInt64, .infer = infer_non_zero},
     {.op = "Not", .line = kUnary, .zero = kConstant, .result = kBool},
-    {.op = "OneHot", .zero = kConstant, .infer = infer_one_hot, .factor = factor_one_hot},
+    {.op = "OneHot", .zero = kConstant, .places = 0, .infer = infer_one_hot,
+     .factor = factor_one_hot, .patch = patch_one_hot},
     {.op = "Optional", .line = kUnary},
     {.op = "OptionalGetElement", .line = kUnary},
     {.op = "OptionalHasElement", .zero = kConstant, .result = kBool},
@@ -412,8 +414,9 @@ constexpr auto kOperators = std::to_array<OpSchema>({
     {.op = "Round", .line = kUnary, .traits = kChooses},
     {.op = "STFT", .zero = kConstant, .infer = infer_stft},
     {.op = "Scan", .zero = kConstant, .infer = infer_control, .factor = factor_control},
-    {.op = "Scatter", .zero = kConstant, .infer = infer_same, .factor = factor_scatter_elements},
-    {.op = "ScatterElements", .zero = kConstant, .infer = infer_same, .factor = factor_scatter_elements},
+    {.op = "Scatter", .zero = kConstant, .places = 1, .infer = infer_same, .factor = factor_scatter_elements},
+    {.op = "ScatterElements", .zero = kConstant, .places = 1, .infer = infer_same,
+     .factor = factor_scatter_elements},
     {.op = "ScatterND", .infer = infer_same, .factor = factor_scatter_nd, .patch = patch_scatter_nd},
     {.op = "Selu", .line = kUnary},
     {.op = "SequenceAt", .line = "x[..x] at[] -> y[..x]", .traits = kTakesElement},
@@ -463,7 +466,7 @@ constexpr auto kOperators = std::to_array<OpSchema>({
     {.op = "TfIdfVectorizer", .zero = kConstant},
     {.op = "ThresholdedRelu", .line = kUnary},
     {.op = "Tile", .traits = kHomogeneous, .infer = infer_tile, .factor = factor_tile},
-    {.op = "TopK", .zero = kConstant, .traits = kChooses, .result = kSecondIsInt64,
+    {.op = "TopK", .zero = kConstant, .traits = kChooses, .chosen = 1, .result = kSecondIsInt64,
      .infer = infer_top_k, .factor = factor_along_last},
     {.op = "Transpose", .traits = kPermutes | kHomogeneous,
      .infer = infer_transpose, .factor = factor_transpose},

@@ -95,7 +95,7 @@ SETTINGS: Dict[str, Setting] = {
     ),
     "granularity": Setting(
         "channel",
-        "Unit of removal: channel, head, head_dim or group",
+        "Unit of removal: channel, head, head_dim, group or expert",
     ),
     "exact_only": Setting(
         False,

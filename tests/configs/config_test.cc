@@ -129,8 +129,8 @@ TEST(ParseConfig, NamesValuesOutOfRange) {
             "\"latency_ms\" or \"weights\"");
   EXPECT_EQ(config_error(R"({"granularity": "filter", "config_list": [{"sparse_ratio": 0.5}]})"),
             "c.json: granularity: found \"filter\", expected \"default\", \"out_channel\", "
-            "\"per_channel\", \"in_channel\", \"element\", \"channel\", \"head\", \"head_dim\" or "
-            "\"group\"");
+            "\"per_channel\", \"in_channel\", \"element\", \"channel\", \"head\", \"head_dim\", "
+            "\"group\" or \"expert\"");
   EXPECT_EQ(config_error(R"([{"sparse_ratio": 0.5, "criterion": "l3"}])"),
             "c.json: config_list[0].criterion: unknown criterion \"l3\"; this version has " +
                 each_of(criterion_names()));

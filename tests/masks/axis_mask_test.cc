@@ -40,7 +40,7 @@ TEST(AxisMasks, TheBestChannelOfAnEmptyDimensionComesBack) {
   SmallNet n;
   const Solved solved = net(n);
   AxisMasks masks{{{0, 0, 0}}};
-  EXPECT_EQ(keep_at_least_one(solved.coupling, {{0.5, 2, 1}}, masks), 1);
+  EXPECT_EQ(keep_enough(solved.coupling, {{0.5, 2, 1}}, masks), 1);
   EXPECT_EQ(masks.keep[GroupId(0)], (std::vector<uint8_t>{0, 1, 0}));
 }
 

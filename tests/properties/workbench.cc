@@ -68,7 +68,7 @@ AxisMasks without(const Coupling& coupling, const std::vector<ChannelId>& channe
   for (const ChannelId& channel : channels) {
     masks.keep[channel.group][channel.channel] = 0;
   }
-  keep_at_least_one(coupling, {}, masks);
+  keep_enough(coupling, {}, masks);
   return masks;
 }
 

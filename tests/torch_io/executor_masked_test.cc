@@ -48,7 +48,7 @@ class Bench {
   AxisMasks all() const { return AxisMasks::all_kept(coupling()); }
 
   Plan plan(AxisMasks masks) const {
-    keep_at_least_one(coupling(), {}, masks);
+    keep_enough(coupling(), {}, masks);
     PlanAttempt attempt = make_plan(graph_, analysis_.facts, coupling(), masks);
     if (!attempt.refused.empty()) throw std::runtime_error("refused");
     return std::move(attempt.plan);

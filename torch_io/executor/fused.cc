@@ -212,11 +212,12 @@ at::Tensor activated(const Call& call, const at::Tensor& y, const at::Tensor& be
 }
 
 /// Returns the share of every expert in each token, [t, e], 0 for experts that were not selected.
-/// If `normalised`, shares of a token sum to 1.
+/// Absent ones never are. If `normalised`, shares of a token sum to 1.
 at::Tensor shares(const Call& call, bool normalised) {
   if (call.integer("use_sparse_mixer", 0) != 0)
     call.unsupported("use_sparse_mixer is not supported");
-  const at::Tensor all = at::softmax(call.in(1), -1);
+  constexpr double kNever = -std::numeric_limits<double>::infinity();
+  const at::Tensor all = at::softmax(call.filled(1, kNever), -1);
   const auto [chosen, which] = at::topk(all, call.integer("k", 1), -1);
   const at::Tensor weights = normalised ? chosen / chosen.sum(-1, true) : chosen;
   return at::zeros_like(all).scatter(-1, which, weights);

@@ -219,7 +219,7 @@ constexpr auto kOperators = std::to_array<Operator>({
      .data = operands(0, 1), .fixed = operands(2)},
     {.op = "ThresholdedRelu", .kernel = thresholded_relu, .presence = elementwise},
     {.op = "Tile", .kernel = tile, .presence = moved},
-    {.op = "TopK", .kernel = top_k, .presence = as_first},
+    {.op = "TopK", .kernel = top_k, .presence = chosen},
     {.op = "Transpose", .kernel = transpose, .presence = moved},
     {.op = "Trilu", .kernel = trilu, .presence = as_first},
     {.op = "Unique", .kernel = unique},

@@ -59,6 +59,8 @@ Presence padded;
 Presence recurrent;
 Presence recurrent_by_columns;
 Presence arg_reduced;
+/// What is chosen along an axis is present where anything along it is.
+Presence chosen;
 /// Sizes and the like: everything is present.
 Presence everywhere;
 

@@ -150,6 +150,16 @@ Tensors arg_reduced(const Operator& /*op*/, const Call& call, const Tensors& /*o
   return {at::amax(call.presence_numbers(0), axis, call.integer("keepdims", 1) != 0) > 0.5};
 }
 
+Tensors chosen(const Operator& /*op*/, const Call& call, const Tensors& outputs) {
+  const int64_t axis = wrapped(call.integer("axis", -1), call.in(0).dim());
+  const at::Tensor any = at::amax(call.presence_numbers(0), axis, true) > 0.5;
+  Tensors results;
+  for (const at::Tensor& y : outputs) {
+    results.push_back(y.defined() ? any.expand(y.sizes()) : at::Tensor());
+  }
+  return results;
+}
+
 Tensors pooled(const Operator& op, const Call& call, const Tensors& outputs) {
   Tensors results = as_flags({run_on_presence(op, call, max_pool).front()});
   results.resize(outputs.size());

@@ -151,12 +151,13 @@ Tensors cum_prod(const Call& call) {
   });
 }
 
-/// Orders equal elements by their index.
+/// Orders equal elements by their index. Absent ones come last.
 Tensors top_k(const Call& call) {
-  const at::Tensor& x = call.in(0);
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const bool largest = call.integer("largest", 1) != 0;
+  const at::Tensor x = call.filled(0, largest ? -kInfinity : kInfinity);
   const int64_t axis = wrapped(call.integer("axis", -1), x.dim());
   const int64_t k = call.has_in(1) ? call.ints_in(1).at(0) : call.integer("k", 1);
-  const bool largest = call.integer("largest", 1) != 0;
   const auto [values, places] = at::sort(x, true, axis, largest);
   return {values.narrow(axis, 0, k), places.narrow(axis, 0, k)};
 }
