@@ -11,7 +11,6 @@
 #include "parsimony/base/parse.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/options.h"
-#include "parsimony/cli/pretrained.h"
 #include "parsimony/configs/recipe.h"
 #include "parsimony/masks/mask.h"
 #include "parsimony/pruners/elements/rule.h"
@@ -142,11 +141,7 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
           "followed by up to ten minutes of output matching (best); other options take precedence")
           ->check(any_of({"quick", "best"}))
           ->group("Pruning without a config file"));
-  // Python reads the word as it was typed: experts of a directory are no channels of a graph here.
-  add_setting(command, setting(cut_settings(), "granularity"), options.prune)
-      ->transform([&options](const std::string& word) {
-        return word == "expert" && is_pretrained(options.model) ? std::string("channel") : word;
-      });
+  add_setting(command, setting(cut_settings(), "granularity"), options.prune);
   add_settings(command, interface_settings(), options.prune.interface);
   add_settings(command, cut_settings(), options.prune);
   options.layers = command.get_option("--layers");

@@ -8,7 +8,7 @@
 namespace parsimony {
 namespace {
 
-using Counts = std::vector<int64_t>;
+using ElementCounts = std::vector<int64_t>;
 
 /// Two matrices of ten elements: 1 … 10 and 11 … 20.
 struct TwoMatrices {
@@ -30,28 +30,28 @@ struct TwoMatrices {
   }
 
   Request& request(size_t i) { return settings.requests[i]; }
-  Counts counts() const {
+  ElementCounts counts() const {
     return level_counts(settings,
                         {{&b.graph.weights[WeightId(0)], 0}, {&b.graph.weights[WeightId(1)], 1}});
   }
 };
 
-TEST(LevelCounts, ShareABudget) { EXPECT_EQ(TwoMatrices().counts(), (Counts{10, 0})); }
+TEST(LevelCounts, ShareABudget) { EXPECT_EQ(TwoMatrices().counts(), (ElementCounts{10, 0})); }
 
 TEST(LevelCounts, StayWithinTheBoundsOfEachMatrix) {
   TwoMatrices net;
   net.request(0).max_ratio = 0.8;
-  EXPECT_EQ(net.counts(), (Counts{8, 2}));
+  EXPECT_EQ(net.counts(), (ElementCounts{8, 2}));
   net.request(0).max_ratio = 1;
   net.request(1).min_ratio = 0.25;
-  EXPECT_EQ(net.counts(), (Counts{7, 3}));
+  EXPECT_EQ(net.counts(), (ElementCounts{7, 3}));
   net.request(0).max_ratio = 0.1;
   net.request(1).max_ratio = 0.5;
-  EXPECT_EQ(net.counts(), (Counts{1, 5}));
+  EXPECT_EQ(net.counts(), (ElementCounts{1, 5}));
   net.request(0).max_ratio = 1;
   net.request(0).min_ratio = 0.9;
   net.request(1).min_ratio = 0.4;
-  EXPECT_EQ(net.counts(), (Counts{9, 4}));
+  EXPECT_EQ(net.counts(), (ElementCounts{9, 4}));
 }
 
 TEST(LevelCounts, OfOneLayerAreWithinItsBoundsToo) {
@@ -62,7 +62,7 @@ TEST(LevelCounts, OfOneLayerAreWithinItsBoundsToo) {
   }
   net.request(0).max_ratio = 0.3;
   net.request(1).min_ratio = 0.7;
-  EXPECT_EQ(net.counts(), (Counts{3, 7}));
+  EXPECT_EQ(net.counts(), (ElementCounts{3, 7}));
 }
 
 TEST(LevelCounts, OfAThreshold) {
@@ -73,7 +73,7 @@ TEST(LevelCounts, OfAThreshold) {
     net.request(i).threshold = 13;
   }
   net.request(0).max_ratio = 0.6;
-  EXPECT_EQ(net.counts(), (Counts{6, 2}));
+  EXPECT_EQ(net.counts(), (ElementCounts{6, 2}));
 }
 
 }  // namespace
