@@ -42,6 +42,7 @@ Candidate joined(const Scored& scored, const std::vector<size_t>& units, const R
   result.score.assign(result.order.size(), 0);
   result.weight = 0;
   result.units = 0;
+  result.shape = 0;
   for (const size_t u : units) {
     const Candidate& own = scored.candidates[u];
     if (own.limits.size != result.limits.size) {
@@ -52,6 +53,7 @@ Candidate joined(const Scored& scored, const std::vector<size_t>& units, const R
     result.weight += own.weight;
     result.units += own.units;
     result.below = std::min(result.below, own.below);
+    result.shape += own.shape;
     for (size_t p = 0; p < result.score.size(); ++p) {
       result.score[p] += own.score[own.order[p]] / static_cast<double>(units.size());
     }
@@ -162,6 +164,7 @@ class Spender {
           const Settings& settings, const Scored& scored, const ChooseFunction& choose,
           const ImportanceCurves& importance)
       : coupling_(coupling),
+        settings_(settings),
         scored_(scored),
         choose_(choose),
         importance_(importance),
@@ -173,7 +176,10 @@ class Spender {
     const Request& request = *pool.request;
     if (choose_) return remove(pool, scored_, chosen(pool), result.masks);
     if (request.budget == Budget::kLatency) {  // spent by spend_latency()
-      if (request.equal_width.empty()) return;
+      const auto is_tied = [&](const std::vector<size_t>& units) {
+        return !settings_.requests[scored_.units[units.front()].request].equal_width.empty();
+      };
+      if (std::ranges::none_of(pool.units, is_tied)) return;
       throw ConfigError("\"equal_width_id\" cannot be combined with a latency budget");
     }
     if (is_of_network(request.budget) && !request.threshold) return spend_cost(pool, result);
@@ -276,6 +282,7 @@ class Spender {
   }
 
   const Coupling& coupling_;
+  const Settings& settings_;
   const Scored& scored_;
   const ChooseFunction& choose_;
   const ImportanceCurves& importance_;

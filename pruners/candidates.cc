@@ -194,7 +194,9 @@ class Scorer {
     }
     const ScoreFunction scoring =
         options_.own ? options_.own : ScoreFunction(find_criterion(request(r).criterion).score);
-    if (!request(r).in_channels) return scoring(graph_, group(g), options_);
+    // Criteria over what is read know who reads.
+    const bool whole = !request(r).in_channels || find_criterion(request(r).criterion).reads_inputs;
+    if (whole) return scoring(graph_, group(g), options_);
     return scoring(graph_, as_read(group(g), r), options_);
   }
 

@@ -43,8 +43,8 @@ GivenScores read_scores(const std::string& path) {
     std::vector<double> scores = to_host(Weight{tensor.name, tensor.dtype, tensor.dims,
                                                 tensor.data.data(), size_of(tensor.dtype)})
                                      .floats;
-    if (std::ranges::any_of(scores, [](double s) { return std::isnan(s); })) {
-      throw ModelError(path, ": ", in_quotes(tensor.name), " has a NaN");
+    if (!std::ranges::all_of(scores, [](double s) { return std::isfinite(s); })) {
+      throw ModelError(path, ": ", in_quotes(tensor.name), " has a number that is not finite");
     }
     given[place_of(tensor.name, path)] = std::move(scores);
   }

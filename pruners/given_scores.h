@@ -11,7 +11,7 @@ namespace parsimony {
 
 /// Reads a safetensors file of vectors named "WEIGHT@AXIS", as "layers.0.down_proj.weight@1".
 /// @throws IoError; ModelError if the file is not well formed, a name has no axis, a tensor is no
-/// vector of floating-point numbers or has a NaN
+/// vector of finite floating-point numbers
 GivenScores read_scores(const std::string& path);
 
 /// @throws ModelError if a name is not that of a weight, or a vector has another length than its

@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <map>
+#include <string>
+#include <utility>
 
 namespace parsimony {
 namespace {
@@ -23,11 +25,13 @@ std::vector<std::vector<int>> shared_budgets(const Settings& settings) {
   std::map<std::pair<std::string, int>, size_t> index;
   for (size_t r = 0; r < settings.requests.size(); ++r) {
     const Request& request = settings.requests[r];
-    const bool alone = request.global_group.empty() && !request.amount;
-    if (!alone) {
+    std::string sharing = request.amount                  ? "amount"
+                          : !request.global_group.empty() ? "group " + request.global_group
+                          : !request.equal_width.empty()  ? "width " + request.equal_width
+                                                          : "";
+    if (!sharing.empty()) {
       const int budget = request.amount ? static_cast<int>(request.budget) : kNone;
-      const auto [place, fresh] =
-          index.try_emplace({request.amount ? "" : request.global_group, budget}, shared.size());
+      const auto [place, fresh] = index.try_emplace({std::move(sharing), budget}, shared.size());
       if (!fresh) {
         shared[place->second].push_back(static_cast<int>(r));
         continue;

@@ -111,7 +111,7 @@ int64_t floor_of(double share, int64_t count);
 int64_t ceil_of(double share, int64_t count);
 
 /// Requests that share a budget, each listed once, ordered by the first: those of one global group,
-/// and those with a network-wide amount.
+/// those that keep equally many channels, and those with a network-wide amount.
 std::vector<std::vector<int>> shared_budgets(const Settings& settings);
 
 /// Why a group was not treated as some of its layers request.

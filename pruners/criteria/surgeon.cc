@@ -24,8 +24,11 @@ using Eigen::MatrixXd;
 // Relative to the mean of the inputs' squares; what least squares takes where nothing is held out.
 constexpr double kRidge = 1e-3;
 constexpr int kMostRounds = 256;
-// Larger matrices are taken as one of each kernel position, between which nothing correlates.
+// In larger matrices the first columns of all channels, the second and so on, such as the positions
+// of a kernel or of a flattened map, are taken as matrices of their own.
 constexpr int64_t kMostColumns = 2048;
+// Moments of larger ones are not measured.
+constexpr int64_t kMostMeasured = 8192;
 
 /// One matrix while channels are removed.
 class Reading {
@@ -128,15 +131,23 @@ std::vector<Place> places_of(const Graph& graph, const Group& group) {
   return places;
 }
 
-/// Takes the columns of each kernel position for matrices of their own, and adds them up.
-MatrixXd over_positions(const MatrixXd& whole, int64_t positions) {
-  const int64_t inputs = whole.rows() / positions;
-  MatrixXd sum = MatrixXd::Zero(inputs, inputs);
-  for (int64_t p = 0; p < positions; ++p) {
-    const auto here = Eigen::seqN(p, inputs, positions);
+/// Takes the columns of equal number in their channels for matrices of their own, and adds them up.
+MatrixXd folded(const MatrixXd& whole, const std::vector<std::vector<int64_t>>& of_channels) {
+  const auto channels = std::ssize(of_channels);
+  MatrixXd sum = MatrixXd::Zero(channels, channels);
+  for (size_t k = 0; k < of_channels.front().size(); ++k) {
+    std::vector<int64_t> here;
+    for (const std::vector<int64_t>& own : of_channels) here.push_back(own[k]);
     sum += whole(here, here);
   }
   return sum;
+}
+
+/// The number of columns that a layer multiplies by them.
+int64_t columns_of(const Place& place) {
+  int64_t columns = place.weight->dims[place.contraction.input];
+  for (const int axis : place.contraction.kernel) columns *= place.weight->dims[axis];
+  return columns;
 }
 
 /// Σ x xᵀ of what one group of a layer reads: about the mean where the layer has a constant.
@@ -156,23 +167,27 @@ void add_matrices(const Place& place, const Group& group, const InputMoments& mo
   elements::check_moments(*place.weight, view, moments.second);
   const std::vector<double> numbers = to_host(*place.weight).floats;
   const int64_t positions = columns / place.weight->dims[place.contraction.input];
-  const bool folds = columns > kMostColumns && positions > 1;
   std::vector<std::vector<int64_t>> of_channels;
   for (int c = 0; c < group.size; ++c) {
     std::vector<int64_t>& own = of_channels.emplace_back();
     for (const int64_t input : place.member->of(c)) {
-      for (int64_t p = 0; p < (folds ? 1 : positions); ++p) {
-        own.push_back(folds ? input : input * positions + p);
-      }
+      for (int64_t p = 0; p < positions; ++p) own.push_back(input * positions + p);
     }
   }
+  const size_t each = of_channels.front().size();
+  const auto is_as_wide = [&](const std::vector<int64_t>& own) { return own.size() == each; };
+  const bool folds =
+      columns > kMostColumns && each > 1 && std::ranges::all_of(of_channels, is_as_wide);
   for (int64_t g = 0; g < view.groups(); ++g) {
     const elements::Matrix weights = elements::gather(view, g, numbers);
     ReadingMatrix matrix{weights.transpose() * weights, second_of(moments, g, columns),
                          of_channels};
     if (folds) {
-      matrix.gram = over_positions(matrix.gram, positions);
-      matrix.second = over_positions(matrix.second, positions);
+      matrix.gram = folded(matrix.gram, of_channels);
+      matrix.second = folded(matrix.second, of_channels);
+      for (size_t c = 0; c < of_channels.size(); ++c) {
+        matrix.columns[c] = {static_cast<int64_t>(c)};
+      }
     }
     matrices.push_back(std::move(matrix));
   }
@@ -217,7 +232,9 @@ std::vector<double> removal_losses(std::vector<ReadingMatrix> matrices, int chan
 
 std::vector<std::string> surgeon_matrices(const Graph& graph, const Group& group) {
   std::vector<std::string> names;
-  for (const Place& place : places_of(graph, group)) names.push_back(place.weight->name);
+  for (const Place& place : places_of(graph, group)) {
+    if (columns_of(place) <= kMostMeasured) names.push_back(place.weight->name);
+  }
   return names;
 }
 
@@ -229,8 +246,8 @@ Scores obs(const Graph& graph, const Group& group, const CriterionOptions& optio
     if (moments == options.statistics->inputs.end()) continue;
     add_matrices(place, group, moments->second, matrices);
   }
-  if (matrices.empty()) return wanda(graph, group, options);
-  return removal_losses(std::move(matrices), group.size, kRidge);
+  Scores losses = removal_losses(std::move(matrices), group.size, kRidge);
+  return losses.empty() ? wanda(graph, group, options) : losses;
 }
 
 }  // namespace parsimony::criteria

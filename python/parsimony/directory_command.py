@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -100,10 +101,10 @@ def _prune(words: List[str]) -> int:
     if "report" in asked:  # as it was typed
         report = Path(asked["report"])
         content = {
-            **json.loads(report.read_text()),
-            "command": " ".join(["parsimony prune", *words]),
+            **json.loads(report.read_text(encoding="utf-8")),
+            "command": shlex.join(["parsimony", "prune", *words]),
         }
-        report.write_text(json.dumps(content, indent=2) + "\n")
+        report.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     if not quiet:
         print(f"{directory} -> {output}\n{plan}")
     return 0
@@ -138,7 +139,7 @@ def _inspect(words: List[str]) -> int:
             network = _network(words[_place_of_directory(words)])
             lines = what_hangs_on_keys(network, Path(folder, "network.pt2"))
         print("\n".join(["", "by keys of config.json may leave:", *lines]))
-    except Error as error:
+    except Exception as error:  # of transformers, or the class's own: the tensors are listed
         print(f"note: what may leave is not known: {error}")
     return 0
 

@@ -158,10 +158,12 @@ def prune_pretrained(
     seed, exclude = int(asked.pop("seed", 0)), listed(asked.pop("exclude", ()))
     shares = {key: share_of(amount, f"keys: {key}") for key, amount in (keys or {}).items()}
     members = layers is not None or experts is not None or keep_tokens is not None
+    given_ratio = "ratio" in asked
     if config_list is None:
         asked.setdefault("granularity", "head")
         if shares:
             asked.setdefault("ratio", max(shares.values()))
+            asked.pop("scope", None)  # keys say each width
     surgeon = (
         asked.get("criterion", _SURGEON if recover and config_list is None else "") == _SURGEON
     )
@@ -177,6 +179,14 @@ def prune_pretrained(
     if (recover is not None or surgeon) and calibration is None:
         what = "criterion" if recover is None else "recover"
         raise ConfigError(f"{what}: needs calibration, such as text:FILE")
+    budget = request.config.get("budget")
+    if isinstance(budget, dict) and config_list is None and (shares or given_ratio):
+        raise ConfigError("budget: an amount says how much; it goes without ratio and keys")
+    for file in (report, html):
+        if file is not None and not Path(file).resolve().parent.is_dir():
+            raise FileError(f"{file}: its folder does not exist")
+    if report is not None and html is not None and Path(report).resolve() == Path(html).resolve():
+        raise ConfigError(f"{report}: is the report and the page")
     place_of_data = _device(device)
     target = Path(output).resolve()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
@@ -200,8 +210,8 @@ def prune_pretrained(
             recovery = Recovery(network, texts, place_of_data, folder, recover is not None, ridges)
         scores = recovery.scores if surgeon and recovery is not None else None
         search = Search(network, modules, request, folder, step, shares, scores)
-        ranked = "budget" in request.config or request.config.get("scope", "local") != "local"
-        if config_list is None and ranked:
+        ranked = budget is not None or request.config.get("scope", "local") != "local"
+        if config_list is None and ranked and not shares:
             search.find_widths_first()
         pruning = _Pruning(search, target, verify, seed, recovery)
         page = folder / "page.html"

@@ -21,6 +21,7 @@ from typing import (
     Tuple,
 )
 
+import torch
 from torch import Tensor
 
 from .directories import CONFIG, Pretrained
@@ -33,7 +34,7 @@ from .sentence_modules import SentenceModules
 from .tensor_file import write_tensors
 
 _MOST_ATTEMPTS = 16
-_ANY_SHARE = 0.25
+_ANY_SHARE = 0.5
 _MOST_SIZES = 12  # that are tried in place of one that the class refuses
 
 
@@ -75,7 +76,7 @@ class Search:
         self._shares = dict(shares)
         self._scores = scores
         self._budgeted: Optional[Config] = None  # once it is known which widths are equal
-        self._widths: Dict[str, int] = {}  # how many channels were chosen, by layer
+        self._widths: Dict[str, str] = {}  # notes on other sizes than were asked for, by layer
 
     def plans(self) -> Iterator[Tuple[Answer, List[List[AttributeChange]]]]:
         """Yields plans, each with choices of changes of the configuration that give its shapes."""
@@ -273,17 +274,18 @@ class Search:
                 layers = sorted({layer for group in groups for layer in answer.layers_of(group)})
                 if not layers or any(layer in self._widths for layer in layers):
                     return False
-                self._widths.update((layer, count) for layer in layers)
+                more = f" and {len(layers) - 1} other layers" if len(layers) > 1 else ""
+                note = (
+                    f"{self.network.kind.__name__} does not take {kept} of {size}: {count} are kept "
+                    f"in {layers[0]}{more}"
+                )
+                self._widths.update(dict.fromkeys(layers, note))
                 ratio = (size - count) / size
                 fixed: Dict[str, Any] = {"sparse_ratio": ratio + 1e-9}
                 if "budget" in self.request.config:
                     fixed = {"min_sparse_ratio": ratio, "max_sparse_ratio": ratio}
                 self.request.config["config_list"].append({"op_names": layers, **fixed})
-                others = f" and {len(layers) - 1} other layers" if len(layers) > 1 else ""
-                self.notes.append(
-                    f"{self.network.kind.__name__} does not take {kept} of {size}: {count} are kept "
-                    f"in {layers[0]}{others}"
-                )
+                self.notes.append(note)
                 return True
         return False
 
@@ -326,6 +328,8 @@ class Search:
         """Asks for what was asked for, with one width for all groups of one size behind a key."""
         assert isinstance(self._budgeted, dict)
         self.request.config, self._budgeted = self._budgeted, None
+        self.notes = [note for note in self.notes if note not in self._widths.values()]
+        self._widths.clear()  # of other shares
         entries = self.request.config["config_list"]
         whole = {"params": answer.plan.parameters[0], "macs": answer.plan.macs[0]}
         budget = self.request.config.get("budget")
@@ -348,7 +352,12 @@ class Search:
         """Asks for other channels, those of least loss after a fit, where that is known."""
         assert self._scores is not None
         self.step("choose")
-        scores, self._scores = self._scores(answer.plan.groups), None
+        measure, self._scores = self._scores, None
+        try:
+            scores = measure(answer.plan.groups)
+        except (UnsupportedError, torch.linalg.LinAlgError) as error:
+            self.notes.append(f"channels are chosen by the norms of their weights: {error}")
+            return
         if scores:
             write_tensors(self.folder / "scores.safetensors", scores)
             self.request.options += ["--scores", str(self.folder / "scores.safetensors")]

@@ -393,12 +393,32 @@ def test_the_proof_needs_no_whole_network_where_memory_is_short(
 
 @pytest.mark.parametrize("scope", ["local", "global"])
 def test_budgets_keep_one_width_for_a_key(tmp_path: Path, scope: str) -> None:
-    source = llama(tmp_path / "model")
+    # of 44 the class takes multiples of the number of heads alone
+    source = llama(tmp_path / "model", hidden_size=44, head_dim=12)
     plan = parsimony.prune_pretrained(source, tmp_path / "small", budget="params=60%", scope=scope)
     before, after = plan.parameters
     assert 0.5 * before < after <= 0.6 * before
+    changed = {one.attribute for one in plan.attributes}
+    assert "config.hidden_size" in changed
+    assert scope == "global" or "config.intermediate_size" in changed
     assert plan.proof is not None
     kept: Dict[int, set] = {}
     for group in plan.groups:
         kept.setdefault(group["size"], set()).add(group["kept"])
     assert kept and all(len(counts) == 1 for counts in kept.values())
+
+
+def test_amounts_go_alone(tmp_path: Path) -> None:
+    source, output = llama(tmp_path / "model"), tmp_path / "small"
+    for more in ({"ratio": 0.5}, {"keys": {"intermediate_size": 0.5}}):
+        with pytest.raises(parsimony.ConfigError, match="goes without ratio and keys"):
+            parsimony.prune_pretrained(source, output, budget="params=60%", **more)
+    keys = {"intermediate_size": 0.25, "num_attention_heads": 0.5}
+    plan = parsimony.prune_pretrained(source, output, keys=keys, scope="global")
+    changed = {one.attribute: one.after / one.before for one in plan.attributes}
+    assert changed["config.intermediate_size"] == 0.75
+    with pytest.raises(parsimony.FileError, match="its folder does not exist"):
+        parsimony.prune_pretrained(
+            source, tmp_path / "a", ratio=0.5, report=tmp_path / "b" / "r.json"
+        )
+    assert not (tmp_path / "a").exists()

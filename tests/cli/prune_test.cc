@@ -484,7 +484,7 @@ TEST(CliPrune, PresetsGoBehindOtherOptions) {
   const std::string ranked = place.bytes("o.onnx");
   EXPECT_EQ(steps_of("--preset best --recover-epochs 1"), "least-squares outputs ");
   EXPECT_EQ(steps_of("--preset quick --recover bias"), "bias ");
-  EXPECT_EQ(steps_of("--criterion fisher --recover least-squares"), "least-squares ");
+  EXPECT_EQ(steps_of("--criterion obs --recover least-squares"), "least-squares ");
   EXPECT_TRUE(same_bytes(place.bytes("o.onnx"), ranked));
   EXPECT_EQ(steps_of("--preset quick --criterion l1"), "least-squares ");
   EXPECT_FALSE(same_bytes(place.bytes("o.onnx"), ranked));

@@ -80,7 +80,7 @@ TEST(GivenScores, SayWhatIsWrong) {
   file.write("w2@0", {1, 2, 3, 4}, {2, 2});
   EXPECT_EQ(error(), ": \"w2@0\" is no vector of floating-point numbers");
   file.write("w2@0", {1, 2, std::nanf(""), 4});
-  EXPECT_EQ(error(), ": \"w2@0\" has a NaN");
+  EXPECT_EQ(error(), ": \"w2@0\" has a number that is not finite");
 }
 
 }  // namespace

@@ -135,6 +135,17 @@ TEST(Tied, EqualWidthsKeepChannelsOfTheirOwn) {
   EXPECT_NEAR(found.scores[GroupId(0)][1], 0.28, 1e-9);
   EXPECT_NEAR(found.scores[GroupId(1)][3], 0.28, 1e-9);
 
+  for (size_t i = 0; i < 3; ++i) {  // each locally
+    net.request(i).global_group.clear();
+    net.request(i).scope = Scope::kLocal;
+    net.request(i).ratio = 0.5;
+  }
+  net.request(1).keep_at_least = 3;
+  masks = net.run().masks;
+  EXPECT_EQ(masks.kept(GroupId(0)), 3);
+  EXPECT_EQ(masks.kept(GroupId(1)), 3);
+  EXPECT_EQ(masks.kept(GroupId(2)), 2);
+
   net.coupling.groups[GroupId(1)] =
       test::group_of({test::member(net.weights[1], 1, 0, 2)}, 2, "g1");
   EXPECT_EQ(net.error(), "\"equal_width_id\": w: its groups have 4 and 2 channels");
