@@ -1,5 +1,6 @@
 """nanoGPT's character model, the small configuration that its README trains on a processor
-(github.com/karpathy/nanoGPT, README.md and config/train_shakespeare_char.py), cut to half of its parameters."""
+(github.com/karpathy/nanoGPT, README.md and config/train_shakespeare_char.py), cut to half of its parameters and to other shares.
+"""
 
 import gzip
 
@@ -14,7 +15,9 @@ from .training import cosine
 BLOCK, BATCH, STEPS = 64, 12, 2000
 MEASURED = 200  # batches of the validation part
 FITTED = 1024  # windows of the training part that the cut may look at
-LEAVING = {"width": 0, "depth": 2, "both": 1}  # layers
+# What leaves: layers, then width until this share of the parameters is left.
+HALVES = {"width": (0, 0.5), "depth": (2, None), "both": (1, 0.5)}
+OTHERS = {"width 75": (0, 0.75), "width 25": (0, 0.25)}
 CRITERION = {"criterion": "l1"}
 
 
@@ -63,14 +66,15 @@ class Characters:
 
     def run(self):
         self.dense()
-        for way in LEAVING:
-            self.cut(way)
-        for steps, run, start in ((STEPS // 10, 1, "fitted"), (STEPS, 2, "fitted"), (STEPS, 0, "nothing")):
-            for way in LEAVING:
-                self.further(way, steps, run, start)
-        for way in LEAVING:
+        for ways in (HALVES, OTHERS):
+            for way in ways:
+                self.cut(way)
+            for steps, run, start in ((STEPS // 10, 1, "fitted"), (STEPS, 2, "fitted"), (STEPS, 0, "nothing")):
+                for way in ways:
+                    self.further(way, steps, run, start)
+        for way in HALVES:
             self.further(way, STEPS // 10, 1, "fitted", "dense")
-        for way in LEAVING:
+        for way in HALVES:
             self.further(way, 2 * STEPS, 0, "nothing")
 
     def dense(self):
@@ -81,29 +85,27 @@ class Characters:
         return self.work.once("dense", make)
 
     def cut(self, way):
-        """Cut to half of the parameters, by itself and with least squares."""
-        self.work.once(f"{way}, raw", lambda: self.told(self.halved(way, [])))
+        """Cut, by itself and with least squares."""
+        self.work.once(f"{way}, raw", lambda: self.told(self.smaller(way, [])))
 
         def fitted():
-            model = self.halved(way, ["least-squares"])
+            model = self.smaller(way, ["least-squares"])
             self.work.save(f"{way}, fitted", model)
             return self.told(model)
 
         self.work.once(f"{way}, fitted", fitted)
 
-    def halved(self, way, recover):
+    def smaller(self, way, recover):
         import parsimony
 
         model, windows = self.work.load("dense"), self.text.batch(10**9 + self.seed, 0, FITTED)[:, :-1]
-        half = parameters_of(model) // 2
-        if LEAVING[way]:
-            without_layers(model, LEAVING[way], windows, [word for step in recover for word in ("--recover", step)])
-        if way != "depth":
-            options = {"recover": recover} if recover else {}
-            batches = windows.split(BATCH)
-            parsimony.prune(
-                model, batches[0], budget=f"params={half}", data=batches, samples=FITTED, **CRITERION, **options
-            )
+        layers, share = {**HALVES, **OTHERS}[way]
+        budget = f"params={int(parameters_of(model) * share)}" if share else None
+        if layers:
+            without_layers(model, layers, windows, [word for step in recover for word in ("--recover", step)])
+        if budget:
+            batches, options = windows.split(BATCH), {"recover": recover} if recover else {}
+            parsimony.prune(model, batches[0], budget=budget, data=batches, samples=FITTED, **CRITERION, **options)
         return model
 
     def further(self, way, steps, run, start, teacher=None):

@@ -31,7 +31,7 @@ REGIMES = {
     "narrow": Regime(
         "parts",
         "1,017",
-        20,
+        12,
         {"ResNet-20": lambda: ResNet(20), "ResNet-20, 11 wide": lambda: ResNet(20, width=11)},
         {"ResNet-20 cut to 11 wide": ("ResNet-20", 19_385_784)},
     ),

@@ -9,7 +9,13 @@ from tables.runs import DATA
 NOT_RUN = "not run"
 COMMAND = "tools/regimes/main.py FOLDER DATA"
 NOBODY = "none: not run"
-WAYS = {"width": "width", "depth": "depth: 2 of 4 layers", "both": "a layer, then width"}
+WAYS = {
+    "width": "width",
+    "depth": "depth: 2 of 4 layers",
+    "both": "a layer, then width",
+    "width 75": "width, to three quarters",
+    "width 25": "width, to a quarter",
+}
 CHARACTERS = {
     "cut only": "raw",
     "least squares": "fitted",
@@ -33,13 +39,13 @@ PUBLISHED = {
     "mobilenet": (SISTERS, {"MobileNetV2": 93.79, "MobileNetV2 ×0.5": 92.88}),
 }
 TITLES = {
-    "characters": "nanoGPT's character model at half of its parameters",
+    "characters": "nanoGPT's character model",
     "narrow": "ResNet-20 and a narrower sister, on 8,068 images",
     "sisters": "ResNet-56 at the MACs of its sisters",
     "resnet56": "ResNet-56 at 2.1 and 2.5 times fewer MACs",
     "vgg19": "VGG-19 on CIFAR-100 at 8.8 times fewer MACs",
     "mobilenet": "MobileNetV2 at the MACs of its sister",
-    "costs": "What half of the character model costs",
+    "costs": "What the small character models cost",
 }
 
 

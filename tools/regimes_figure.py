@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Draws loss against MACs of the pruned character models, beside models of their size trained from nothing, and what they
+cost, from docs/results/data/regimes.json.
+
+    tools/regimes_figure.py > docs/images/regimes.svg
+"""
+
+import re
+import sys
+
+from group_figure import INK, KEPT, REMOVED, r, text
+from tables.runs import DATA, read
+
+WIDTH, HEIGHT = 760, 380
+LEFT, RIGHT, TOP, BOTTOM = 62, 470, 64, 310  # of the plot
+BARS = 560, 742
+SISTERS, TENTH = "#8b949e", "#7fb2f0"
+SERIES = {  # column: its colour
+    "least squares": REMOVED,
+    "200 steps": TENTH,
+    "2,000 steps": KEPT,
+    "from nothing, 2,000": SISTERS,
+}
+NAMES = {
+    "least squares": "cut, least squares",
+    "200 steps": "+ 200 steps",
+    "2,000 steps": "+ 2,000 steps",
+    "from nothing, 2,000": "trained small",
+}
+
+
+def number(cell):
+    found = re.match(r"[\d.,]+", cell)
+    return float(found[0].replace(",", "")) if found else None
+
+
+def points(table):
+    """{column: [(MACs, loss)] from small to large}, the dense model among those from nothing."""
+    rows = [dict(zip(table["columns"], cells)) for cells in table["rows"]]
+    both = lambda row, column: (number(row["MACs"]), number(row[column]))
+    found = {column: sorted(both(row, column) for row in rows if number(row[column])) for column in SERIES}
+    return {column: each for column, each in found.items() if each}
+
+
+class Plot:
+    def __init__(self, found):
+        self.found = found
+        every = [point for each in found.values() for point in each]
+        self.whole = max(macs for macs, _ in every)
+        losses = [loss for _, loss in every]
+        self.low, self.high = min(losses) - 0.03, max(losses) + 0.05
+
+    def x(self, macs):
+        return LEFT + (RIGHT - LEFT) * (macs / self.whole - 0.15) / 0.9
+
+    def y(self, loss):
+        return BOTTOM - (BOTTOM - TOP) * (loss - self.low) / (self.high - self.low)
+
+    def drawn(self):
+        yield f'<path d="M{LEFT} {TOP} V{BOTTOM} H{RIGHT}" fill="none" stroke="{INK}"/>'
+        for share in (25, 50, 75, 100):
+            yield text(self.x(self.whole * share / 100), BOTTOM + 18, f"{share} %")
+        yield text((LEFT + RIGHT) / 2, BOTTOM + 38, "MACs left")
+        for tenth in range(int(self.low * 10) + 1, int(self.high * 10) + 1):
+            y = self.y(tenth / 10)
+            yield f'<path d="M{LEFT} {r(y)} H{RIGHT}" stroke="#e6e8eb"/>'
+            yield text(LEFT - 8, y + 4, f"{tenth / 10:.1f}", ' text-anchor="end"')
+        for column, each in self.found.items():
+            yield from self.series(column, each)
+
+    def series(self, column, each):
+        places = [(r(self.x(macs)), r(self.y(loss))) for macs, loss in each]
+        if column == "from nothing, 2,000":
+            yield f'<path d="M{" L".join(map(" ".join, places))}" fill="none" stroke="{SISTERS}" stroke-dasharray="5 3"/>'
+        for x, y in places:
+            yield f'<circle cx="{x}" cy="{y}" r="4.5" fill="{SERIES[column]}"/>'
+
+
+def bars(table, found):
+    """Seconds of a processor, of the cut in width."""
+    rows = {cells[0]: number(cells[table["columns"].index("width")]) for cells in table["rows"]}
+    known = [column for column in SERIES if column in found and rows.get(column)]
+    for place, column in enumerate(known):
+        y = TOP + 14 + 56 * place
+        width = (BARS[1] - BARS[0] - 46) * rows[column] / max(rows[one] for one in known)
+        yield text(BARS[0], y, NAMES[column], "")
+        yield f'<rect x="{BARS[0]}" y="{y + 8}" width="{r(max(width, 1))}" height="16" fill="{SERIES[column]}"/>'
+        yield text(BARS[0] + max(width, 1) + 6, y + 21, f"{rows[column]:.0f} s", "")
+
+
+def main():
+    tables = read(DATA / "regimes.json")["tables"]
+    letters, costs = tables[:2]
+    found = points(letters)
+    if not found:
+        sys.exit("regimes_figure.py: the character model has not been run")
+    box = f'viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="13" fill="{INK}"'
+    print(f'<svg xmlns="http://www.w3.org/2000/svg" {box}>')
+    print(f'<rect width="{WIDTH}" height="{HEIGHT}" rx="8" fill="#fff"/>')
+    bold = ' font-size="15" font-weight="bold"'
+    print(text(20, 28, "Validation loss of pruned character models", bold))
+    print(text(20, 48, "lower is better; dashed: the same sizes, trained from nothing for 2,000 steps", ""))
+    print(text(BARS[0] - 20, 28, "Seconds of a processor", bold))
+    print(*Plot(found).drawn(), *bars(costs, found), sep="\n")
+    print("</svg>")
+
+
+if __name__ == "__main__":
+    main()
