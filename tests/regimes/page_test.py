@@ -12,8 +12,8 @@ sys.path.append(str(ROOT / "tools"))
 from regimes import page  # noqa: E402
 
 HERE = {"date": "2026-11-29", "commit": "1234567", "machine": "a machine"}
-Regime = collections.namedtuple("Regime", "measured epochs dense cuts")
-REGIMES = {"narrow": Regime("1,017", 20, {"ResNet-20": None}, {"small": ("ResNet-20", 1)})}
+Regime = collections.namedtuple("Regime", "measured epochs dense cuts note")
+REGIMES = {"narrow": Regime("1,017", 20, {"ResNet-20": None}, {"small": ("ResNet-20", 1)}, "")}
 
 
 def keep(folder, regime, seed, name, **found):

@@ -143,7 +143,7 @@ def images(name, regime, seeds):
         rows.append([one, *size(seeds, one), quoted(one), accuracy(one), *before])
     about = (
         f"Per cent of {regime.measured} test images, {regime.epochs} epochs each, in training and in fine-tuning, which has "
-        f"the dense network as its teacher. {f'Published: {source}.' if source else ''}"
+        f"the dense network as its teacher. {f'Published: {source}.' if source else regime.note}"
     )
     columns = ["network", "parameters", "MACs", "published", "accuracy", "cut only", "least squares"]
     return table(TITLES[name], about.strip(), f"{COMMAND} {name}", columns, rows, **where(seeds))
