@@ -21,7 +21,7 @@ def without_layers(model, count, windows, recovery=()):
             line = ["prune", dense, "-o", small, "--layers", number, *options, *calibration]
             return command.report(*line)["depth"]["blocks"]
 
-        halves = [one["influence"] for one in blocks(1)]
+        halves = [one["influence"] for one in blocks(1, "--no-verify")]
         order = sorted(range(len(model.layers)), key=lambda layer: sum(halves[2 * layer : 2 * layer + 2]))
         kept = sorted(order[count:])
         gone = blocks(2 * count, "--exclude", *(f"layers.{layer}.*" for layer in kept), *recovery)
