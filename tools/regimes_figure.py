@@ -35,9 +35,9 @@ def number(cell):
 
 
 def points(table):
-    """{column: [(MACs, loss)] from small to large}, the dense model among those from nothing."""
+    """{column: [(MACs, loss, what was cut)] from small to large}, the dense model among those from nothing."""
     rows = [dict(zip(table["columns"], cells)) for cells in table["rows"]]
-    both = lambda row, column: (number(row["MACs"]), number(row[column]))
+    both = lambda row, column: (number(row["MACs"]), number(row[column]), row["cut"])
     found = {column: sorted(both(row, column) for row in rows if number(row[column])) for column in SERIES}
     return {column: each for column, each in found.items() if each}
 
@@ -46,8 +46,8 @@ class Plot:
     def __init__(self, found):
         self.found = found
         every = [point for each in found.values() for point in each]
-        self.whole = max(macs for macs, _ in every)
-        losses = [loss for _, loss in every]
+        self.whole = max(macs for macs, *_ in every)
+        losses = [loss for _, loss, _ in every]
         self.low, self.high = min(losses) - 0.03, max(losses) + 0.05
 
     def x(self, macs):
@@ -69,11 +69,22 @@ class Plot:
             yield from self.series(column, each)
 
     def series(self, column, each):
-        places = [(r(self.x(macs)), r(self.y(loss))) for macs, loss in each]
+        places = [(self.x(macs), self.y(loss), cut) for macs, loss, cut in each]
         if column == "from nothing, 2,000":
-            yield f'<path d="M{" L".join(map(" ".join, places))}" fill="none" stroke="{SISTERS}" stroke-dasharray="5 3"/>'
-        for x, y in places:
-            yield f'<circle cx="{x}" cy="{y}" r="4.5" fill="{SERIES[column]}"/>'
+            line = " L".join(f"{r(x)} {r(y)}" for x, y, _ in places)
+            yield f'<path d="M{line}" fill="none" stroke="{SISTERS}" stroke-dasharray="5 3"/>'
+        yield from (mark(x, y, cut, SERIES[column]) for x, y, cut in places)
+
+
+def mark(x, y, cut, colour):
+    """A circle; a square where layers left, a rhombus where layers and width did."""
+    if cut.startswith("depth"):
+        return f'<rect x="{r(x - 4)}" y="{r(y - 4)}" width="8" height="8" fill="{colour}"/>'
+    if cut.startswith("a layer"):
+        return (
+            f'<path d="M{r(x - 6)} {r(y)} L{r(x)} {r(y - 6)} L{r(x + 6)} {r(y)} L{r(x)} {r(y + 6)} Z" fill="{colour}"/>'
+        )
+    return f'<circle cx="{r(x)}" cy="{r(y)}" r="4.5" fill="{colour}"/>'
 
 
 def bars(table, found):
@@ -100,6 +111,8 @@ def main():
     bold = ' font-size="15" font-weight="bold"'
     print(text(20, 28, "Validation loss of pruned character models", bold))
     print(text(20, 48, "lower is better; dashed: the same sizes, trained from nothing for 2,000 steps", ""))
+    for x, cut in ((LEFT + 60, "width"), (LEFT + 160, "depth"), (LEFT + 260, "a layer, then width")):
+        print(mark(x, BOTTOM + 58, cut, INK) + text(x + 12, BOTTOM + 62, cut, ""))
     print(text(BARS[0] - 20, 28, "Seconds of a processor", bold))
     print(*Plot(found).drawn(), *bars(costs, found), sep="\n")
     print("</svg>")
