@@ -14,18 +14,19 @@ from tables.runs import DATA, read
 WIDTH, HEIGHT = 760, 380
 LEFT, RIGHT, TOP, BOTTOM = 62, 470, 64, 310  # of the plot
 BARS = 560, 742
-SISTERS, TENTH = "#8b949e", "#7fb2f0"
+LINES = {"from nothing, 2,000": "#a0a7af", "from nothing, 4,000": "#5c646d"}  # sisters of the pruned ones
 SERIES = {  # column: its colour
     "least squares": REMOVED,
-    "200 steps": TENTH,
+    "200 steps": "#7fb2f0",
     "2,000 steps": KEPT,
-    "from nothing, 2,000": SISTERS,
+    **LINES,
 }
 NAMES = {
     "least squares": "cut, least squares",
     "200 steps": "+ 200 steps",
     "2,000 steps": "+ 2,000 steps",
-    "from nothing, 2,000": "trained small",
+    "from nothing, 2,000": "small from nothing, 2,000",
+    "from nothing, 4,000": "small from nothing, 4,000",
 }
 
 
@@ -70,9 +71,9 @@ class Plot:
 
     def series(self, column, each):
         places = [(self.x(macs), self.y(loss), cut) for macs, loss, cut in each]
-        if column == "from nothing, 2,000":
+        if column in LINES:
             line = " L".join(f"{r(x)} {r(y)}" for x, y, _ in places)
-            yield f'<path d="M{line}" fill="none" stroke="{SISTERS}" stroke-dasharray="5 3"/>'
+            yield f'<path d="M{line}" fill="none" stroke="{SERIES[column]}" stroke-dasharray="5 3"/>'
         yield from (mark(x, y, cut, SERIES[column]) for x, y, cut in places)
 
 
@@ -92,11 +93,13 @@ def bars(table, found):
     rows = {cells[0]: number(cells[table["columns"].index("width")]) for cells in table["rows"]}
     known = [column for column in SERIES if column in found and rows.get(column)]
     for place, column in enumerate(known):
-        y = TOP + 14 + 56 * place
+        y = TOP + 8 + 50 * place
         width = (BARS[1] - BARS[0] - 46) * rows[column] / max(rows[one] for one in known)
         yield text(BARS[0], y, NAMES[column], "")
         yield f'<rect x="{BARS[0]}" y="{y + 8}" width="{r(max(width, 1))}" height="16" fill="{SERIES[column]}"/>'
         yield text(BARS[0] + max(width, 1) + 6, y + 21, f"{rows[column]:.0f} s", "")
+    dense = next((number(cells[1]) for cells in table["rows"] if number(cells[1])), 0)
+    yield text(BARS[0], TOP + 16 + 50 * len(known), f"the dense model: {dense:.0f} s", "")
 
 
 def main():
@@ -110,7 +113,7 @@ def main():
     print(f'<rect width="{WIDTH}" height="{HEIGHT}" rx="8" fill="#fff"/>')
     bold = ' font-size="15" font-weight="bold"'
     print(text(20, 28, "Validation loss of pruned character models", bold))
-    print(text(20, 48, "lower is better; dashed: the same sizes, trained from nothing for 2,000 steps", ""))
+    print(text(20, 48, "lower is better; dashed: the same sizes, trained from nothing", ""))
     for x, cut in ((LEFT + 60, "width"), (LEFT + 160, "depth"), (LEFT + 260, "a layer, then width")):
         print(mark(x, BOTTOM + 58, cut, INK) + text(x + 12, BOTTOM + 62, cut, ""))
     print(text(BARS[0] - 20, 28, "Seconds of a processor", bold))

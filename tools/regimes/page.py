@@ -111,8 +111,9 @@ def characters(seeds):
         f"Mean validation loss of a character and its deviation over {len(seeds)} seeds, on 2,400 fixed windows; MACs of 64 "
         "characters. 4 layers, 4 heads, 128 wide, 2,000 steps of 12 windows of 64 characters, without dropout, rate 1e-3 to "
         "1e-4 (karpathy/nanoGPT, README.md and config/train_shakespeare_char.py, which publish 1.88 for the dense model). "
-        "Heads, their channels, hidden units and the width of the model are removed by `parsimony.prune`, layers by `prune "
-        "--layers` from the exported program, by their influence; least squares from 1,024 windows of the training part. "
+        "Channels of heads, hidden units and the width of the model are removed by `parsimony.prune`, by Taylor scores over "
+        "all layers; layers by `prune --layers` from the exported program, those of least influence; both look at 1,024 "
+        "windows of the training part, and so does least squares, layer by layer, without labels. "
         "From there the same recipe over so many steps; taught: half of the loss is the distance to the dense model's "
         "probabilities. From nothing: the sizes that the cut left, with random weights."
     )
