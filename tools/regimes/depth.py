@@ -17,15 +17,16 @@ def without_layers(model, count, windows, recovery=()):
         numpy.savez(data, tokens=windows.cpu().numpy())
         calibration = ["--calibration", f"npz:{data}", "--samples", len(windows)]
 
-        def blocks(number, *options):
-            line = ["prune", dense, "-o", small, "--layers", number, *options, *calibration]
-            return command.report(*line)["depth"]["blocks"]
+        def report(number, *options):
+            return command.report("prune", dense, "-o", small, "--layers", number, *options, *calibration)
 
-        halves = [one["influence"] for one in blocks(1, "--no-verify")]
+        halves = [one["influence"] for one in report(1, "--no-verify")["depth"]["blocks"]]
         order = sorted(range(len(model.layers)), key=lambda layer: sum(halves[2 * layer : 2 * layer + 2]))
         kept = sorted(order[count:])
-        gone = blocks(2 * count, "--exclude", *(f"layers.{layer}.*" for layer in kept), *recovery)
-        assert [place // 2 in kept for place in range(len(halves))] == [not one["removed"] for one in gone]
+        told = report(2 * count, "--exclude", *(f"layers.{layer}.*" for layer in kept), *recovery)
+        gone = [half for half, one in enumerate(told["depth"]["blocks"]) if one["removed"]]
+        if not told["proof"].get("holds") or {half // 2 for half in gone} & {*kept}:
+            raise RuntimeError(f"layers {kept} were to stay: {told['proof']}, {gone}")
         weights = torch.export.load(small).state_dict
     model.layers = torch.nn.ModuleList(model.layers[layer] for layer in kept)
     for name, tensor in model.state_dict().items():
