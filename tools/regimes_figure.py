@@ -91,13 +91,15 @@ def mark(x, y, cut, colour):
 def bars(table, found):
     """Seconds of a processor, of the cut in width."""
     rows = {cells[0]: number(cells[table["columns"].index("width")]) for cells in table["rows"]}
-    known = [column for column in SERIES if column in found and rows.get(column)]
+    known = [column for column in SERIES if column in found]
     for place, column in enumerate(known):
         y = TOP + 8 + 50 * place
-        width = (BARS[1] - BARS[0] - 46) * rows[column] / max(rows[one] for one in known)
+        width = (BARS[1] - BARS[0] - 46) * (rows[column] or 0) / max(rows[one] or 1 for one in known)
         yield text(BARS[0], y, NAMES[column], "")
-        yield f'<rect x="{BARS[0]}" y="{y + 8}" width="{r(max(width, 1))}" height="16" fill="{SERIES[column]}"/>'
-        yield text(BARS[0] + max(width, 1) + 6, y + 21, f"{rows[column]:.0f} s", "")
+        yield f'<rect x="{BARS[0]}" y="{y + 8}" width="{r(max(width, 8))}" height="16" fill="{SERIES[column]}"/>'
+        yield text(
+            BARS[0] + max(width, 8) + 6, y + 21, f"{rows[column]:.0f} s" if rows[column] else "not run in width", ""
+        )
     dense = next((number(cells[1]) for cells in table["rows"] if number(cells[1])), 0)
     yield text(BARS[0], TOP + 16 + 50 * len(known), f"the dense model: {dense:.0f} s", "")
 
