@@ -95,7 +95,7 @@ def milliseconds(found, what):
 
 
 def times(found, slow, fast):
-    return f"{found[slow] / found[fast]:.1f} ×" if slow in found and fast in found else "–"
+    return f"{found[slow] / found[fast]:.2g} ×" if slow in found and fast in found else "–"
 
 
 def page(rows, versions):
