@@ -232,6 +232,7 @@ void ForwardStatistics::add(const EngineValues& inputs, int64_t samples) {
   if (empty()) return;
   const EngineValues found = state.part.run(inputs);
   for (size_t i = 0; i < found.size(); ++i) {
+    if (found[i] == nullptr) continue;  // of a branch that did not run
     const ValueId value = state.network.outputs[i];
     state.moments.see(value, found[i]);
     if (state.activations.observes(value)) {

@@ -42,15 +42,16 @@ def _groups_by_key(
     shapes = configured.shapes_with([]) or {}
     found = {}
     for key, size in integers_of(network.config).items():
+        likely = [group for group in groups if _is_number_of(key, size, group["size"])]
         cut: Set[Tuple[str, int]] = set()
         for after in (size // 2, size - 1):  # what may have to be even
             change = AttributeChange("", PREFIX + key, size, after)
-            cut = cut or _smaller(shapes, configured.shapes_with([change]) if after > 0 else None)
+            if likely and after > 0 and not cut:
+                cut = _smaller(shapes, configured.shapes_with([change]))
         of_key = [
             group
-            for group in groups
-            if _is_number_of(key, size, group["size"])
-            and any(
+            for group in likely
+            if any(
                 (name, member["axis"]) in cut
                 for member in group["members"]
                 for name in network.tied.get(member["tensor"], ())
@@ -64,6 +65,8 @@ def _groups_by_key(
 def _is_number_of(key: str, size: int, channels: int) -> bool:
     """Returns whether a key may have the number of a group's channels, or what it is a multiple of. Heads
     that share keys and values are one channel."""
+    if size <= 0:
+        return False
     return channels % size == 0 or (key.endswith(_HEADS) and size % channels == 0)
 
 

@@ -231,5 +231,22 @@ TEST_F(CliGraphs, OutcomesOfASoftmaxStayHoweverItIsSpelt) {
   EXPECT_EQ(left(), Left(72, true));
 }
 
+TEST_F(CliGraphs, BranchesThatDoNotRunAreNotMeasured) {
+  if (!kHasTorch) GTEST_SKIP() << "built without libtorch";
+  for (const std::string criterion : {"obs", "sparsegpt"}) {
+    const Outcome outcome = prune(
+        "agraph (float[N, 5] x) => (float[N, 4] y) <float far = {1000.0}> {\n"
+        "m = ReduceMax<keepdims = 0>(x)\n c = Greater(m, far)\n y = If(c) <then_branch = g1 () => "
+        "(float[N, 4] u) { a = MatMul(x, a1) b = Relu(a) u = MatMul(b, a2) }, else_branch = g2 () "
+        "=> (float[N, 4] w) { d = MatMul(x, b1) e = Relu(d) w = MatMul(e, b2) }> }",
+        {{"a1", "5x8"}, {"a2", "8x4"}, {"b1", "5x8"}, {"b2", "8x4"}},
+        "--calibration random:32 --criterion " + criterion);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    const char* said =
+        criterion == "obs" ? "criterion \"obs\" cannot score it" : "was not measured";
+    EXPECT_NE(outcome.out.find(said), std::string::npos) << outcome.out << outcome.err;
+  }
+}
+
 }  // namespace
 }  // namespace parsimony::test
