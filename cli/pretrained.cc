@@ -51,7 +51,12 @@ std::string folder_of_class(const std::string& directory) {
   const std::string text = read_file(modules);
   const JsonDocument document(text, modules.string(), throw_as<ModelError>);
   for (const JsonReader module : document.root().list()) {
-    const fs::path folder = fs::path(directory) / module.at("path").text();
+    const fs::path place = module.at("path").text();
+    const bool leaves = std::ranges::find(place, "..") != place.end();
+    if (place.is_absolute() || leaves) {
+      module.at("path").fail("expected a path within the directory");
+    }
+    const fs::path folder = fs::path(directory) / place;
     if (!fs::exists(folder / kConfig, error)) continue;
     const std::string config = read_file(folder / kConfig);
     if (config.find("\"architectures\"") != std::string::npos) return folder;
