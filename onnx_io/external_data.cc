@@ -9,6 +9,7 @@
 #include <functional>
 #include <system_error>
 
+#include "parsimony/onnx_io/embedded_impl.h"
 #include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/file_impl.h"
 
@@ -88,7 +89,11 @@ ExternalData::Mapping& ExternalData::mapping(std::string_view tensor, const std:
     return *known->second;
   }
   const std::string path = checked_path(tensor, model_path_, folder_, location).string();
-  const OpenFile opened = open_for_reading(path);
+  return map(open_for_reading(path), path, location);
+}
+
+ExternalData::Mapping& ExternalData::map(const OpenFile& opened, const std::string& path,
+                                         const std::string& location) {
   auto fresh = std::make_unique<Mapping>();
   fresh->file.location = location;
   fresh->file.path = path;
@@ -107,6 +112,11 @@ ExternalData::Mapping& ExternalData::mapping(std::string_view tensor, const std:
   }
   by_location_.emplace(location, fresh.get());
   return *mappings_.emplace_back(std::move(fresh));
+}
+
+std::string_view ExternalData::map_own(const OpenFile& model) {
+  const File& own = map(model, model_path_, std::string(kOwnFile)).file;
+  return {reinterpret_cast<const char*>(own.data), static_cast<size_t>(own.bytes)};
 }
 
 ExternalData::Range ExternalData::locate(std::string_view tensor, const std::string& location,
@@ -140,8 +150,9 @@ void ExternalData::release(const std::byte* data, int64_t bytes) const {
 
 std::vector<ExternalData::File> ExternalData::files() const {
   std::vector<File> files;
-  files.reserve(mappings_.size());
-  for (const auto& known : mappings_) files.push_back(known->file);
+  for (const auto& known : mappings_) {
+    if (known->file.location != kOwnFile) files.push_back(known->file);
+  }
   return files;
 }
 

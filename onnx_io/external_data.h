@@ -13,6 +13,8 @@
 
 namespace parsimony::onnx_io {
 
+struct OpenFile;
+
 /// The external data files of a model, mapped on first use.
 class ExternalData {
  public:
@@ -38,6 +40,9 @@ class ExternalData {
   ExternalData(ExternalData&&) noexcept;
   ExternalData& operator=(ExternalData&&) noexcept;
 
+  /// Maps the model itself, as kOwnFile; it is none of `files`. @throws IoError
+  std::string_view map_own(const OpenFile& model);
+
   /// Returns the bytes of a tensor; `bytes` < 0: everything from `offset` on. @throws ModelError if
   /// the location is absolute or leaves the folder, or the file is too short; IoError if it cannot
   /// be read.
@@ -56,6 +61,7 @@ class ExternalData {
   struct Mapping;
   const File* file_of(const std::byte* data) const;
   Mapping& mapping(std::string_view tensor, const std::string& location);
+  Mapping& map(const OpenFile& opened, const std::string& path, const std::string& location);
 
   std::string model_path_;
   std::string folder_;

@@ -50,7 +50,7 @@ std::unique_ptr<Network> OnnxModel::open_masked(Engine& engine, const Plan& plan
 std::string OnnxModel::scratch_copy(ModelFile& file) {
   const std::string path =
       scratch_.emplace_back(std::make_unique<TemporaryFolder>())->path() / "model.onnx";
-  file.write(path);
+  file.write_beside(path);
   return path;
 }
 
@@ -58,7 +58,7 @@ std::string OnnxModel::scratch_copy(ModelFile& file) {
 OpenOptions OnnxModel::options() const {
   OpenOptions options;
   if (file_.has_data_beside()) {
-    options.stays = [this](const Weight& weight) { return file_.holds_beside(weight); };
+    options.stays = [this](const Weight& weight) { return file_.is_mapped(weight); };
   }
   return options;
 }

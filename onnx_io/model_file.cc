@@ -10,10 +10,12 @@
 #include <vector>
 
 #include "parsimony/graph/graph.h"
+#include "parsimony/onnx_io/embedded_impl.h"
 #include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/file_impl.h"
 #include "parsimony/onnx_io/model_file_impl.h"
 #include "parsimony/onnx_io/node_impl.h"
+#include "parsimony/onnx_io/tensor_impl.h"
 
 namespace parsimony::onnx_io {
 namespace {
@@ -25,9 +27,9 @@ const onnx::TensorProto* constant_of(const onnx::NodeProto& node) {
   return at >= 0 && node.attribute(at).has_t() ? &node.attribute(at).t() : nullptr;
 }
 
-bool equal_tensors(const onnx::TensorProto& a, const onnx::TensorProto& b) {
-  onnx::TensorProto unnamed_a = a;
-  onnx::TensorProto unnamed_b = b;
+bool equal_tensors(const onnx::TensorProto& a, const onnx::TensorProto& b, ExternalData& files) {
+  onnx::TensorProto unnamed_a = with_elements(a, files);
+  onnx::TensorProto unnamed_b = with_elements(b, files);
   for (onnx::TensorProto* tensor : {&unnamed_a, &unnamed_b}) {
     tensor->clear_name();
     tensor->clear_doc_string();
@@ -38,20 +40,23 @@ bool equal_tensors(const onnx::TensorProto& a, const onnx::TensorProto& b) {
 /// The constants defined so far, by name.
 class Constants {
  public:
+  explicit Constants(ExternalData& files) : files_(files) {}
+
   /// Returns whether an equal constant of this name is defined already.
   bool repeats(std::string_view name, const onnx::TensorProto& tensor) {
     const auto [known, is_new] = known_.try_emplace(name, &tensor);
-    return !is_new && equal_tensors(*known->second, tensor);
+    return !is_new && equal_tensors(*known->second, tensor, files_);
   }
 
  private:
+  ExternalData& files_;
   absl::flat_hash_map<std::string_view, const onnx::TensorProto*> known_;
 };
 
 /// Keeps one of several equal initializers and Constant nodes of a name, as ONNX Runtime does, also
 /// in bodies.
-void drop_duplicates(onnx::GraphProto& graph) {
-  Constants constants;
+void drop_duplicates(onnx::GraphProto& graph, ExternalData& files) {
+  Constants constants(files);
   auto& tensors = *graph.mutable_initializer();
   auto& nodes = *graph.mutable_node();
   // Kept constants are never moved: the table refers to them.
@@ -67,15 +72,19 @@ void drop_duplicates(onnx::GraphProto& graph) {
   for (auto i = repeated.rbegin(); i != repeated.rend(); ++i) tensors.DeleteSubrange(*i, 1);
   for (auto i = repeating.rbegin(); i != repeating.rend(); ++i) nodes.DeleteSubrange(*i, 1);
   for (onnx::NodeProto& node : nodes) {
-    for_each_body(node, [](const std::string&, onnx::GraphProto& body) { drop_duplicates(body); });
+    for_each_body(
+        node, [&](const std::string&, onnx::GraphProto& body) { drop_duplicates(body, files); });
   }
 }
 
 constexpr int kReadBlock = 1 << 18;
 
-/// @throws ModelError, IoError
-void parse(const OpenFile& source, const std::string& path, onnx::ModelProto& model) {
+/// Large elements stay in the file. @throws ModelError, IoError
+void parse(const OpenFile& source, const std::string& path, ExternalData& files,
+           onnx::ModelProto& model) {
   if (source.size > std::numeric_limits<int32_t>::max()) throw errors::too_large(path, source.size);
+  const std::optional<std::string> message = without_elements(files.map_own(source));
+  if (message && model.ParseFromString(*message)) return;
   google::protobuf::io::FileInputStream stream(source.fd.get(), kReadBlock);
   if (model.ParseFromZeroCopyStream(&stream)) return;
   if (stream.GetErrno() != 0) {
@@ -122,10 +131,10 @@ ModelFile::Impl::Impl(const std::string& model_path)
     : path(model_path), source(open_for_reading(model_path)), external(model_path) {
   if (source.size == 0) throw errors::bad_model(path, "not an ONNX model");
   checksum = std::async(std::launch::async, [this] { return sha256_of(source, path); });
-  parse(source, path, model);
+  parse(source, path, external, model);
   if (!model.has_graph()) throw errors::bad_model(path, "not an ONNX model: it has no graph");
   check_versions(path, model);
-  drop_duplicates(*model.mutable_graph());
+  drop_duplicates(*model.mutable_graph(), external);
   if (model.graph().node().empty())
     throw errors::bad_model(path, "the graph is empty: it has no nodes");
   if (model.graph().output().empty())
@@ -145,7 +154,7 @@ int ModelFile::opset() const { return static_cast<int>(opset_of(impl_->model)); 
 
 bool ModelFile::has_data_beside() const { return !impl_->external.files().empty(); }
 
-bool ModelFile::holds_beside(const Weight& weight) const {
+bool ModelFile::is_mapped(const Weight& weight) const {
   return weight.data == nullptr || impl_->external.holds(weight.data);
 }
 
@@ -161,7 +170,11 @@ int64_t ModelFile::write(const std::string& path) {
   if (!impl_->edited) {
     if (const std::optional<int64_t> bytes = copy_unedited(*impl_, path)) return *bytes;
   }
-  return write_edited(*impl_, path);
+  return write_edited(*impl_, path, Embedded::kInside);
+}
+
+void ModelFile::write_beside(const std::string& path) {
+  write_edited(*impl_, path, Embedded::kBeside);
 }
 
 }  // namespace parsimony::onnx_io

@@ -51,9 +51,10 @@ class ModelFile {
   std::vector<std::string> data_files() const;
   /// Returns whether the model has external data.
   bool has_data_beside() const;
-  /// Returns whether the weight is external, or a lazy view of an edited external tensor. Edits do
-  /// not change the bytes in the file during the lifetime of this object.
-  bool holds_beside(const Weight& weight) const;
+  /// Returns whether the weight is in a file, this one or one with external data, or a lazy view of
+  /// such a tensor that was edited. Edits do not change the bytes in the file during the lifetime
+  /// of this object.
+  bool is_mapped(const Weight& weight) const;
 
   /// Writes under a temporary name, then renames; `path` may be the model itself. An unedited model
   /// is reproduced byte for byte. External tensors are written to PATH.data; a file that the model
@@ -61,6 +62,10 @@ class ModelFile {
   /// @throws IoError, also if `path` is such a file, which is then not changed; ModelError above 2
   /// GB. @returns the bytes of all files
   int64_t write(const std::string& path);
+
+  /// Writes for a reader that maps external data instead of copying what is in the model: large
+  /// weights are written to PATH.data. @throws IoError
+  void write_beside(const std::string& path);
 
   struct Impl;
   Impl& impl() const { return *impl_; }  ///< for the other files of onnx_io

@@ -245,9 +245,12 @@ std::vector<std::byte> edited(const ExternalEdit& edit, DType dtype, const Exter
 std::vector<std::byte> edited_rows(const ExternalEdit& edit, DType dtype,
                                    const ExternalData& external, int64_t first, int64_t count);
 
+/// Where elements are written that are in the model's own file.
+enum class Embedded { kInside, kBeside };
+
 /// Writes the model in `impl` to `path`, with its external data next to it. @returns the bytes of
 /// both
-int64_t write_edited(ModelFile::Impl& impl, const std::string& path);
+int64_t write_edited(ModelFile::Impl& impl, const std::string& path, Embedded embedded);
 
 /// Copies the model and its external files unchanged. @returns the bytes of all; nothing, without
 /// writing anything, if that would overwrite another file

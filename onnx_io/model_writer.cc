@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "parsimony/base/ranges.h"
+#include "parsimony/onnx_io/embedded_impl.h"
 #include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/model_file_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"
@@ -73,18 +74,21 @@ std::vector<fs::path> data_files_left_by(const ModelFile::Impl& impl, const std:
   return names;
 }
 
-/// Returns the external tensors of the model, and maps their files. @throws IoError if `path`, the
-/// output, is one of these files
-std::vector<Move> moves_to(ModelFile::Impl& impl, const std::string& path) {
+Move move_of(ModelFile::Impl& impl, onnx::TensorProto& tensor) {
+  const auto edit = impl.external_edits.find(&tensor);
+  if (edit != impl.external_edits.end()) {
+    return {&tensor, edit->second.source, &edit->second, 0, 0};
+  }
+  return {&tensor, external_range(tensor, impl.external), nullptr, 0, 0};
+}
+
+/// Returns the tensors of the model that are external, or are to be, and maps their files.
+/// @throws IoError if `path`, the output, is one of these files
+std::vector<Move> moves_to(ModelFile::Impl& impl, const std::string& path, Embedded embedded) {
   std::vector<Move> moves;
   for_each_tensor(impl.model, [&](onnx::TensorProto& tensor) {
-    if (!is_external(tensor)) return;
-    const auto edit = impl.external_edits.find(&tensor);
-    if (edit == impl.external_edits.end()) {
-      moves.push_back({&tensor, external_range(tensor, impl.external), nullptr, 0, 0});
-    } else {
-      moves.push_back({&tensor, edit->second.source, &edit->second, 0, 0});
-    }
+    const bool stays = is_embedded(tensor) && embedded == Embedded::kInside;
+    if (is_external(tensor) && !stays) moves.push_back(move_of(impl, tensor));
   });
   if (is_own_file(impl, path))
     throw errors::cannot_write(path, "the model's tensors are stored there");
@@ -174,6 +178,16 @@ void write_edit(const ExternalEdit& edit, DType dtype, const ExternalData& exter
   buffer.flush();
 }
 
+/// Writes the elements of a tensor that was not edited.
+void write_unedited(const ExternalData::Range& from, const ExternalData& external,
+                    OutputFile& output) {
+  for (int64_t at = 0; at < from.bytes; at += kWritten) {
+    const int64_t part = std::min(kWritten, from.bytes - at);
+    output.write(from.data + at, part);
+    external.release(from.data + at, part);
+  }
+}
+
 void write_moves(std::vector<Move>& moves, const ExternalData& external, OutputFile& output) {
   std::map<std::pair<const std::byte*, int64_t>, int64_t> written;  // tied tensors stay tied
   for (Move& move : moves) {
@@ -183,11 +197,7 @@ void write_moves(std::vector<Move>& moves, const ExternalData& external, OutputF
       if (fresh) {
         output.align(kAlignment);
         known->second = output.position();
-        for (int64_t at = 0; at < move.bytes; at += kWritten) {
-          const int64_t part = std::min(kWritten, move.bytes - at);
-          output.write(move.from.data + at, part);
-          external.release(move.from.data + at, part);
-        }
+        write_unedited(move.from, external, output);
       }
       move.offset = known->second;
       continue;
@@ -239,12 +249,14 @@ class Relocation {
   std::vector<Entries> old_;
 };
 
+void check_size(int64_t bytes, const std::string& path) {
+  if (bytes > std::numeric_limits<int32_t>::max()) throw errors::too_large(path, bytes);
+}
+
 /// Serialises the model. @returns its bytes
 int64_t serialise(const onnx::ModelProto& model, const std::string& path, OutputFile& output) {
-  const size_t bytes = model.ByteSizeLong();
-  if (bytes > static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
-    throw errors::too_large(path, static_cast<int64_t>(bytes));
-  }
+  const auto bytes = static_cast<int64_t>(model.ByteSizeLong());
+  check_size(bytes, path);
   google::protobuf::io::FileOutputStream stream(output.fd(), kWriteBlock);
   bool good = false;
   {
@@ -255,7 +267,31 @@ int64_t serialise(const onnx::ModelProto& model, const std::string& path, Output
   }
   good = good && stream.Flush();
   if (!good) output.fail(stream.GetErrno() == 0 ? EIO : stream.GetErrno());
-  return static_cast<int64_t>(bytes);
+  return bytes;
+}
+
+/// The same, with the elements that are in the model's own file. @returns its bytes
+int64_t serialise_embedding(ModelFile::Impl& impl, const std::string& path, OutputFile& output) {
+  auto& tensors = *impl.model.mutable_graph()->mutable_initializer();
+  const auto bytes_of = [&](int i) -> std::optional<int64_t> {
+    if (!is_embedded(tensors[i])) return std::nullopt;
+    return file_bytes(dtype_of_onnx(tensors[i].data_type()), element_count(dims_of(tensors[i])));
+  };
+  const std::string message = impl.model.SerializeAsString();
+  const EmbeddingMessage whole(message, bytes_of);
+  check_size(whole.bytes(), path);
+  BufferedOutput buffer(output);
+  const auto write_part = [&](std::string_view part) {
+    buffer.add(reinterpret_cast<const std::byte*>(part.data()), std::ssize(part));
+  };
+  whole.write(write_part, [&](int i) {
+    buffer.flush();
+    const Move move = move_of(impl, tensors[i]);
+    if (move.edit == nullptr) return write_unedited(move.from, impl.external, output);
+    write_edit(*move.edit, dtype_of_onnx(tensors[i].data_type()), impl.external, output);
+  });
+  buffer.flush();
+  return whole.bytes();
 }
 
 bool same_bytes(const ExternalData::File& file, const std::string& path) {
@@ -334,9 +370,9 @@ std::vector<std::byte> edited_rows(const ExternalEdit& edit, DType dtype,
   return result;
 }
 
-int64_t write_edited(ModelFile::Impl& impl, const std::string& path) {
+int64_t write_edited(ModelFile::Impl& impl, const std::string& path, Embedded embedded) {
   if (impl.index) impl.index->purge();
-  std::vector<Move> moves = moves_to(impl, path);
+  std::vector<Move> moves = moves_to(impl, path, embedded);
   std::optional<OutputFile> data;
   std::string location;
   int64_t bytes = 0;
@@ -350,7 +386,8 @@ int64_t write_edited(ModelFile::Impl& impl, const std::string& path) {
   }
   const Relocation relocation(moves, location);
   OutputFile output(path);
-  bytes += serialise(impl.model, path, output);
+  const bool embeds = std::ranges::any_of(impl.model.graph().initializer(), is_embedded);
+  bytes += embeds ? serialise_embedding(impl, path, output) : serialise(impl.model, path, output);
   output.close();
   const std::vector<fs::path> unused = data_files_left_by(impl, path);
   if (data) data->commit();
@@ -361,7 +398,7 @@ int64_t write_edited(ModelFile::Impl& impl, const std::string& path) {
 }
 
 std::optional<int64_t> copy_unedited(ModelFile::Impl& impl, const std::string& path) {
-  moves_to(impl, path);  // maps the files
+  moves_to(impl, path, Embedded::kInside);  // maps the files
   const fs::path folder = fs::path(path).parent_path();
   std::vector<std::pair<std::string, ExternalData::File>> missing;
   for (const ExternalData::File& file : impl.external.files()) {

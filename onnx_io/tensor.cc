@@ -8,6 +8,7 @@
 #include "parsimony/graph/elements.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/slice.h"
+#include "parsimony/onnx_io/embedded_impl.h"
 #include "parsimony/onnx_io/node_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"
 
@@ -172,6 +173,10 @@ bool is_external(const TensorProto& tensor) {
   return tensor.data_location() == TensorProto::EXTERNAL;
 }
 
+bool is_embedded(const TensorProto& tensor) {
+  return is_external(tensor) && entry(tensor, "location") == kOwnFile;
+}
+
 ExternalData::Range external_range(const TensorProto& tensor, ExternalData& files) {
   const std::optional<int64_t> expected = expected_bytes(tensor.name(), tensor);
   const int64_t length = number_entry(tensor, "length", -1);
@@ -217,6 +222,15 @@ void set_raw(TensorProto& tensor, std::span<const std::byte> elements) {
   if (!is_packed(dtype)) return tensor.set_raw_data(elements.data(), elements.size());
   const std::vector<std::byte> bytes = packed(elements, dtype);
   tensor.set_raw_data(bytes.data(), bytes.size());
+}
+
+TensorProto with_elements(TensorProto tensor, ExternalData& files) {
+  if (!is_embedded(tensor)) return tensor;
+  const ExternalData::Range range = external_range(tensor, files);
+  tensor.clear_external_data();
+  tensor.clear_data_location();
+  tensor.set_raw_data(range.data, range.bytes);
+  return tensor;
 }
 
 namespace {

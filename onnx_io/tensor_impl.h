@@ -62,7 +62,10 @@ FieldElements elements_of(const Field& field, DType dtype);
 void slice_field(const Field& field, DType dtype, const Shape& dims,
                  std::span<const AxisKeep> axes);
 
+/// Returns whether the elements are in a file; it may be the model's own.
 bool is_external(const onnx::TensorProto& tensor);
+/// Returns whether that is the model's own.
+bool is_embedded(const onnx::TensorProto& tensor);
 
 /// Returns the bytes of an external tensor; for known types, exactly as many as its dims require.
 /// @throws ModelError, IoError
@@ -78,6 +81,9 @@ std::vector<std::byte> unpacked(const onnx::TensorProto& tensor, const std::stri
 
 /// Replaces the elements, which are packed if their type is. Does not change the dims.
 void set_raw(onnx::TensorProto& tensor, std::span<const std::byte> elements);
+
+/// Returns the tensor with its elements, also of those that are in the model's own file.
+onnx::TensorProto with_elements(onnx::TensorProto tensor, ExternalData& files);
 
 /// Visits every tensor of the model: initializers, attributes, subgraphs, functions.
 void for_each_tensor(onnx::ModelProto& model, const std::function<void(onnx::TensorProto&)>& visit);

@@ -143,7 +143,7 @@ TEST(ExternalData, WhatAnEditLeavesCanBeMadeRowByRow) {
   const auto rows = [&](const std::string& name, int64_t first, int64_t count) {
     Weight weight = weight_of(graph, name);
     EXPECT_EQ(weight.data, nullptr);
-    EXPECT_TRUE(file.holds_beside(weight));
+    EXPECT_TRUE(file.is_mapped(weight));
     const std::vector<std::byte> made = graph.source->make(weight, first, count);
     weight.dims[0] = count;
     weight.data = made.data();
