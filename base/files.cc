@@ -150,7 +150,24 @@ TemporaryFolders& temporary_folders() {
 
 }  // namespace
 
-NewFile::NewFile(std::string path) : path_(std::move(path)) {
+namespace {
+
+std::string target_of(std::string path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_symlink(path, ignored)) return path;
+  const std::filesystem::path target = std::filesystem::canonical(path, ignored);
+  return ignored ? path : target.string();
+}
+
+}  // namespace
+
+NewFile::NewFile(std::string path) : path_(target_of(std::move(path))) {
+  std::error_code ignored;
+  const std::filesystem::file_status status = std::filesystem::status(path_, ignored);
+  // A rename would replace a device by a file.
+  if (exists(status) && !is_regular_file(status)) {
+    throw IoError(path_, ": cannot be written: it exists and is not a regular file");
+  }
   for (int i = 0; i < kMaxTries; ++i) {
     temporary_ = path_ + ".tmp" + std::to_string(getpid()) + "-" + std::to_string(i);
     descriptor_ = open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -176,11 +193,14 @@ void NewFile::write(std::string_view bytes) {
 }
 
 void NewFile::commit() {
-  if ((!temporary_folders().hold(path_) && fsync(descriptor_) != 0) ||
-      rename(temporary_.c_str(), path_.c_str()) != 0) {
-    throw errors::cannot_write(path_, errno);
-  }
-  close(std::exchange(descriptor_, -1));
+  std::error_code ignored;
+  const bool replaces = std::filesystem::exists(path_, ignored) && !temporary_folders().hold(path_);
+  const bool written = !replaces || fsync(descriptor_) == 0;
+  const bool closed = close(std::exchange(descriptor_, -1)) == 0;  // which reports late errors
+  if (written && closed && rename(temporary_.c_str(), path_.c_str()) == 0) return;
+  const int cause = errno;
+  unlink(temporary_.c_str());
+  throw errors::cannot_write(path_, cause);
 }
 
 void write_file(const std::string& path, std::string_view bytes) {

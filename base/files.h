@@ -39,14 +39,16 @@ class MappedFile {
 bool is_zip(const std::string& path);
 
 /// A file that appears under its name only once it is complete. It is written under a temporary
-/// name beside the target; commit() renames it, and without commit() nothing remains.
+/// name beside the target; commit() renames it, and without commit() nothing remains. Of a link the
+/// target is replaced.
 ///
 ///     NewFile file("small.onnx");
 ///     file.write(bytes);
 ///     file.commit();
 class NewFile {
  public:
-  /// @throws IoError if no file can be created in the folder
+  /// @throws IoError if no file can be created in the folder, or if something else than a file has
+  /// the name
   explicit NewFile(std::string path);
   ~NewFile();
   NewFile(const NewFile&) = delete;
@@ -54,7 +56,7 @@ class NewFile {
 
   /// Appends. @throws IoError
   void write(std::string_view bytes);
-  /// Flushes to disk, except in a TemporaryFolder, and replaces the target. @throws IoError
+  /// Replaces the target, once the new one is on the disk. @throws IoError
   void commit();
 
   /// The file's path until commit().

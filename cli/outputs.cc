@@ -34,15 +34,7 @@ bool is_same(const NamedFile& a, const NamedFile& b) {
   return !error && first == second;
 }
 
-void check_writable(const std::string& path) {
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  // A rename would replace a device by a file.
-  if (fs::exists(status) && !fs::is_regular_file(status)) {
-    throw IoError(path, ": cannot be written: it exists and is not a regular file");
-  }
-  const NewFile probe(path);
-}
+void check_writable(const std::string& path) { const NewFile probe(path); }
 
 /// The formats of files with an extension. Other extensions are not checked.
 struct Ending {

@@ -53,6 +53,13 @@ class Engine {
   virtual void side_by_side(int64_t count, const std::function<void(int64_t)>& work) {
     for (int64_t i = 0; i < count; ++i) work(i);
   }
+
+  /// Replaces B [n, columns] by the solution of A X = B for a symmetric, positive definite A [n,
+  /// n]; both are stored by columns. @returns false, and changes nothing, if A is not, or if the
+  /// engine has no kernel for it
+  virtual bool solve(int64_t /*n*/, const double* /*a*/, int64_t /*columns*/, double* /*b*/) const {
+    return false;
+  }
 };
 
 }  // namespace parsimony

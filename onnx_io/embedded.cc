@@ -149,18 +149,20 @@ std::string placed(std::string_view tensor, std::string_view elements, std::stri
   return message + place.SerializeAsString();
 }
 
-/// Returns the field of an initializer up to its elements, which follow.
-std::string head_of(std::string_view tensor, int64_t elements) {
-  std::string message;
+/// The field of an initializer, before its elements and after them.
+std::pair<std::string, std::string> around_elements(std::string_view tensor, int64_t elements) {
+  std::string before;
+  std::string after;
   each_field(tensor, [&](const WireField& field) {
     const bool place = field.number == TensorProto::kDataLocationFieldNumber ||
                        field.number == TensorProto::kExternalDataFieldNumber;
-    if (!place) message += field.whole;
+    if (place) return;
+    (field.number < TensorProto::kRawDataFieldNumber ? before : after) += field.whole;
   });
-  append_head(message, TensorProto::kRawDataFieldNumber, elements);
+  append_head(before, TensorProto::kRawDataFieldNumber, elements);
   std::string head;
-  append_head(head, GraphProto::kInitializerFieldNumber, message.size() + elements);
-  return head + message;
+  append_head(head, GraphProto::kInitializerFieldNumber, before.size() + elements + after.size());
+  return {head + before, after};
 }
 
 }  // namespace
@@ -208,15 +210,15 @@ EmbeddingMessage::EmbeddingMessage(std::string_view message,
     each_field(field.contents, [&](const WireField& part) {
       if (!part.is_message(GraphProto::kInitializerFieldNumber)) return add(part.whole);
       if (const std::optional<int64_t> elements = bytes(number)) {
-        add(head_of(part.contents, *elements), number, *elements);
+        add_around(part.contents, number, *elements);
       } else {
         add(part.whole);
       }
       ++number;
     });
-    append_head(heads_.emplace_back(), field.number, bytes_);
-    parts_[at].bytes = heads_.back();
-    bytes_ += before + std::ssize(heads_.back());
+    append_head(own_.emplace_back(), field.number, bytes_);
+    parts_[at].bytes = own_.back();
+    bytes_ += before + std::ssize(own_.back());
   });
 }
 
@@ -233,10 +235,12 @@ void EmbeddingMessage::add(std::string_view bytes) {
   bytes_ += std::ssize(bytes);
 }
 
-void EmbeddingMessage::add(std::string head, int initializer, int64_t elements) {
-  add(heads_.emplace_back(std::move(head)));
+void EmbeddingMessage::add_around(std::string_view tensor, int initializer, int64_t elements) {
+  auto [before, after] = around_elements(tensor, elements);
+  add(own_.emplace_back(std::move(before)));
   parts_.back().initializer = initializer;
   bytes_ += elements;
+  add(own_.emplace_back(std::move(after)));
 }
 
 }  // namespace parsimony::onnx_io

@@ -43,9 +43,9 @@ class EmbeddingMessage {
   };
 
   void add(std::string_view bytes);
-  void add(std::string head, int initializer, int64_t elements);
+  void add_around(std::string_view tensor, int initializer, int64_t elements);
 
-  std::deque<std::string> heads_;
+  std::deque<std::string> own_;  ///< to which parts refer
   std::vector<Part> parts_;
   int64_t bytes_ = 0;
 };

@@ -1,32 +1,22 @@
 #include "parsimony/onnx_io/external_data.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <functional>
 #include <system_error>
 
 #include "parsimony/onnx_io/embedded_impl.h"
 #include "parsimony/onnx_io/errors.h"
-#include "parsimony/onnx_io/file_impl.h"
 
 namespace parsimony::onnx_io {
 namespace fs = std::filesystem;
 
 struct ExternalData::Mapping {
   File file;
+  MappedFile mapped;
 
-  Mapping() = default;
-  Mapping(const Mapping&) = delete;
-  Mapping& operator=(const Mapping&) = delete;
-  ~Mapping() {
-    if (file.data != nullptr) {
-      ::munmap(const_cast<std::byte*>(file.data), file.bytes);
-    }
-  }
+  Mapping(const std::string& location, const std::string& path)
+      : file{.location = location, .path = path, .data = nullptr, .bytes = 0}, mapped(path) {}
 };
 
 namespace {
@@ -84,40 +74,31 @@ ExternalData::~ExternalData() = default;
 ExternalData::ExternalData(ExternalData&&) noexcept = default;
 ExternalData& ExternalData::operator=(ExternalData&&) noexcept = default;
 
-ExternalData::Mapping& ExternalData::mapping(std::string_view tensor, const std::string& location) {
+const ExternalData::Mapping& ExternalData::mapping(std::string_view tensor,
+                                                   const std::string& location) {
   if (const auto known = by_location_.find(location); known != by_location_.end()) {
     return *known->second;
   }
-  const std::string path = checked_path(tensor, model_path_, folder_, location).string();
-  return map(open_for_reading(path), path, location);
+  return map(checked_path(tensor, model_path_, folder_, location).string(), location);
 }
 
-ExternalData::Mapping& ExternalData::map(const OpenFile& opened, const std::string& path,
-                                         const std::string& location) {
-  auto fresh = std::make_unique<Mapping>();
-  fresh->file.location = location;
-  fresh->file.path = path;
-  fresh->file.device = opened.device;
-  fresh->file.inode = opened.inode;
-  if (opened.size > 0) {
-    const size_t size = opened.size;
-    void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, opened.fd.get(), 0);
-    if (data == MAP_FAILED) {
-      throw errors::cannot_read(path, std::generic_category().message(errno));
-    }
-    ::madvise(data, size, MADV_SEQUENTIAL);
-    fresh->file.data = static_cast<const std::byte*>(data);
-    fresh->file.bytes = opened.size;
-    by_address_.emplace(fresh->file.data, fresh.get());
+const ExternalData::Mapping& ExternalData::map(const std::string& path,
+                                               const std::string& location) {
+  std::error_code ignored;  // opening reports errors; opening a pipe would wait for its writer
+  const fs::file_status status = fs::status(path, ignored);
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    throw errors::cannot_read(path, "not a regular file");
   }
+  auto fresh = std::make_unique<Mapping>(location, path);
+  const std::string_view bytes = fresh->mapped.bytes();
+  fresh->file.data = reinterpret_cast<const std::byte*>(bytes.data());
+  fresh->file.bytes = std::ssize(bytes);
+  if (!bytes.empty()) by_address_.emplace(fresh->file.data, fresh.get());
   by_location_.emplace(location, fresh.get());
   return *mappings_.emplace_back(std::move(fresh));
 }
 
-std::string_view ExternalData::map_own(const OpenFile& model) {
-  const File& own = map(model, model_path_, std::string(kOwnFile)).file;
-  return {reinterpret_cast<const char*>(own.data), static_cast<size_t>(own.bytes)};
-}
+const MappedFile& ExternalData::map_own() { return map(model_path_, std::string(kOwnFile)).mapped; }
 
 ExternalData::Range ExternalData::locate(std::string_view tensor, const std::string& location,
                                          int64_t offset, int64_t bytes) {
@@ -131,21 +112,19 @@ ExternalData::Range ExternalData::locate(std::string_view tensor, const std::str
   return {file.data + offset, bytes};
 }
 
-const ExternalData::File* ExternalData::file_of(const std::byte* data) const {
+const ExternalData::Mapping* ExternalData::mapping_of(const std::byte* data) const {
   const auto after = by_address_.upper_bound(data);
   if (after == by_address_.begin()) return nullptr;
-  const File& file = std::prev(after)->second->file;
-  return std::less<>()(data, file.data + file.bytes) ? &file : nullptr;
+  const Mapping& found = *std::prev(after)->second;
+  return std::less<>()(data, found.file.data + found.file.bytes) ? &found : nullptr;
 }
 
 void ExternalData::release(const std::byte* data, int64_t bytes) const {
-  static const int64_t page = ::sysconf(_SC_PAGESIZE);
-  const File* const found = bytes <= 0 ? nullptr : file_of(data);
+  const Mapping* const found = bytes <= 0 ? nullptr : mapping_of(data);
   if (found == nullptr) return;
-  const File& file = *found;
-  const int64_t begin = (data - file.data) / page * page;
-  const int64_t end = std::min(data - file.data + bytes, file.bytes);
-  ::madvise(const_cast<std::byte*>(file.data + begin), end - begin, MADV_DONTNEED);
+  const int64_t left = found->file.data + found->file.bytes - data;
+  found->mapped.release(
+      {reinterpret_cast<const char*>(data), static_cast<size_t>(std::min(bytes, left))});
 }
 
 std::vector<ExternalData::File> ExternalData::files() const {

@@ -11,9 +11,9 @@
 #include <unordered_map>
 #include <vector>
 
-namespace parsimony::onnx_io {
+#include "parsimony/base/files.h"
 
-struct OpenFile;
+namespace parsimony::onnx_io {
 
 /// The external data files of a model, mapped on first use.
 class ExternalData {
@@ -23,14 +23,12 @@ class ExternalData {
     int64_t bytes = 0;
   };
 
-  /// One mapped file. `device` and `inode` tell whether another path is the same file.
+  /// One mapped file.
   struct File {
     std::string location;  ///< as in the model: relative to the model's folder
     std::string path;
     const std::byte* data = nullptr;
     int64_t bytes = 0;
-    uint64_t device = 0;
-    uint64_t inode = 0;
   };
 
   /// `model_path` is the model whose folder the files must not leave. If the model is a symbolic
@@ -41,7 +39,7 @@ class ExternalData {
   ExternalData& operator=(ExternalData&&) noexcept;
 
   /// Maps the model itself, as kOwnFile; it is none of `files`. @throws IoError
-  std::string_view map_own(const OpenFile& model);
+  const MappedFile& map_own();
 
   /// Returns the bytes of a tensor; `bytes` < 0: everything from `offset` on. @throws ModelError if
   /// the location is absolute or leaves the folder, or the file is too short; IoError if it cannot
@@ -53,22 +51,22 @@ class ExternalData {
   void release(const std::byte* data, int64_t bytes) const;
 
   /// Returns whether the pointer is in a mapped file.
-  bool holds(const std::byte* data) const { return file_of(data) != nullptr; }
+  bool holds(const std::byte* data) const { return mapping_of(data) != nullptr; }
 
   std::vector<File> files() const;
 
  private:
   struct Mapping;
-  const File* file_of(const std::byte* data) const;
-  Mapping& mapping(std::string_view tensor, const std::string& location);
-  Mapping& map(const OpenFile& opened, const std::string& path, const std::string& location);
+  const Mapping* mapping_of(const std::byte* data) const;
+  const Mapping& mapping(std::string_view tensor, const std::string& location);
+  const Mapping& map(const std::string& path, const std::string& location);
 
   std::string model_path_;
   std::string folder_;
   std::vector<std::unique_ptr<Mapping>> mappings_;
   // An exporter may write a file per tensor.
-  std::unordered_map<std::string, Mapping*> by_location_;
-  std::map<const std::byte*, Mapping*, std::less<>> by_address_;
+  std::unordered_map<std::string, const Mapping*> by_location_;
+  std::map<const std::byte*, const Mapping*, std::less<>> by_address_;
 };
 
 }  // namespace parsimony::onnx_io

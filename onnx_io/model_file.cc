@@ -1,18 +1,18 @@
 #include "parsimony/onnx_io/model_file.h"
 
 #include <absl/container/flat_hash_map.h>
-#include <google/protobuf/io/zero_copy_stream_impl.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <onnx/onnx_pb.h>
 
 #include <limits>
 #include <string_view>
-#include <system_error>
+#include <utility>
 #include <vector>
 
+#include "parsimony/base/hash.h"
 #include "parsimony/graph/graph.h"
 #include "parsimony/onnx_io/embedded_impl.h"
 #include "parsimony/onnx_io/errors.h"
-#include "parsimony/onnx_io/file_impl.h"
 #include "parsimony/onnx_io/model_file_impl.h"
 #include "parsimony/onnx_io/node_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"
@@ -79,21 +79,24 @@ void drop_duplicates(onnx::GraphProto& graph, ExternalData& files) {
 
 constexpr int kReadBlock = 1 << 18;
 
-/// Large elements stay in the file. @throws ModelError, IoError
-void parse(const OpenFile& source, const std::string& path, ExternalData& files,
-           onnx::ModelProto& model) {
-  if (source.size > std::numeric_limits<int32_t>::max()) throw errors::too_large(path, source.size);
-  const std::optional<std::string> message = without_elements(files.map_own(source));
-  if (message && model.ParseFromString(*message)) return;
-  google::protobuf::io::FileInputStream stream(source.fd.get(), kReadBlock);
-  if (model.ParseFromZeroCopyStream(&stream)) return;
-  if (stream.GetErrno() != 0) {
-    throw errors::cannot_read(path, std::generic_category().message(stream.GetErrno()));
+/// Large elements stay in the file. @throws ModelError
+void parse(const MappedFile& file, const std::string& path, onnx::ModelProto& model) {
+  const std::string_view bytes = file.bytes();
+  if (bytes.empty()) throw errors::bad_model(path, "not an ONNX model");
+  if (std::cmp_greater(bytes.size(), std::numeric_limits<int32_t>::max())) {
+    throw errors::too_large(path, std::ssize(bytes));
   }
+  const std::optional<std::string> message = without_elements(bytes);
+  if (message && model.ParseFromString(*message)) return;
+  google::protobuf::io::ArrayInputStream stream(bytes.data(), static_cast<int>(bytes.size()),
+                                                kReadBlock);
+  const bool good = model.ParseFromZeroCopyStream(&stream);
+  file.release(bytes);
+  if (good) return;
   // A model begins with its version and producer; otherwise it is not a model.
   if (model.ir_version() > 0 && model.has_graph()) {
     throw ModelError(path, ": truncated or damaged: reading stopped at byte ", stream.ByteCount(),
-                     " of ", source.size);
+                     " of ", bytes.size());
   }
   throw errors::bad_model(path, "not an ONNX model");
 }
@@ -128,10 +131,9 @@ void check_versions(const std::string& path, const onnx::ModelProto& model) {
 }  // namespace
 
 ModelFile::Impl::Impl(const std::string& model_path)
-    : path(model_path), source(open_for_reading(model_path)), external(model_path) {
-  if (source.size == 0) throw errors::bad_model(path, "not an ONNX model");
-  checksum = std::async(std::launch::async, [this] { return sha256_of(source, path); });
-  parse(source, path, external, model);
+    : path(model_path), external(model_path), source(external.map_own()) {
+  checksum = std::async(std::launch::async, [this] { return parsimony::sha256(source); });
+  parse(source, path, model);
   if (!model.has_graph()) throw errors::bad_model(path, "not an ONNX model: it has no graph");
   check_versions(path, model);
   drop_duplicates(*model.mutable_graph(), external);

@@ -25,7 +25,6 @@
 #include "parsimony/graph/slice.h"
 #include "parsimony/onnx_io/editor.h"
 #include "parsimony/onnx_io/external_data.h"
-#include "parsimony/onnx_io/file_impl.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/node_impl.h"
 
@@ -221,9 +220,9 @@ struct ModelFile::Impl {
   explicit Impl(const std::string& model_path);
 
   std::string path;
-  OpenFile source;
-  onnx::ModelProto model;
   ExternalData external;
+  const MappedFile& source;  ///< the model itself
+  onnx::ModelProto model;
   bool edited = false;
   std::unordered_map<const onnx::TensorProto*, ExternalEdit> external_edits;
   std::deque<std::vector<std::byte>> edited_bytes;  ///< referenced by graphs of the edited model

@@ -1,8 +1,4 @@
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <limits>
@@ -10,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "parsimony/base/files.h"
 #include "parsimony/base/ranges.h"
 #include "parsimony/onnx_io/embedded_impl.h"
 #include "parsimony/onnx_io/errors.h"
@@ -95,32 +92,42 @@ std::vector<Move> moves_to(ModelFile::Impl& impl, const std::string& path, Embed
   return moves;
 }
 
-/// Buffers small runs to avoid a system call for each.
-class BufferedOutput {
+/// A new file. Small runs are buffered, to avoid a system call for each.
+class Output {
  public:
-  explicit BufferedOutput(OutputFile& output) : output_(output) { buffer_.reserve(kWritten); }
+  explicit Output(const std::string& path) : file_(path) { buffer_.reserve(kWritten); }
+
+  int64_t position() const { return position_; }
 
   void add(const std::byte* data, int64_t bytes) {
-    while (bytes > 0) {
-      const int64_t room = kWritten - static_cast<int64_t>(buffer_.size());
-      const int64_t part = std::min(room, bytes);
-      buffer_.insert(buffer_.end(), data, data + part);
-      data += part;
-      bytes -= part;
-      if (part == room) flush();
-    }
+    position_ += bytes;
+    if (bytes > room()) flush();
+    if (bytes > room()) return write(data, bytes);
+    buffer_.insert(buffer_.end(), data, data + bytes);
   }
-  /// Returns the last `bytes` added; no flush may have happened in between.
+  void add(std::string_view bytes) {
+    add(reinterpret_cast<const std::byte*>(bytes.data()), std::ssize(bytes));
+  }
+  void align(int64_t alignment) {
+    add(std::string((alignment - position_ % alignment) % alignment, '\0'));
+  }
+  int64_t room() const { return kWritten - std::ssize(buffer_); }
+  /// Returns the last `bytes` added, which must have been fewer than the room.
   std::byte* tail(int64_t bytes) { return buffer_.data() + buffer_.size() - bytes; }
-  int64_t room() const { return kWritten - static_cast<int64_t>(buffer_.size()); }
   void flush() {
-    output_.write(buffer_.data(), static_cast<int64_t>(buffer_.size()));
+    write(buffer_.data(), std::ssize(buffer_));
     buffer_.clear();
   }
+  void commit() { file_.commit(); }
 
  private:
-  OutputFile& output_;
+  void write(const std::byte* data, int64_t bytes) {
+    file_.write({reinterpret_cast<const char*>(data), static_cast<size_t>(bytes)});
+  }
+
+  NewFile file_;
   std::vector<std::byte> buffer_;
+  int64_t position_ = 0;
 };
 
 /// Passes the remaining elements to `sink`, with zeros applied. Pages are released after use.
@@ -138,7 +145,7 @@ void each_packed(const ExternalEdit& edit, DType dtype, const ExternalData& exte
 }
 
 void write_changed(const ExternalEdit& edit, DType dtype, const ExternalData& external,
-                   OutputFile& output) {
+                   Output& output) {
   const Shape dims = sliced(edit.dims, edit.axes);
   const int64_t rows = dims.empty() ? 1 : dims.front();
   const int64_t row_bytes = element_count(dims) * size_of(dtype) / std::max<int64_t>(1, rows);
@@ -146,49 +153,46 @@ void write_changed(const ExternalEdit& edit, DType dtype, const ExternalData& ex
   for (int64_t first = 0; first < rows; first += step) {
     const std::vector<std::byte> bytes =
         edited_rows(edit, dtype, external, first, std::min(step, rows - first));
-    output.write(bytes.data(), std::ssize(bytes));
+    output.add(bytes.data(), std::ssize(bytes));
   }
 }
 
 void write_edit(const ExternalEdit& edit, DType dtype, const ExternalData& external,
-                OutputFile& output) {
+                Output& output) {
   if (is_packed(dtype)) {
     const std::vector<std::byte> bytes = packed(edited(edit, dtype, external), dtype);
-    return output.write(bytes.data(), std::ssize(bytes));
+    return output.add(bytes.data(), std::ssize(bytes));
   }
   if (edit.change) return write_changed(edit, dtype, external, output);
   if (!edit.zeros) {
     return each_packed(edit, dtype, external, [&](std::span<const std::byte> packed) {
-      output.write(packed.data(), static_cast<int64_t>(packed.size()));
+      output.add(packed.data(), std::ssize(packed));
     });
   }
-  BufferedOutput buffer(output);
   const int64_t size = size_of(dtype);
   for_each_kept_run(edit, size, external, [&](const std::byte* run, int64_t bytes) {
     while (bytes > 0) {
-      if (buffer.room() <= size) buffer.flush();
-      const int64_t part = std::min(bytes, (buffer.room() - 1) / size * size);
-      buffer.add(run, part);
+      if (output.room() < size) output.flush();
+      const int64_t part = std::min(bytes, output.room() / size * size);
+      output.add(run, part);
       const int64_t index = (run - edit.source.data) / size;
-      set_zero(buffer.tail(part), part / size, index, dtype, size, *edit.zeros);
+      set_zero(output.tail(part), part / size, index, dtype, size, *edit.zeros);
       run += part;
       bytes -= part;
     }
   });
-  buffer.flush();
 }
 
 /// Writes the elements of a tensor that was not edited.
-void write_unedited(const ExternalData::Range& from, const ExternalData& external,
-                    OutputFile& output) {
+void write_unedited(const ExternalData::Range& from, const ExternalData& external, Output& output) {
   for (int64_t at = 0; at < from.bytes; at += kWritten) {
     const int64_t part = std::min(kWritten, from.bytes - at);
-    output.write(from.data + at, part);
+    output.add(from.data + at, part);
     external.release(from.data + at, part);
   }
 }
 
-void write_moves(std::vector<Move>& moves, const ExternalData& external, OutputFile& output) {
+void write_moves(std::vector<Move>& moves, const ExternalData& external, Output& output) {
   std::map<std::pair<const std::byte*, int64_t>, int64_t> written;  // tied tensors stay tied
   for (Move& move : moves) {
     if (move.edit == nullptr) {
@@ -253,58 +257,33 @@ void check_size(int64_t bytes, const std::string& path) {
   if (bytes > std::numeric_limits<int32_t>::max()) throw errors::too_large(path, bytes);
 }
 
-/// Serialises the model. @returns its bytes
-int64_t serialise(const onnx::ModelProto& model, const std::string& path, OutputFile& output) {
-  const auto bytes = static_cast<int64_t>(model.ByteSizeLong());
-  check_size(bytes, path);
-  google::protobuf::io::FileOutputStream stream(output.fd(), kWriteBlock);
-  bool good = false;
-  {
-    google::protobuf::io::CodedOutputStream coded(&stream);
-    coded.EnableAliasing(true);  // tensors are written without a copy
-    model.SerializeWithCachedSizes(&coded);
-    good = !coded.HadError();
-  }
-  good = good && stream.Flush();
-  if (!good) output.fail(stream.GetErrno() == 0 ? EIO : stream.GetErrno());
-  return bytes;
-}
-
-/// The same, with the elements that are in the model's own file. @returns its bytes
-int64_t serialise_embedding(ModelFile::Impl& impl, const std::string& path, OutputFile& output) {
+/// Writes the message of the model, with the elements that are in its own file.
+void write_model(ModelFile::Impl& impl, const std::string& path, Output& output) {
   auto& tensors = *impl.model.mutable_graph()->mutable_initializer();
   const auto bytes_of = [&](int i) -> std::optional<int64_t> {
     if (!is_embedded(tensors[i])) return std::nullopt;
     return file_bytes(dtype_of_onnx(tensors[i].data_type()), element_count(dims_of(tensors[i])));
   };
+  check_size(static_cast<int64_t>(impl.model.ByteSizeLong()), path);
   const std::string message = impl.model.SerializeAsString();
   const EmbeddingMessage whole(message, bytes_of);
   check_size(whole.bytes(), path);
-  BufferedOutput buffer(output);
-  const auto write_part = [&](std::string_view part) {
-    buffer.add(reinterpret_cast<const std::byte*>(part.data()), std::ssize(part));
-  };
-  whole.write(write_part, [&](int i) {
-    buffer.flush();
-    const Move move = move_of(impl, tensors[i]);
-    if (move.edit == nullptr) return write_unedited(move.from, impl.external, output);
-    write_edit(*move.edit, dtype_of_onnx(tensors[i].data_type()), impl.external, output);
-  });
-  buffer.flush();
-  return whole.bytes();
+  whole.write([&](std::string_view part) { output.add(part); },
+              [&](int i) {
+                const Move move = move_of(impl, tensors[i]);
+                if (move.edit == nullptr) return write_unedited(move.from, impl.external, output);
+                write_edit(*move.edit, dtype_of_onnx(tensors[i].data_type()), impl.external,
+                           output);
+              });
+  output.flush();
 }
 
 bool same_bytes(const ExternalData::File& file, const std::string& path) {
-  const OpenFile other = open_for_reading(path);
-  if (other.size != file.bytes) return false;
-  if (other.inode == file.inode && other.device == file.device) return true;
-  std::vector<std::byte> buffer(kWritten);
-  int64_t at = 0;
-  while (const size_t got = read_at(other, path, at, buffer)) {
-    if (std::memcmp(buffer.data(), file.data + at, got) != 0) return false;
-    at += static_cast<int64_t>(got);
-  }
-  return at == file.bytes;
+  std::error_code ignored;
+  if (fs::equivalent(file.path, path, ignored)) return true;
+  if (size_of_file(path) != file.bytes) return false;
+  const MappedFile other(path);
+  return std::memcmp(other.bytes().data(), file.data, file.bytes) == 0;
 }
 
 }  // namespace
@@ -373,28 +352,24 @@ std::vector<std::byte> edited_rows(const ExternalEdit& edit, DType dtype,
 int64_t write_edited(ModelFile::Impl& impl, const std::string& path, Embedded embedded) {
   if (impl.index) impl.index->purge();
   std::vector<Move> moves = moves_to(impl, path, embedded);
-  std::optional<OutputFile> data;
+  std::optional<Output> data;
   std::string location;
-  int64_t bytes = 0;
   if (!moves.empty()) {
     const std::string name = data_path(impl, path);
     location = fs::path(name).filename().string();
     data.emplace(name);
     write_moves(moves, impl.external, *data);
-    data->close();
-    bytes = data->position();
+    data->flush();
   }
   const Relocation relocation(moves, location);
-  OutputFile output(path);
-  const bool embeds = std::ranges::any_of(impl.model.graph().initializer(), is_embedded);
-  bytes += embeds ? serialise_embedding(impl, path, output) : serialise(impl.model, path, output);
-  output.close();
+  Output output(path);
+  write_model(impl, path, output);
   const std::vector<fs::path> unused = data_files_left_by(impl, path);
   if (data) data->commit();
   output.commit();
   std::error_code ignored;  // a remaining file does no harm
   for (const fs::path& file : unused) fs::remove(file, ignored);
-  return bytes;
+  return output.position() + (data ? data->position() : 0);
 }
 
 std::optional<int64_t> copy_unedited(ModelFile::Impl& impl, const std::string& path) {
@@ -415,14 +390,10 @@ std::optional<int64_t> copy_unedited(ModelFile::Impl& impl, const std::string& p
     if (fs::path(target).has_parent_path()) {
       fs::create_directories(fs::path(target).parent_path(), ignored);
     }
-    OutputFile copy(target);
-    copy.copy_from(open_for_reading(file.path), file.path);
-    copy.commit();
+    write_file(target, {reinterpret_cast<const char*>(file.data), static_cast<size_t>(file.bytes)});
   }
-  OutputFile output(path);
-  output.copy_from(impl.source, impl.path);
-  output.commit();
-  int64_t bytes = impl.source.size;
+  write_file(path, impl.source.bytes());
+  int64_t bytes = std::ssize(impl.source.bytes());
   for (const ExternalData::File& file : impl.external.files()) bytes += file.bytes;
   return bytes;
 }

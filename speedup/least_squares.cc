@@ -12,28 +12,47 @@ namespace {
 
 constexpr auto kRidges = std::to_array({1e-4, 1e-3, 1e-2, 1e-1, 1.0});
 constexpr double kUsualRidge = 1e-3;
+constexpr Eigen::Index kLarge = 256;  // columns, from which on a solver's own kernels pay off
 // The rounding of float32: error relative to target where a layer gives just the target.
 constexpr double kRounding = 1e-6;
 
-std::vector<Eigen::MatrixXd> solutions(const std::vector<SplitSums>& systems, double ridge) {
-  std::vector<Eigen::MatrixXd> maps;
-  for (const SplitSums& sums : systems) maps.push_back(least_squares(sums.seen, ridge));
-  return maps;
+/// The solution of the sums, and of those that are added to them.
+Eigen::MatrixXd solution(const LeastSquaresSums& sums, const LeastSquaresSums* added, double ridge,
+                         const Solver& solver) {
+  const Eigen::Index in = sums.second.rows();
+  const auto system_of = [&]() -> Eigen::MatrixXd {
+    Eigen::MatrixXd system = sums.second;
+    if (added != nullptr) system += added->second;
+    system.diagonal().array() += ridge * system.trace() / static_cast<double>(in);
+    return system;
+  };
+  Eigen::MatrixXd right = sums.cross.transpose();
+  if (added != nullptr) right += added->cross.transpose();
+  Eigen::MatrixXd system = system_of();
+  if (in == 0 || system.trace() == 0) return Eigen::MatrixXd::Zero(right.cols(), in);
+  if (ridge > 0 && in >= kLarge && solver && solver(system, right)) return right.transpose();
+  if (ridge > 0) {  // many times as fast as LDLT, which stands singular systems
+    const Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> factors(system);  // in place
+    if (factors.info() == Eigen::Success) {
+      factors.solveInPlace(right);
+      return right.transpose();
+    }
+    system = system_of();
+  }
+  const Eigen::LDLT<Eigen::Ref<Eigen::MatrixXd>> factors(system);
+  return factors.solve(right).transpose();
 }
 
-double error_of(const std::vector<SplitSums>& systems, const std::vector<Eigen::MatrixXd>& maps) {
-  double error = 0;
-  for (size_t i = 0; i < systems.size(); ++i) error += held_out_error(systems[i], maps[i]);
-  return error;
+/// What a fit is to see: all if nothing else is there.
+const LeastSquaresSums& seen_of(const SplitSums& sums) {
+  return sums.seen.cross.size() > 0 ? sums.seen : sums.held_out;
 }
 
-bool lacks_nothing(const SplitSums& sums) {
-  return sums.seen.cross.isZero(0) && sums.held_out.cross.isZero(0);
+bool is_split(const SplitSums& sums) {
+  return sums.seen.cross.size() > 0 && sums.held_out.cross.size() > 0;
 }
 
-}  // namespace
-
-Eigen::MatrixXd least_squares(const LeastSquaresSums& sums, double ridge) {
+void check(const LeastSquaresSums& sums) {
   const Eigen::Index in = sums.second.rows();
   if (sums.second.cols() != in || sums.cross.cols() != in) {
     throw ModelError("least squares: the second moments are [", sums.second.rows(), ", ",
@@ -45,18 +64,17 @@ Eigen::MatrixXd least_squares(const LeastSquaresSums& sums, double ridge) {
         "least squares: the sums hold infinities or NaN; look for them in the calibration data and "
         "in the network's weights");
   }
-  const double trace = sums.second.trace();
-  if (in == 0 || trace == 0) return Eigen::MatrixXd::Zero(sums.cross.rows(), in);
-  Eigen::MatrixXd system = sums.second;
-  system.diagonal().array() += ridge * trace / static_cast<double>(in);
-  if (ridge > 0) {  // many times as fast as LDLT, which stands singular systems
-    const Eigen::LLT<Eigen::MatrixXd> factors(system);
-    if (factors.info() == Eigen::Success) {
-      return factors.solve(sums.cross.transpose()).transpose();
-    }
-  }
-  const Eigen::LDLT<Eigen::MatrixXd> factors(system);
-  return factors.solve(sums.cross.transpose()).transpose();
+}
+
+bool lacks_nothing(const SplitSums& sums) {
+  return sums.seen.cross.isZero(0) && sums.held_out.cross.isZero(0);
+}
+
+}  // namespace
+
+Eigen::MatrixXd least_squares(const LeastSquaresSums& sums, double ridge) {
+  check(sums);
+  return solution(sums, nullptr, ridge, {});
 }
 
 double held_out_error(const SplitSums& sums, const Eigen::MatrixXd& map) {
@@ -65,12 +83,14 @@ double held_out_error(const SplitSums& sums, const Eigen::MatrixXd& map) {
          sums.residual;
 }
 
-ValidatedFit validated_fit(std::vector<SplitSums> systems, std::optional<double> ridge) {
+ValidatedFit validated_fit(const std::vector<SplitSums>& systems, std::optional<double> ridge,
+                           const Solver& solver) {
   ValidatedFit fit;
   if (std::ranges::all_of(systems, lacks_nothing)) return fit;
-  for (SplitSums& sums : systems) {
-    if (sums.seen.cross.size() == 0) sums.seen = std::exchange(sums.held_out, {});
-    fit.validated = fit.validated || sums.held_out.cross.size() > 0;
+  for (const SplitSums& sums : systems) {
+    check(sums.seen);
+    check(sums.held_out);
+    fit.validated = fit.validated || is_split(sums);
     fit.before += sums.residual;
     fit.target += sums.target;
   }
@@ -78,19 +98,25 @@ ValidatedFit validated_fit(std::vector<SplitSums> systems, std::optional<double>
   std::vector<double> candidates(kRidges.begin(), kRidges.end());
   if (ridge || !fit.validated) candidates = {ridge.value_or(kUsualRidge)};
   for (const double candidate : candidates) {
-    std::vector<Eigen::MatrixXd> maps = solutions(systems, candidate);
-    const double error = error_of(systems, maps);
-    if (!fit.seen.empty() && error >= fit.after) continue;
+    std::vector<Eigen::MatrixXd> maps;
+    double error = 0;
+    for (const SplitSums& sums : systems) {
+      maps.push_back(solution(seen_of(sums), nullptr, candidate, solver));
+      if (is_split(sums)) error += held_out_error(sums, maps.back());
+    }
+    if (!fit.seen.empty() && error >= fit.after) break;
     fit.seen = std::move(maps);
     fit.ridge = candidate;
     fit.after = error;
   }
-  for (SplitSums& sums : systems) {
-    if (sums.held_out.cross.size() == 0) continue;
-    sums.seen.second += sums.held_out.second;
-    sums.seen.cross += sums.held_out.cross;
+  if (!fit.validated) {
+    fit.all = fit.seen;
+    return fit;
   }
-  fit.all = fit.validated ? solutions(systems, fit.ridge) : fit.seen;
+  for (const SplitSums& sums : systems) {
+    const LeastSquaresSums* rest = is_split(sums) ? &sums.held_out : nullptr;
+    fit.all.push_back(solution(seen_of(sums), rest, fit.ridge, solver));
+  }
   return fit;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -51,9 +52,17 @@ struct ValidatedFit {
   bool helps() const { return !seen.empty() && (!validated || after < before); }
 };
 
-/// Fits with the ridge, from 0.0001 to 1 in steps of ten, that has the smallest error on what was
-/// held out; 0.001 if nothing was. No fit where what was held out has no error but rounding.
+/// Replaces B by the solution of A X = B for a symmetric, positive definite A. Returns false, and
+/// changes nothing, if it cannot.
+using Solver = std::function<bool(const Eigen::MatrixXd& a, Eigen::MatrixXd& b)>;
+
+/// Fits with the ridge, from 0.0001 on in steps of ten, up to 1, for as long as the error on what
+/// was held out becomes smaller; 0.001 if nothing was. No fit where what was held out has no error
+/// but rounding.
 /// @param ridge  takes this one
-ValidatedFit validated_fit(std::vector<SplitSums> systems, std::optional<double> ridge);
+/// @param solver  for large systems; Eigen's decompositions solve the others, and those that it
+///                cannot
+ValidatedFit validated_fit(const std::vector<SplitSums>& systems, std::optional<double> ridge,
+                           const Solver& solver = {});
 
 }  // namespace parsimony

@@ -242,6 +242,18 @@ std::unique_ptr<Network> TorchEngine::open_masked(const Graph& graph, const Plan
 
 int TorchEngine::at_once() const { return batches_at_once(device_); }
 
+bool TorchEngine::solve(int64_t n, const double* a, int64_t columns, double* b) const {
+  const at::NoGradGuard no_gradients;
+  const auto on_device = [&](const double* data, at::IntArrayRef sizes) {
+    return at::from_blob(const_cast<double*>(data), sizes, at::kDouble).to(device_);
+  };
+  const auto [factor, failed] = at::linalg_cholesky_ex(on_device(a, {n, n}));
+  if (failed.item<int>() != 0) return false;
+  const at::Tensor rows = on_device(b, {columns, n});  // those of the transpose
+  at::from_blob(b, {columns, n}, at::kDouble).copy_(at::cholesky_solve(rows.t(), factor).t());
+  return true;
+}
+
 void TorchEngine::side_by_side(int64_t count, const std::function<void(int64_t)>& work) {
   torch_io::side_by_side(count, device_, work);
 }

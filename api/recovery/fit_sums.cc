@@ -13,18 +13,16 @@ const float* floats_in(const TensorBytes& tensor) {
   return reinterpret_cast<const float*>(tensor.bytes.data());
 }
 
-/// Returns matrix `g` of [systems, rows, columns], or the only one.
-Eigen::MatrixXd matrix_in(const TensorBytes& tensor, int64_t g) {
+/// Returns a view of matrix `g` of [systems, rows, columns], or of the only one.
+Eigen::Map<const RowMajor> matrix_in(const TensorBytes& tensor, int64_t g) {
   const Shape& dims = tensor.dims;
-  const float* begin = floats_in(tensor) + (dims[0] == 1 ? 0 : g) * dims[1] * dims[2];
-  return Eigen::Map<const RowMajor>(begin, dims[1], dims[2]).cast<double>();
+  return {floats_in(tensor) + (dims[0] == 1 ? 0 : g) * dims[1] * dims[2], dims[1], dims[2]};
 }
 
-/// Returns row `g` of [systems, columns], or the only one.
-Eigen::VectorXd vector_in(const TensorBytes& tensor, int64_t g) {
+/// Returns a view of row `g` of [systems, columns], or of the only one.
+Eigen::Map<const Eigen::VectorXf> vector_in(const TensorBytes& tensor, int64_t g) {
   const Shape& dims = tensor.dims;
-  const float* begin = floats_in(tensor) + (dims[0] == 1 ? 0 : g) * dims[1];
-  return Eigen::Map<const Eigen::VectorXf>(begin, dims[1]).cast<double>();
+  return {floats_in(tensor) + (dims[0] == 1 ? 0 : g) * dims[1], dims[1]};
 }
 
 /// Returns the rows of sizes [systems, rows, out].
@@ -83,29 +81,30 @@ void FitSums::add(const TensorList& results, size_t& next, bool held_out) {
   for (size_t i = 0; i < sums_.size(); ++i) {
     const auto g = static_cast<int64_t>(i);
     if (held_out) {
-      sums_[i].residual += vector_in(*squares, g).sum();
-      if (!complete_) sums_[i].target += vector_in(*target, g).sum();
+      sums_[i].residual += vector_in(*squares, g).cast<double>().sum();
+      if (!complete_) sums_[i].target += vector_in(*target, g).cast<double>().sum();
     }
     LeastSquaresSums& sums = held_out ? sums_[i].held_out : sums_[i].seen;
     if (sums.cross.size() == 0) {
       sums.cross.setZero(lack.dims[1], all);
       sums.second.setZero(all, all);
     }
-    if (in > 0) sums.cross.leftCols(in) += matrix_in(*cross, g);
-    if (shift_) sums.cross.col(in) += vector_in(lack, g);
+    if (in > 0) sums.cross.leftCols(in) += matrix_in(*cross, g).cast<double>();
+    if (shift_) sums.cross.col(in) += vector_in(lack, g).cast<double>();
     if (complete_) continue;
     if (shift_) sums.second(in, in) += static_cast<double>(rows_in(sizes));
     if (in == 0) continue;
-    sums.second.topLeftCorner(in, in) += matrix_in(*second, g);
+    sums.second.topLeftCorner(in, in) += matrix_in(*second, g).cast<double>();
     if (!shift_) continue;
-    const Eigen::VectorXd inputs = vector_in(*rows, g);
+    const Eigen::VectorXd inputs = vector_in(*rows, g).cast<double>();
     sums.second.col(in).head(in) += inputs;
     sums.second.row(in).head(in) += inputs.transpose();
   }
 }
 
-std::vector<SplitSums> FitSums::sums(const Together& together) {
-  if (!any_) return {};
+const std::vector<SplitSums>& FitSums::sums(const Together& together) {
+  static const std::vector<SplitSums> kNothing;
+  if (!any_) return kNothing;
   if (together.sum) {
     for (SplitSums& sums : sums_) {
       for (LeastSquaresSums* share : {&sums.seen, &sums.held_out}) {

@@ -51,7 +51,7 @@ class FitSums {
 
   /// Returns, for each system, the sums whose fit is the change of the matrix and its constant
   /// column: [out, in (+ 1)]. Empty if nothing was added.
-  std::vector<SplitSums> sums(const Together& together);
+  const std::vector<SplitSums>& sums(const Together& together);
 
  private:
   bool weights_;
@@ -82,7 +82,7 @@ class LayerSums {
   /// @param target  the dense network's output @param found   the small network's output
   void add(const EngineValue& input, const EngineValue& target, const EngineValue& found,
            BatchUse use);
-  std::vector<SplitSums> sums(const Together& together) { return sums_.sums(together); }
+  const std::vector<SplitSums>& sums(const Together& together) { return sums_.sums(together); }
 
  private:
   /// The properties in which the networks of sums differ.

@@ -175,7 +175,7 @@ class Recovering {
 /// Returns the samples per run of networks whose samples have so many values.
 int64_t batch_for(int64_t values) {
   constexpr int64_t kMostAtOnce = 64;
-  constexpr int64_t kBatchValues = kMostAtOnce * 3 * 32 * 32;
+  constexpr int64_t kBatchValues = int64_t{8} * 3 * 224 * 224;
   return std::clamp<int64_t>(kBatchValues / std::max<int64_t>(1, values), 1, kMostAtOnce);
 }
 

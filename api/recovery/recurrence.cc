@@ -237,9 +237,9 @@ ValidatedFit RecurrentFit::finish(std::optional<double> ridge, const Together& t
                                   const std::string& reason) {
   std::vector<SplitSums> systems;
   for (FitSums* sums : {&both_, &input_, &state_}) {
-    for (SplitSums& one : sums->sums(together)) systems.push_back(std::move(one));
+    for (const SplitSums& one : sums->sums(together)) systems.push_back(one);
   }
-  ValidatedFit fit = validated_fit(std::move(systems), fits_weights_ ? ridge : std::optional(0.0));
+  ValidatedFit fit = validated_fit(systems, fits_weights_ ? ridge : std::optional(0.0));
   if (fit.helps()) change(fit.all, reason);
   return fit;
 }

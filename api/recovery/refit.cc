@@ -156,7 +156,10 @@ class Refit {
         sums.add(data.inputs[b], data.target.front()[b], found[b],
                  {.rectified = round > 0, .held_out = data.held_out[b]});
       }
-      ValidatedFit fit = validated_fit(sums.sums(data_.together), ridge);
+      ValidatedFit fit = validated_fit(
+          sums.sums(data_.together), ridge, [&](const Eigen::MatrixXd& a, Eigen::MatrixXd& b) {
+            return data_.engine.solve(a.rows(), a.data(), b.cols(), b.data());
+          });
       if (round == 0) record(layer, fit);
       if (!fit.helps()) break;
       best = std::move(fit);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/base/ranges.h"
 #include "parsimony/onnx_io/editor.h"
 #include "parsimony/onnx_io/reader.h"
 #include "tests/onnx_io/fixture.h"
@@ -12,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 using onnx::TensorProto;
 
-constexpr int64_t kRows = 6000;
+constexpr int64_t kLongAxis = 6000;
 
 /// m.onnx with large u and w, of which w is not in raw bytes, four bits wide p, and small v.
 struct Embedding {
@@ -21,14 +22,14 @@ struct Embedding {
   onnx::ModelProto model = model_of("g (float[2] x) => (float[2] y) { y = Op(x, u, v, w, p) }");
 
   Embedding() {
-    add(counting("u", TensorProto::FLOAT, {kRows, 3}, true)).set_doc_string("many");
+    add(counting("u", TensorProto::FLOAT, {kLongAxis, 3}, true)).set_doc_string("many");
     add(counting("v", TensorProto::INT64, {5}, true));
-    add(counting("w", TensorProto::FLOAT, {kRows, 3}, false));
+    add(counting("w", TensorProto::FLOAT, {kLongAxis, 3}, false));
     TensorProto packed;
     packed.set_name("p");
-    packed.set_data_type(TensorProto::INT4);
-    packed.add_dims(10 * kRows);
-    packed.set_raw_data(std::string(5 * kRows, '\x21'));  // 1, 2, 1, 2, …
+    packed.set_data_type(22);  // int4
+    packed.add_dims(10 * kLongAxis);
+    packed.set_raw_data(std::string(5 * kLongAxis, '\x21'));  // 1, 2, 1, 2, …
     add(packed);
     save(model, path);
   }
@@ -71,15 +72,16 @@ TEST(Embedded, EditsAreWrittenInside) {
   ModelFile file(model.path);
   OnnxEditor editor(file);
   editor.copy("u_2", "u", "y", 0);
-  editor.slice("u", std::vector<AxisKeep>{{0, kRows, {3, kRows - 1}}, {1, 3, {0, 2}}});
-  editor.slice("p", std::vector<AxisKeep>{{0, 10 * kRows, {1, 2, 3}}});
+  editor.slice("u", std::vector<AxisKeep>{{0, kLongAxis, {3, kLongAxis - 1}}, {1, 3, {0, 2}}});
+  editor.slice("p", std::vector<AxisKeep>{{0, 10 * kLongAxis, {1, 2, 3}}});
   editor.zero_smallest("u_2", 2);
   const std::string out = model.folder / "small.onnx";
-  EXPECT_EQ(file.write(out), std::ssize(bytes_of(out)));
+  const int64_t bytes = file.write(out);
+  EXPECT_EQ(bytes, std::ssize(bytes_of(out)));
   EXPECT_FALSE(fs::exists(out + ".data"));
   const ModelFile small(out);
   EXPECT_EQ(first_numbers(small, "u", 9),
-            (std::vector<double>{-10, -12, 1 - 3 * kRows + 1, -3 * kRows}));
+            (std::vector<double>{-10, -12, 1 - 3 * kLongAxis + 1, -3 * kLongAxis}));
   EXPECT_EQ(first_numbers(small, "u_2", 3), (std::vector<double>{0, 0, 3}));
   EXPECT_EQ(first_numbers(small, "p", 9), (std::vector<double>{2, 1, 2}));
   EXPECT_EQ(first_numbers(small, "w", 2), (std::vector<double>{1, -2}));
@@ -100,10 +102,10 @@ TEST(Embedded, UneditedElementsAreWrittenAsTheyAre) {
 TEST(Embedded, TheFileItselfCanBeReplaced) {
   const Embedding model;
   ModelFile file(model.path);
-  OnnxEditor(file).slice("u", std::vector<AxisKeep>{{0, kRows, successive(1, kRows)}});
+  OnnxEditor(file).slice("u", std::vector<AxisKeep>{{0, kLongAxis, successive(1, kLongAxis)}});
   file.write(model.path);
   EXPECT_EQ(first_numbers(ModelFile(model.path), "u", 2), (std::vector<double>{-4, 5}));
-  OnnxEditor(file).slice("u", std::vector<AxisKeep>{{0, kRows - 1, {0}}});
+  OnnxEditor(file).slice("u", std::vector<AxisKeep>{{0, kLongAxis - 1, {0}}});
   file.write(model.path);
   EXPECT_EQ(first_numbers(ModelFile(model.path), "u", 2), (std::vector<double>{-4, 5}));
 }
@@ -115,7 +117,7 @@ TEST(Embedded, ForReadersThatMapTheyAreWrittenBeside) {
   const std::string out = model.folder / "run.onnx";
   file.write_beside(out);
   EXPECT_EQ(bytes_of(out + ".data").size(),
-            kRows * 4u / 64 * 64 + 64 * (kRows * 4u % 64 > 0) + 5u * kRows);
+            kLongAxis * 4u / 64 * 64 + 64 * (kLongAxis * 4u % 64 > 0) + 5u * kLongAxis);
   const ModelFile run(out);
   EXPECT_EQ(first_numbers(run, "u", 2), (std::vector<double>{-2, 5}));
   EXPECT_EQ(first_numbers(run, "p", 2), (std::vector<double>{1, 2}));
@@ -128,7 +130,7 @@ TEST(Embedded, AssignedElementsAreThoseOfTheModel) {
   const Embedding model;
   ModelFile file(model.path);
   OnnxEditor editor(file);
-  editor.slice("u", std::vector<AxisKeep>{{0, kRows, {0}}});
+  editor.slice("u", std::vector<AxisKeep>{{0, kLongAxis, {0}}});
   const std::vector<float> values = {7, 8, 9};
   editor.assign("u", std::as_bytes(std::span(values)));
   file.write(model.folder / "small.onnx");
@@ -166,7 +168,7 @@ TEST(Embedded, DimsMustFitTheElements) {
   EXPECT_EQ(
       error_of<ModelError>([&] { to_graph(ModelFile(model.path)); }),
       model.path +
-          ": tensor \"u\": wrong dims: 6000x4 of float32 need 96000 bytes of data, found 72000");
+          ": tensor \"u\": wrong dims: [6000, 4] of float32 need 96000 bytes of data, found 72000");
 }
 
 }  // namespace

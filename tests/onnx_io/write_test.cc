@@ -117,7 +117,7 @@ TEST(Write, TargetsThatAreNoFiles) {
   save(large_model(), folder / "m.onnx");
   ModelFile file(folder / "m.onnx");
   EXPECT_EQ(error_of<IoError>([&] { file.write("/dev/full"); }),
-            "/dev/full: cannot be written: not a regular file");
+            "/dev/full: cannot be written: it exists and is not a regular file");
   EXPECT_NE(error_of<IoError>([&] { file.write(folder / "gone/out.onnx"); }), "");
   fs::create_symlink("real.onnx", folder / "link.onnx");
   write_bytes(folder / "real.onnx", "old");

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <Eigen/Cholesky>
 #include <Eigen/QR>
 #include <cmath>
 #include <limits>
@@ -155,6 +156,23 @@ TEST(ValidatedFit, IsNotJudgedWhereNothingWasHeldOut) {
   EXPECT_TRUE(fit.helps());
   EXPECT_EQ(fit.ridge, 1e-3);
   EXPECT_EQ(fit.all.at(0), least_squares(sums_of(split.x, split.y), 1e-3));
+}
+
+TEST(ValidatedFit, LargeSystemsAreForTheSolver) {
+  for (const int in : {8, 300}) {
+    const Split split = noisy(in + 50, in, 0.3, 80);
+    int asked = 0;
+    const auto solver = [&](const MatrixXd& a, MatrixXd& b) {
+      if (++asked == 1) return false;  // as if it could not: there is another way
+      b = a.ldlt().solve(b).eval();
+      return true;
+    };
+    const ValidatedFit alone = validated_fit({split.sums()}, {});
+    const ValidatedFit fit = validated_fit({split.sums()}, {}, solver);
+    EXPECT_EQ(asked > 1, in == 300);
+    EXPECT_EQ(fit.ridge, alone.ridge);
+    EXPECT_LT(apart(fit.all.at(0), alone.all.at(0)), 1e-9);
+  }
 }
 
 TEST(ValidatedFit, NothingLacksIsNoFit) {

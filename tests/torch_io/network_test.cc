@@ -282,5 +282,17 @@ TEST(Network, OfAScriptThatIsTimedGoesOnFromItsOwnState) {
   EXPECT_EQ(script_run(module)(inputs)[0][0].item<double>(), 31);
 }
 
+TEST(TorchEngine, SolvesSystemsStoredByColumns) {
+  const TorchEngine engine;
+  const std::vector<double> a = {4, 1, 1, 3};
+  std::vector<double> b = {6, 7, 4, 1, 8, 2};  // of x = (1, 2), (1, 0), (2, 0)
+  ASSERT_TRUE(engine.solve(2, a.data(), 3, b.data()));
+  const std::vector<double> expected = {1, 2, 1, 0, 2, 0};
+  for (size_t i = 0; i < b.size(); ++i) EXPECT_NEAR(b[i], expected[i], 1e-12) << i;
+  const std::vector<double> indefinite = {1, 2, 2, 1};
+  EXPECT_FALSE(engine.solve(2, indefinite.data(), 3, b.data()));
+  EXPECT_NEAR(b[1], 2, 1e-12) << "unchanged";
+}
+
 }  // namespace
 }  // namespace parsimony::torch_io

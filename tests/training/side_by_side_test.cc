@@ -46,11 +46,11 @@ TEST_F(SideBySide, CallsEachOnceWithOneThreadForItsOperators) {
   EXPECT_EQ(at::get_num_threads(), 2);
 }
 
-TEST(BatchOnDevice, HasAsManySamplesAsTheirValuesAllow) {
-  EXPECT_EQ(batch_on_device(3 * 32 * 32), 256);
-  EXPECT_EQ(batch_on_device(3 * 64 * 64), 64);
-  EXPECT_EQ(batch_on_device(10), 256) << "the most";
-  EXPECT_EQ(batch_on_device(int64_t{1} << 40), 1);
+TEST(BatchThatFits, HasAsManySamplesAsTheirValuesAllow) {
+  EXPECT_EQ(batch_that_fits(3 * 32 * 32), 256);
+  EXPECT_EQ(batch_that_fits(3 * 64 * 64), 64);
+  EXPECT_EQ(batch_that_fits(10), 256) << "the most";
+  EXPECT_EQ(batch_that_fits(int64_t{1} << 40), 1);
 }
 
 TEST_F(SideBySide, OneAloneHasOneThreadToo) {

@@ -167,7 +167,7 @@ class TorchRecovery final : public RecoverySource {
   /// Returns as many samples as run at once; a batch size fixed by the file takes precedence.
   static int64_t batch_of(const Graph& graph, const Calibration& data, c10::Device device) {
     if (const int64_t fixed = fixed_batch(graph); fixed > 0) return fixed;
-    if (device.is_cuda()) return batch_on_device(data.values);
+    if (device.is_cuda()) return batch_that_fits(data.values);
     return std::clamp<int64_t>(kBatchValues / std::max<int64_t>(1, data.values), 1, kLargestBatch);
   }
 

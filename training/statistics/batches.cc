@@ -255,7 +255,7 @@ int64_t calibration_batch(const Graph& graph) {
   return fixed > 0 ? fixed : kOpenBatch;
 }
 
-int64_t batch_on_device(int64_t values) {
+int64_t batch_that_fits(int64_t values) {
   constexpr int64_t kMost = 256;
   constexpr int64_t kValues = kMost * 3 * 32 * 32;
   return std::clamp<int64_t>(kValues / std::max<int64_t>(1, values), 1, kMost);

@@ -101,8 +101,9 @@ int64_t fixed_batch(const Graph& graph);
 /// Returns the samples per run of the network: its own batch size, or 32 if that is symbolic.
 int64_t calibration_batch(const Graph& graph);
 
-/// Returns a batch size that suits a device, for samples of `values` values: 256 for 3 x 32 x 32.
-int64_t batch_on_device(int64_t values);
+/// Returns a batch size whose gradients fit into memory, for samples of `values` values: 256 for
+/// 3 x 32 x 32.
+int64_t batch_that_fits(int64_t values);
 
 /// Calls `add` with every batch of that size; an incomplete one is dropped if the network's batch
 /// size is fixed. @throws ConfigError if there is no batch

@@ -247,10 +247,10 @@ int64_t Measuring::batch(const SampleBatch& sample) const {
   if (!state_->gradients) return state_->forward.batch();
   // Sums over samples do not depend on batches.
   if (state_->gradients->sums_batches() || sample.inputs.empty()) return size;
-  if (!sample.inputs.front().is_cuda()) return size;
   int64_t values = 0;
   for (const at::Tensor& input : sample.inputs) values += input.numel() / sample.count;
-  return std::max(size, batch_on_device(values));
+  const int64_t fits = batch_that_fits(values);
+  return sample.inputs.front().is_cuda() ? std::max(size, fits) : std::min(size, fits);
 }
 
 void Measuring::add(const SampleBatch& batch) {
