@@ -54,9 +54,16 @@ class Engine {
     for (int64_t i = 0; i < count; ++i) work(i);
   }
 
-  /// Replaces B [n, columns] by the solution of A X = B for a symmetric, positive definite A [n,
-  /// n]; both are stored by columns. @returns false, and changes nothing, if A is not, or if the
-  /// engine has no kernel for it
+  // Kernels for matrices that are stored by columns. They return false, and change nothing, if the
+  // engine has none.
+
+  /// C [rows, columns] = A B
+  virtual bool multiply(int64_t /*rows*/, int64_t /*inner*/, int64_t /*columns*/,
+                        const double* /*a*/, const double* /*b*/, double* /*c*/) const {
+    return false;
+  }
+  /// Replaces B [n, columns] by the solution of A X = B for a symmetric A [n, n]; also false if A
+  /// is not positive definite.
   virtual bool solve(int64_t /*n*/, const double* /*a*/, int64_t /*columns*/, double* /*b*/) const {
     return false;
   }

@@ -12,13 +12,13 @@ namespace {
 
 constexpr auto kRidges = std::to_array({1e-4, 1e-3, 1e-2, 1e-1, 1.0});
 constexpr double kUsualRidge = 1e-3;
-constexpr Eigen::Index kLarge = 256;  // columns, from which on a solver's own kernels pay off
+constexpr Eigen::Index kLarge = 256;  // columns, from which on an engine's kernels pay off
 // The rounding of float32: error relative to target where a layer gives just the target.
 constexpr double kRounding = 1e-6;
 
 /// The solution of the sums, and of those that are added to them.
 Eigen::MatrixXd solution(const LeastSquaresSums& sums, const LeastSquaresSums* added, double ridge,
-                         const Solver& solver) {
+                         const MatrixKernels& kernels) {
   const Eigen::Index in = sums.second.rows();
   const auto system_of = [&]() -> Eigen::MatrixXd {
     Eigen::MatrixXd system = sums.second;
@@ -30,7 +30,8 @@ Eigen::MatrixXd solution(const LeastSquaresSums& sums, const LeastSquaresSums* a
   if (added != nullptr) right += added->cross.transpose();
   Eigen::MatrixXd system = system_of();
   if (in == 0 || system.trace() == 0) return Eigen::MatrixXd::Zero(right.cols(), in);
-  if (ridge > 0 && in >= kLarge && solver && solver(system, right)) return right.transpose();
+  const bool asks = ridge > 0 && in >= kLarge && kernels.solve;
+  if (asks && kernels.solve(system, right)) return right.transpose();
   if (ridge > 0) {  // many times as fast as LDLT, which stands singular systems
     const Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> factors(system);  // in place
     if (factors.info() == Eigen::Success) {
@@ -77,14 +78,18 @@ Eigen::MatrixXd least_squares(const LeastSquaresSums& sums, double ridge) {
   return solution(sums, nullptr, ridge, {});
 }
 
-double held_out_error(const SplitSums& sums, const Eigen::MatrixXd& map) {
-  if (sums.held_out.cross.size() == 0) return 0;
-  return (map * sums.held_out.second - 2 * sums.held_out.cross).cwiseProduct(map).sum() +
-         sums.residual;
+double held_out_error(const SplitSums& sums, const Eigen::MatrixXd& map,
+                      const MatrixKernels& kernels) {
+  const auto& [second, cross] = sums.held_out;
+  if (cross.size() == 0) return 0;
+  Eigen::MatrixXd product(map.rows(), second.cols());
+  const bool asks = second.rows() >= kLarge && kernels.multiply;
+  if (!asks || !kernels.multiply(map, second, product)) product.noalias() = map * second;
+  return (product - 2 * cross).cwiseProduct(map).sum() + sums.residual;
 }
 
 ValidatedFit validated_fit(const std::vector<SplitSums>& systems, std::optional<double> ridge,
-                           const Solver& solver) {
+                           const MatrixKernels& kernels) {
   ValidatedFit fit;
   if (std::ranges::all_of(systems, lacks_nothing)) return fit;
   for (const SplitSums& sums : systems) {
@@ -101,8 +106,8 @@ ValidatedFit validated_fit(const std::vector<SplitSums>& systems, std::optional<
     std::vector<Eigen::MatrixXd> maps;
     double error = 0;
     for (const SplitSums& sums : systems) {
-      maps.push_back(solution(seen_of(sums), nullptr, candidate, solver));
-      if (is_split(sums)) error += held_out_error(sums, maps.back());
+      maps.push_back(solution(seen_of(sums), nullptr, candidate, kernels));
+      if (is_split(sums)) error += held_out_error(sums, maps.back(), kernels);
     }
     if (!fit.seen.empty() && error >= fit.after) break;
     fit.seen = std::move(maps);
@@ -115,7 +120,7 @@ ValidatedFit validated_fit(const std::vector<SplitSums>& systems, std::optional<
   }
   for (const SplitSums& sums : systems) {
     const LeastSquaresSums* rest = is_split(sums) ? &sums.held_out : nullptr;
-    fit.all.push_back(solution(seen_of(sums), rest, fit.ridge, solver));
+    fit.all.push_back(solution(seen_of(sums), rest, fit.ridge, kernels));
   }
   return fit;
 }

@@ -36,8 +36,18 @@ struct SplitSums {
   double target = 0;          ///< Σ ‖t‖² of it, where y is what a layer's answer lacks of t
 };
 
+/// Kernels for large matrices, all or none. They return false, and change nothing, if they cannot.
+struct MatrixKernels {
+  /// C = A B; C has its size.
+  std::function<bool(const Eigen::MatrixXd& a, const Eigen::MatrixXd& b, Eigen::MatrixXd& c)>
+      multiply = {};
+  /// Replaces B by the solution of A X = B for a symmetric, positive definite A.
+  std::function<bool(const Eigen::MatrixXd& a, Eigen::MatrixXd& b)> solve = {};
+};
+
 /// Σ ‖y − W x‖² over what was held out: tr(W G Wᵀ) − 2 tr(W Cᵀ) + Σ ‖y‖².
-double held_out_error(const SplitSums& sums, const Eigen::MatrixXd& map);
+double held_out_error(const SplitSums& sums, const Eigen::MatrixXd& map,
+                      const MatrixKernels& kernels = {});
 
 /// The systems of one layer, such as its groups, with the ridge that serves all of them best.
 struct ValidatedFit {
@@ -52,17 +62,12 @@ struct ValidatedFit {
   bool helps() const { return !seen.empty() && (!validated || after < before); }
 };
 
-/// Replaces B by the solution of A X = B for a symmetric, positive definite A. Returns false, and
-/// changes nothing, if it cannot.
-using Solver = std::function<bool(const Eigen::MatrixXd& a, Eigen::MatrixXd& b)>;
-
 /// Fits with the ridge, from 0.0001 on in steps of ten, up to 1, for as long as the error on what
 /// was held out becomes smaller; 0.001 if nothing was. No fit where what was held out has no error
 /// but rounding.
 /// @param ridge  takes this one
-/// @param solver  for large systems; Eigen's decompositions solve the others, and those that it
-///                cannot
+/// @param kernels  for large systems; Eigen's are for the others, and where these cannot
 ValidatedFit validated_fit(const std::vector<SplitSums>& systems, std::optional<double> ridge,
-                           const Solver& solver = {});
+                           const MatrixKernels& kernels = {});
 
 }  // namespace parsimony

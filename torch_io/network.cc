@@ -242,15 +242,30 @@ std::unique_ptr<Network> TorchEngine::open_masked(const Graph& graph, const Plan
 
 int TorchEngine::at_once() const { return batches_at_once(device_); }
 
+namespace {
+
+/// The transpose of a matrix [rows, columns] that is stored by columns.
+at::Tensor transposed(const double* data, int64_t rows, int64_t columns) {
+  return at::from_blob(const_cast<double*>(data), {columns, rows}, at::kDouble);
+}
+
+}  // namespace
+
+bool TorchEngine::multiply(int64_t rows, int64_t inner, int64_t columns, const double* a,
+                           const double* b, double* c) const {
+  const at::NoGradGuard no_gradients;
+  const at::Tensor first = transposed(a, rows, inner).to(device_);
+  const at::Tensor second = transposed(b, inner, columns).to(device_);
+  transposed(c, rows, columns).copy_(second.mm(first));
+  return true;
+}
+
 bool TorchEngine::solve(int64_t n, const double* a, int64_t columns, double* b) const {
   const at::NoGradGuard no_gradients;
-  const auto on_device = [&](const double* data, at::IntArrayRef sizes) {
-    return at::from_blob(const_cast<double*>(data), sizes, at::kDouble).to(device_);
-  };
-  const auto [factor, failed] = at::linalg_cholesky_ex(on_device(a, {n, n}));
+  const auto [factor, failed] = at::linalg_cholesky_ex(transposed(a, n, n).to(device_));
   if (failed.item<int>() != 0) return false;
-  const at::Tensor rows = on_device(b, {columns, n});  // those of the transpose
-  at::from_blob(b, {columns, n}, at::kDouble).copy_(at::cholesky_solve(rows.t(), factor).t());
+  const at::Tensor right = transposed(b, n, columns);
+  right.copy_(at::cholesky_solve(right.to(device_).t(), factor).t());
   return true;
 }
 

@@ -96,6 +96,8 @@ class TorchEngine : public Engine {
                                        const OpenOptions& options) override;
   int at_once() const override;
   void side_by_side(int64_t count, const std::function<void(int64_t)>& work) override;
+  bool multiply(int64_t rows, int64_t inner, int64_t columns, const double* a, const double* b,
+                double* c) const override;
   bool solve(int64_t n, const double* a, int64_t columns, double* b) const override;
 
  private:

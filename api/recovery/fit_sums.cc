@@ -94,7 +94,8 @@ void FitSums::add(const TensorList& results, size_t& next, bool held_out) {
     if (complete_) continue;
     if (shift_) sums.second(in, in) += static_cast<double>(rows_in(sizes));
     if (in == 0) continue;
-    sums.second.topLeftCorner(in, in) += matrix_in(*second, g).cast<double>();
+    // Symmetric: by columns, as they lie in the sum, it is the same.
+    sums.second.topLeftCorner(in, in) += matrix_in(*second, g).transpose().cast<double>();
     if (!shift_) continue;
     const Eigen::VectorXd inputs = vector_in(*rows, g).cast<double>();
     sums.second.col(in).head(in) += inputs;

@@ -80,6 +80,15 @@ struct FitData {
   Ints steps;                  ///< see LayerFit
 };
 
+MatrixKernels kernels_of(const Engine& engine) {
+  return {[&](const Eigen::MatrixXd& a, const Eigen::MatrixXd& b, Eigen::MatrixXd& c) {
+            return engine.multiply(a.rows(), a.cols(), b.cols(), a.data(), b.data(), c.data());
+          },
+          [&](const Eigen::MatrixXd& a, Eigen::MatrixXd& b) {
+            return engine.solve(a.rows(), a.data(), b.cols(), b.data());
+          }};
+}
+
 class Refit {
  public:
   Refit(const RefitData& data, const Graph& dense, SmallNetwork& small,
@@ -156,10 +165,7 @@ class Refit {
         sums.add(data.inputs[b], data.target.front()[b], found[b],
                  {.rectified = round > 0, .held_out = data.held_out[b]});
       }
-      ValidatedFit fit = validated_fit(
-          sums.sums(data_.together), ridge, [&](const Eigen::MatrixXd& a, Eigen::MatrixXd& b) {
-            return data_.engine.solve(a.rows(), a.data(), b.cols(), b.data());
-          });
+      ValidatedFit fit = validated_fit(sums.sums(data_.together), ridge, kernels_of(data_.engine));
       if (round == 0) record(layer, fit);
       if (!fit.helps()) break;
       best = std::move(fit);

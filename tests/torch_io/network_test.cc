@@ -282,8 +282,13 @@ TEST(Network, OfAScriptThatIsTimedGoesOnFromItsOwnState) {
   EXPECT_EQ(script_run(module)(inputs)[0][0].item<double>(), 31);
 }
 
-TEST(TorchEngine, SolvesSystemsStoredByColumns) {
+TEST(TorchEngine, HasKernelsForMatricesStoredByColumns) {
   const TorchEngine engine;
+  const std::vector<double> row = {1, 2};
+  const std::vector<double> two = {3, 4, 5, 6};
+  std::vector<double> product(2);
+  ASSERT_TRUE(engine.multiply(1, 2, 2, row.data(), two.data(), product.data()));
+  EXPECT_EQ(product, (std::vector<double>{11, 17}));
   const std::vector<double> a = {4, 1, 1, 3};
   std::vector<double> b = {6, 7, 4, 1, 8, 2};  // of x = (1, 2), (1, 0), (2, 0)
   ASSERT_TRUE(engine.solve(2, a.data(), 3, b.data()));
