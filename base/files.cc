@@ -192,10 +192,10 @@ void NewFile::write(std::string_view bytes) {
   }
 }
 
-void NewFile::commit() {
+void NewFile::commit(bool lasting) {
   std::error_code ignored;
-  const bool replaces = std::filesystem::exists(path_, ignored) && !temporary_folders().hold(path_);
-  const bool written = !replaces || fsync(descriptor_) == 0;
+  lasting = lasting || std::filesystem::exists(path_, ignored);
+  const bool written = !lasting || temporary_folders().hold(path_) || fsync(descriptor_) == 0;
   const bool closed = close(std::exchange(descriptor_, -1)) == 0;  // which reports late errors
   if (written && closed && rename(temporary_.c_str(), path_.c_str()) == 0) return;
   const int cause = errno;

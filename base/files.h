@@ -56,8 +56,9 @@ class NewFile {
 
   /// Appends. @throws IoError
   void write(std::string_view bytes);
-  /// Replaces the target, once the new one is on the disk. @throws IoError
-  void commit();
+  /// Takes its name. A target that exists is replaced once the new file is on the disk, and so is
+  /// one that others will refer to: `lasting`. @throws IoError
+  void commit(bool lasting = false);
 
   /// The file's path until commit().
   const std::string& temporary() const { return temporary_; }

@@ -326,6 +326,7 @@ void OnnxEditor::set_input(const std::string& key, int input, const HostTensor& 
   const std::string name = ours ? old : index.fresh_name(expected);
   onnx::TensorProto tensor = tensor_of(name, constant);
   if (ours) {
+    impl_.external_edits.erase(index.constant(full).tensor);
     *index.constant(full).tensor = std::move(tensor);
     index.declare(full, constant.dims);
   } else {

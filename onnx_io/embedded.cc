@@ -1,5 +1,6 @@
 #include <google/protobuf/io/coded_stream.h>
 
+#include <limits>
 #include <utility>
 
 #include "parsimony/base/types.h"
@@ -44,11 +45,12 @@ std::optional<uint64_t> read_varint(std::string_view& left) {
   return std::nullopt;
 }
 
-/// Takes the first field from what is left of a message; nothing if it is damaged.
+/// Takes the first field from what is left of a message; nothing if it is damaged, or a group,
+/// which ONNX does not have.
 std::optional<WireField> read_field(std::string_view& left) {
   const std::string_view begin = left;
   const std::optional<uint64_t> tag = read_varint(left);
-  if (!tag) return std::nullopt;
+  if (!tag || *tag > std::numeric_limits<uint32_t>::max()) return std::nullopt;
   WireField field;
   field.number = static_cast<int>(*tag >> 3);
   field.wire = static_cast<Wire>(*tag & 7);
@@ -68,7 +70,7 @@ std::optional<WireField> read_field(std::string_view& left) {
     case Wire::kFixed32:
       skipped = sizeof(uint32_t);
       break;
-    default:  // groups, which ONNX does not have
+    default:
       return std::nullopt;
   }
   if (!value || skipped > left.size()) return std::nullopt;
@@ -79,15 +81,17 @@ std::optional<WireField> read_field(std::string_view& left) {
   return field;
 }
 
-/// Calls `visit` for the fields of a message. @returns false if it is damaged
+/// Calls `visit` for the fields of a message. @returns what could not be read
 template <typename Visit>
-bool each_field(std::string_view message, const Visit& visit) {
+std::string_view each_field(std::string_view message, const Visit& visit) {
   while (!message.empty()) {
-    const std::optional<WireField> field = read_field(message);
-    if (!field) return false;
+    std::string_view left = message;
+    const std::optional<WireField> field = read_field(left);
+    if (!field) return message;
     visit(*field);
+    message = left;
   }
-  return true;
+  return message;
 }
 
 /// Appends what precedes the contents of a field.
@@ -109,13 +113,14 @@ std::optional<std::string_view> large_elements(std::string_view tensor) {
   std::string_view raw;
   int type = TensorProto::UNDEFINED;
   bool others = false;
-  const bool good = each_field(tensor, [&](const WireField& field) {
+  const std::string_view unread = each_field(tensor, [&](const WireField& field) {
     switch (field.number) {
       case TensorProto::kRawDataFieldNumber:
-        others = others || !raw.empty();
+        others = others || !raw.empty() || field.wire != Wire::kBytes;
         raw = field.contents;
         break;
       case TensorProto::kDataTypeFieldNumber:
+        others = others || field.wire != Wire::kVarint;
         type = static_cast<int>(field.value);
         break;
       case TensorProto::kDimsFieldNumber:
@@ -127,7 +132,7 @@ std::optional<std::string_view> large_elements(std::string_view tensor) {
     }
   });
   const bool is_large = raw.size() >= kLarge && size_of(dtype_of_onnx(type)) > 0;
-  return good && is_large && !others ? std::optional(raw) : std::nullopt;
+  return unread.empty() && is_large && !others ? std::optional(raw) : std::nullopt;
 }
 
 /// Returns the message of a tensor that says where its elements are.
@@ -167,21 +172,22 @@ std::pair<std::string, std::string> around_elements(std::string_view tensor, int
 
 }  // namespace
 
-std::optional<std::string> without_elements(std::string_view file) {
+std::optional<Reduced> without_elements(std::string_view file) {
   size_t elements = 0;
   bool good = true;
-  const bool whole = each_field(file, [&](const WireField& field) {
+  const std::string_view unread = each_field(file, [&](const WireField& field) {
     if (!field.is_message(ModelProto::kGraphFieldNumber)) return;
-    good = good && each_field(field.contents, [&](const WireField& part) {
-             if (!part.is_message(GraphProto::kInitializerFieldNumber)) return;
-             elements += large_elements(part.contents).value_or("").size();
-           });
+    const std::string_view left = each_field(field.contents, [&](const WireField& part) {
+      if (!part.is_message(GraphProto::kInitializerFieldNumber)) return;
+      elements += large_elements(part.contents).value_or("").size();
+    });
+    good = good && left.empty();
   });
-  if (!whole || !good || elements < file.size() / 2) return std::nullopt;
-  std::string message;
+  if (!unread.empty() || !good || elements < file.size() / 2) return std::nullopt;
+  Reduced reduced;
   each_field(file, [&](const WireField& field) {
     if (!field.is_message(ModelProto::kGraphFieldNumber)) {
-      message += field.whole;
+      reduced.message += field.whole;
       return;
     }
     std::string graph;
@@ -193,10 +199,11 @@ std::optional<std::string> without_elements(std::string_view file) {
         return;
       }
       append(graph, part.number, placed(part.contents, *large, file));
+      ++reduced.embedded;
     });
-    append(message, field.number, graph);
+    append(reduced.message, field.number, graph);
   });
-  return message;
+  return reduced;
 }
 
 EmbeddingMessage::EmbeddingMessage(std::string_view message,

@@ -17,10 +17,15 @@ namespace parsimony::onnx_io {
 /// The location, in external data, of the model's own file. No file has such a name.
 inline constexpr std::string_view kOwnFile("\0", 1);
 
-/// Returns the message of a model file without the elements of its large initializers, each of
-/// which says instead where they are: is_embedded(). Nothing if most of the file would remain, or
-/// if it is damaged.
-std::optional<std::string> without_elements(std::string_view file);
+/// A model's message without the elements of its large initializers, each of which says instead
+/// where they are: is_embedded().
+struct Reduced {
+  std::string message;
+  int embedded = 0;  ///< how many these are
+};
+
+/// Nothing if most of the file would remain, or if it is damaged.
+std::optional<Reduced> without_elements(std::string_view file);
 
 /// The message of a model whose embedded elements are put back.
 class EmbeddingMessage {

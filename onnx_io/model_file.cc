@@ -79,6 +79,14 @@ void drop_duplicates(onnx::GraphProto& graph, ExternalData& files) {
 
 constexpr int kReadBlock = 1 << 18;
 
+/// No file may name our own location. @throws ModelError
+void check_embedded(const std::string& path, onnx::ModelProto& model, int expected) {
+  for_each_tensor(model, [&](const onnx::TensorProto& tensor) { expected -= is_embedded(tensor); });
+  if (expected != 0) {
+    throw errors::bad_model(path, "a tensor's external data location is not a file name");
+  }
+}
+
 /// Large elements stay in the file. @throws ModelError
 void parse(const MappedFile& file, const std::string& path, onnx::ModelProto& model) {
   const std::string_view bytes = file.bytes();
@@ -86,13 +94,15 @@ void parse(const MappedFile& file, const std::string& path, onnx::ModelProto& mo
   if (std::cmp_greater(bytes.size(), std::numeric_limits<int32_t>::max())) {
     throw errors::too_large(path, std::ssize(bytes));
   }
-  const std::optional<std::string> message = without_elements(bytes);
-  if (message && model.ParseFromString(*message)) return;
+  const std::optional<Reduced> reduced = without_elements(bytes);
+  if (reduced && model.ParseFromString(reduced->message)) {
+    return check_embedded(path, model, reduced->embedded);
+  }
   google::protobuf::io::ArrayInputStream stream(bytes.data(), static_cast<int>(bytes.size()),
                                                 kReadBlock);
   const bool good = model.ParseFromZeroCopyStream(&stream);
   file.release(bytes);
-  if (good) return;
+  if (good) return check_embedded(path, model, 0);
   // A model begins with its version and producer; otherwise it is not a model.
   if (model.ir_version() > 0 && model.has_graph()) {
     throw ModelError(path, ": truncated or damaged: reading stopped at byte ", stream.ByteCount(),

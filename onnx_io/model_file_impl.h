@@ -225,7 +225,7 @@ struct ModelFile::Impl {
   onnx::ModelProto model;
   bool edited = false;
   std::unordered_map<const onnx::TensorProto*, ExternalEdit> external_edits;
-  std::deque<std::vector<std::byte>> edited_bytes;  ///< referenced by graphs of the edited model
+  std::deque<std::vector<std::byte>> edited_bytes;      ///< unpacked sources of edits
   std::unordered_map<std::string, std::string> copies;  ///< name of a copy -> of what
   std::unique_ptr<ModelIndex> index;                    ///< null until the first edit
   std::deque<onnx::NodeProto> substituted;   ///< of functions, with the attributes of a call

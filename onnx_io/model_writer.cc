@@ -1,3 +1,7 @@
+#include <absl/container/flat_hash_set.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -118,7 +122,7 @@ class Output {
     write(buffer_.data(), std::ssize(buffer_));
     buffer_.clear();
   }
-  void commit() { file_.commit(); }
+  void commit(bool lasting) { file_.commit(lasting); }
 
  private:
   void write(const std::byte* data, int64_t bytes) {
@@ -257,14 +261,44 @@ void check_size(int64_t bytes, const std::string& path) {
   if (bytes > std::numeric_limits<int32_t>::max()) throw errors::too_large(path, bytes);
 }
 
+/// Another tensor may get the address of one that was removed.
+void forget_removed(ModelFile::Impl& impl) {
+  absl::flat_hash_set<const onnx::TensorProto*> left;
+  for_each_tensor(impl.model, [&](onnx::TensorProto& tensor) { left.insert(&tensor); });
+  std::erase_if(impl.external_edits, [&](const auto& edit) { return !left.contains(edit.first); });
+}
+
+class Serialised final : public google::protobuf::io::CopyingOutputStream {
+ public:
+  explicit Serialised(Output& output) : output_(output) {}
+
+  bool Write(const void* data, int bytes) override {
+    output_.add(static_cast<const std::byte*>(data), bytes);
+    return true;
+  }
+
+ private:
+  Output& output_;
+};
+
+/// Writes the message of the model as it is, tensors without a copy.
+void serialise(const onnx::ModelProto& model, Output& output) {
+  Serialised sink(output);
+  google::protobuf::io::CopyingOutputStreamAdaptor stream(&sink);
+  google::protobuf::io::CodedOutputStream coded(&stream);
+  coded.EnableAliasing(true);
+  model.SerializeWithCachedSizes(&coded);
+}
+
 /// Writes the message of the model, with the elements that are in its own file.
 void write_model(ModelFile::Impl& impl, const std::string& path, Output& output) {
+  check_size(static_cast<int64_t>(impl.model.ByteSizeLong()), path);
   auto& tensors = *impl.model.mutable_graph()->mutable_initializer();
+  if (std::ranges::none_of(tensors, is_embedded)) return serialise(impl.model, output);
   const auto bytes_of = [&](int i) -> std::optional<int64_t> {
     if (!is_embedded(tensors[i])) return std::nullopt;
     return file_bytes(dtype_of_onnx(tensors[i].data_type()), element_count(dims_of(tensors[i])));
   };
-  check_size(static_cast<int64_t>(impl.model.ByteSizeLong()), path);
   const std::string message = impl.model.SerializeAsString();
   const EmbeddingMessage whole(message, bytes_of);
   check_size(whole.bytes(), path);
@@ -275,7 +309,6 @@ void write_model(ModelFile::Impl& impl, const std::string& path, Output& output)
                 write_edit(*move.edit, dtype_of_onnx(tensors[i].data_type()), impl.external,
                            output);
               });
-  output.flush();
 }
 
 bool same_bytes(const ExternalData::File& file, const std::string& path) {
@@ -350,7 +383,10 @@ std::vector<std::byte> edited_rows(const ExternalEdit& edit, DType dtype,
 }
 
 int64_t write_edited(ModelFile::Impl& impl, const std::string& path, Embedded embedded) {
-  if (impl.index) impl.index->purge();
+  if (impl.index) {
+    impl.index->purge();
+    forget_removed(impl);
+  }
   std::vector<Move> moves = moves_to(impl, path, embedded);
   std::optional<Output> data;
   std::string location;
@@ -364,9 +400,10 @@ int64_t write_edited(ModelFile::Impl& impl, const std::string& path, Embedded em
   const Relocation relocation(moves, location);
   Output output(path);
   write_model(impl, path, output);
+  output.flush();
   const std::vector<fs::path> unused = data_files_left_by(impl, path);
-  if (data) data->commit();
-  output.commit();
+  if (data) data->commit(fs::exists(path));
+  output.commit(false);
   std::error_code ignored;  // a remaining file does no harm
   for (const fs::path& file : unused) fs::remove(file, ignored);
   return output.position() + (data ? data->position() : 0);

@@ -83,7 +83,7 @@ Weight Reader::edited_view(const onnx::TensorProto& tensor, const std::string& n
     reading_.unmade.emplace(name, &edit);
     return {name, dtype, dims_of(tensor), nullptr, size_of(dtype)};
   }
-  const auto& bytes = impl_.edited_bytes.emplace_back(edited(edit, dtype, impl_.external));
+  const auto& bytes = reading_.unpacked.emplace_back(edited(edit, dtype, impl_.external));
   return {name, dtype, dims_of(tensor), bytes.data(), size_of(dtype)};
 }
 

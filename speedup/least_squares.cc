@@ -93,13 +93,15 @@ ValidatedFit validated_fit(const std::vector<SplitSums>& systems, std::optional<
   ValidatedFit fit;
   if (std::ranges::all_of(systems, lacks_nothing)) return fit;
   for (const SplitSums& sums : systems) {
-    check(sums.seen);
-    check(sums.held_out);
     fit.validated = fit.validated || is_split(sums);
     fit.before += sums.residual;
     fit.target += sums.target;
   }
   if (fit.validated && fit.before <= kRounding * kRounding * fit.target) return fit;
+  for (const SplitSums& sums : systems) {
+    check(sums.seen);
+    check(sums.held_out);
+  }
   std::vector<double> candidates(kRidges.begin(), kRidges.end());
   if (ridge || !fit.validated) candidates = {ridge.value_or(kUsualRidge)};
   for (const double candidate : candidates) {

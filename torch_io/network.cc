@@ -254,19 +254,27 @@ at::Tensor transposed(const double* data, int64_t rows, int64_t columns) {
 bool TorchEngine::multiply(int64_t rows, int64_t inner, int64_t columns, const double* a,
                            const double* b, double* c) const {
   const at::NoGradGuard no_gradients;
-  const at::Tensor first = transposed(a, rows, inner).to(device_);
-  const at::Tensor second = transposed(b, inner, columns).to(device_);
-  transposed(c, rows, columns).copy_(second.mm(first));
-  return true;
+  try {
+    const at::Tensor first = transposed(a, rows, inner).to(device_);
+    const at::Tensor second = transposed(b, inner, columns).to(device_);
+    transposed(c, rows, columns).copy_(second.mm(first));
+    return true;
+  } catch (const c10::Error&) {  // a device without memory
+    return false;
+  }
 }
 
 bool TorchEngine::solve(int64_t n, const double* a, int64_t columns, double* b) const {
   const at::NoGradGuard no_gradients;
-  const auto [factor, failed] = at::linalg_cholesky_ex(transposed(a, n, n).to(device_));
-  if (failed.item<int>() != 0) return false;
-  const at::Tensor right = transposed(b, n, columns);
-  right.copy_(at::cholesky_solve(right.to(device_).t(), factor).t());
-  return true;
+  try {
+    const auto [factor, failed] = at::linalg_cholesky_ex(transposed(a, n, n).to(device_));
+    if (failed.item<int>() != 0) return false;
+    const at::Tensor right = transposed(b, n, columns);
+    right.copy_(at::cholesky_solve(right.to(device_).t(), factor).t());
+    return true;
+  } catch (const c10::Error&) {
+    return false;
+  }
 }
 
 void TorchEngine::side_by_side(int64_t count, const std::function<void(int64_t)>& work) {

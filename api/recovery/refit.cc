@@ -80,7 +80,9 @@ struct FitData {
   Ints steps;                  ///< see LayerFit
 };
 
-MatrixKernels kernels_of(const Engine& engine) {
+/// Several ranks decide alike, to the last bit: Eigen's kernels are the same for all.
+MatrixKernels kernels_of(const Engine& engine, const Together& together) {
+  if (together.ranks > 1) return {};
   return {[&](const Eigen::MatrixXd& a, const Eigen::MatrixXd& b, Eigen::MatrixXd& c) {
             return engine.multiply(a.rows(), a.cols(), b.cols(), a.data(), b.data(), c.data());
           },
@@ -165,7 +167,8 @@ class Refit {
         sums.add(data.inputs[b], data.target.front()[b], found[b],
                  {.rectified = round > 0, .held_out = data.held_out[b]});
       }
-      ValidatedFit fit = validated_fit(sums.sums(data_.together), ridge, kernels_of(data_.engine));
+      ValidatedFit fit =
+          validated_fit(sums.sums(data_.together), ridge, kernels_of(data_.engine, data_.together));
       if (round == 0) record(layer, fit);
       if (!fit.helps()) break;
       best = std::move(fit);

@@ -161,6 +161,33 @@ TEST(Embedded, NoTruncatedFileIsTakenForAModel) {
   }
 }
 
+TEST(Embedded, NoFileMayNameItself) {
+  Embedding model;
+  for (const bool in_node : {false, true}) {
+    onnx::ModelProto crafted = model.model;
+    onnx::NodeProto& node = *crafted.mutable_graph()->mutable_node(0);
+    TensorProto& tensor = in_node ? *node.add_attribute()->mutable_t()
+                                  : *crafted.mutable_graph()->mutable_initializer(1);
+    tensor.set_data_location(TensorProto::EXTERNAL);
+    onnx::StringStringEntryProto& entry = *tensor.add_external_data();
+    entry.set_key("location");
+    entry.set_value(std::string(1, '\0'));
+    save(crafted, model.path);
+    EXPECT_EQ(error_of<ModelError>([&] { const ModelFile file(model.path); }),
+              model.path + ": a tensor's external data location is not a file name");
+  }
+}
+
+TEST(Embedded, UnknownGroupsStay) {
+  const Embedding model;
+  const std::string group = "\xa3\x06\xa4\x06";  // field 100
+  write_bytes(model.path, bytes_of(model.path) + group);
+  ModelFile file(model.path);
+  OnnxEditor(file).slice("u", std::vector<AxisKeep>{{0, kLongAxis, {0}}});
+  file.write(model.folder / "small.onnx");
+  EXPECT_TRUE(bytes_of(model.folder / "small.onnx").ends_with(group));
+}
+
 TEST(Embedded, DimsMustFitTheElements) {
   Embedding model;
   model.model.mutable_graph()->mutable_initializer(0)->set_dims(1, 4);
