@@ -4,6 +4,10 @@ Python here has, and writes docs/results/data/rivals.json and its page; others' 
 tools/rivals/quoted.json, each with source and date.
 
     tools/rivals/main.py [OPTION...] [NAME...]     all networks, or these
+    tools/rivals/main.py --shared SHARED [NAME...] the tools that PyPI has, installed in FOLDER, on networks of
+                                                   torchvision and on trained ones, instead
+
+What is not measured stays on the page as it is.
 """
 
 import pathlib
@@ -11,8 +15,11 @@ import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from jobs import Jobs, loaded_by, python  # noqa: E402
-from page import page  # noqa: E402
-from tables.runs import CACHE, COMMAND, parser_of, publish, read  # noqa: E402
+from page import merged, page, quotations  # noqa: E402
+from same import Same  # noqa: E402
+from same_page import tables  # noqa: E402
+from speed import versions_of as versions_for  # noqa: E402
+from tables.runs import CACHE, COMMAND, DATA, parser_of, publish, read  # noqa: E402
 
 
 def parsed():
@@ -30,7 +37,8 @@ def parsed():
     add("--onnxsim", metavar="PROGRAM",
         help="one that imports onnx and onnxsim, with onnxsim.apply_structured_pruning")  # fmt: skip
     add("--onnx-python", metavar="PROGRAM", default=str(CACHE / "torch/bin/python"),
-        help="for --onnxsim: one whose torch exports ONNX (%(default)s)")  # fmt: skip
+        help="for --onnxsim and --shared: one whose torch exports ONNX (%(default)s)")  # fmt: skip
+    add("--shared", type=pathlib.Path, help="a folder with trained networks and CIFAR-10")
     add("--command", default=COMMAND, help="build/release/bin/parsimony")
     add("--again", action="store_true", help="measure again what has been measured")
     add("--no-page", action="store_true", help="leave docs/results as it is")
@@ -44,6 +52,13 @@ def versions_of(program):
 def main():
     asked = parsed()
     asked.folder.mkdir(parents=True, exist_ok=True)
+    quoted, known = read(pathlib.Path(__file__).with_name("quoted.json")), read(DATA / "rivals.json")
+    if asked.shared:
+        same = Same(asked)
+        found = tables(*same.run(), versions_for(asked.onnx_python, same.packages["torch_pruning"]))
+        if not asked.no_page:
+            publish("rivals", merged(known, found + quotations(quoted)))
+        return
     kinds = python(asked.python, ["names"])[0]
     asked.names = asked.names or list(kinds)
     versions = {program: versions_of(program) for program in (asked.onnxsim, asked.torch_pruning, asked.python)}
@@ -63,8 +78,8 @@ def main():
     if asked.no_page:
         return
     all_versions = {module: version for found in versions.values() for module, version in found.items()}
-    quoted = read(pathlib.Path(__file__).with_name("quoted.json"))
-    publish("rivals", page(kinds, asked.names, tools, exported, all_versions, loaded_by(asked.command), quoted))
+    found = page(kinds, asked.names, tools, exported, all_versions, loaded_by(asked.command), quoted)
+    publish("rivals", merged(known, found))
 
 
 if __name__ == "__main__":

@@ -343,4 +343,5 @@ def main():
         lines(lambda name: function(folder, name), rest[1:])
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -52,26 +52,49 @@ def outcome(run):
     return "wrong" if run.get("equal") is False or run.get("proven") is False else "smaller"
 
 
+TITLES = (
+    "Where others are better",
+    "Tools from PyPI: networks of torchvision",
+    "Tools from PyPI: every network",
+    "Tools from PyPI: trained networks, and the same recovery",
+    "The same networks",
+    "By kind of network",
+    "Every network",
+    "Not measured",
+    "Published by others",
+)
+
+
+def merged(known, tables):
+    """The page with these tables instead of those that it has."""
+    found = {one["title"]: one for one in [*known["tables"], *tables]}
+    return {
+        "title": "Parsimony and other tools",
+        "about": "What others do better stands first. Then the tools that PyPI has, beside Parsimony on the same networks; "
+        "160 small architectures, with torch.ao.pruning; and figures that others publish, quoted with their source.",
+        "tables": [found[title] for title in TITLES if title in found],
+    }
+
+
+def quotations(quoted):
+    return [better(quoted), absent(quoted), figures(quoted)]
+
+
 def page(kinds, names, tools, exported, versions, loaded, quoted):
+    """The tables of an hour's measurement of all tools on small architectures, and those that are quoted."""
+
     def judged(tool, name, found):
         return Run({"before": exported[name].get("macs"), **found} if tool == "parsimony" else found)
 
     runs = {tool: {name: judged(tool, name, run) for name, run in found.items()} for tool, found in tools.items()}
     titles = quoted["titles"]
     columns = [titles[tool] for tool in runs]
-    return {
-        "title": "Parsimony and other tools",
-        "about": "What others do better stands first. Then the same networks with every tool that could be installed "
-        f"where this was measured ({', '.join(columns)}), and figures that others publish, quoted with their source.",
-        "tables": [
-            better(quoted),
-            together(names, runs, exported, versions, loaded, quoted),
-            by_kind(kinds, names, runs, columns),
-            by_network(names, runs, columns),
-            absent(quoted, columns),
-            figures(quoted),
-        ],
-    }
+    return [
+        together(names, runs, exported, versions, loaded, quoted),
+        by_kind(kinds, names, runs, columns),
+        by_network(names, runs, columns),
+        *quotations(quoted),
+    ]
 
 
 def quotation(title, about, columns, rows):
@@ -82,7 +105,7 @@ def quotation(title, about, columns, rows):
 def better(quoted):
     return quotation(
         "Where others are better",
-        f"Read in their repositories in {quoted['date']}, not measured. Date: of the source, where it has one.",
+        f"Read in their repositories in {quoted['date']}, unless it says measured. Date: of the source, where it has one.",
         "tool|what it has that Parsimony lacks|source|date",
         quoted["better"],
     )
@@ -199,13 +222,8 @@ def cell(run):
     return percent(run.share) + (", differs" if run.outcome == "wrong" else "")
 
 
-def absent(quoted, columns):
-    return quotation(
-        "Not measured",
-        "Debian and npm do not have them, or there is nothing to measure.",
-        "tool|where it comes from|in Debian or npm|here",
-        [row for row in quoted["absent"] if not row[0].startswith(tuple(columns))],
-    )
+def absent(quoted):
+    return quotation("Not measured", "", "tool|where it comes from|why", quoted["absent"])
 
 
 def figures(quoted):

@@ -8,6 +8,7 @@ Half of the channels by L1 norm, one thread. Needs a Python with torch, torchvis
 """
 
 import json
+import os
 import pathlib
 import sys
 import tempfile
@@ -134,12 +135,13 @@ def page(rows, versions):
     }
 
 
-def versions_of(python):
+def versions_of(python, packages=None):
     script = (
         "import json, importlib.metadata as m; "
         "print(json.dumps({n: m.version(n.replace('_', '-')) for n in ('torch', 'torchvision', 'torch_pruning')}))"
     )
-    return json.loads(finished([python, "-c", script]).stdout)
+    where = {"env": {**os.environ, "PYTHONPATH": str(packages)}} if packages else {}
+    return json.loads(finished([python, "-c", script], **where).stdout)
 
 
 def main():
