@@ -26,7 +26,6 @@ def prune(yolo, imgsz, **settings):
     """Prunes yolo.model in place; returns the plan."""
     images = torch.rand(1, 3, imgsz, imgsz)
     yolo.model.float().eval()
-    yolo.model(images)  # Detect keeps its anchors, which must not be made during the export
     plan = parsimony.prune(yolo.model, images, **settings)
     for module in yolo.model.modules():
         if isinstance(module, C2f):

@@ -79,6 +79,20 @@ def _separate_operations() -> Iterator[None]:
         torch.backends.mha.set_fastpath_enabled(fast)
 
 
+@contextlib.contextmanager
+def _attributes_kept(module: nn.Module) -> Iterator[None]:
+    """Puts back what `forward` assigns to attributes, such as tensors that it caches: in an export
+    they are not tensors that can be used."""
+    before = [(part, dict(part.__dict__), dict(part._buffers)) for part in module.modules()]
+    try:
+        yield
+    finally:
+        for part, attributes, buffers in before:
+            for known, present in ((attributes, part.__dict__), (buffers, part._buffers)):
+                present.clear()
+                present.update(known)
+
+
 _patching = threading.Lock()
 
 
@@ -205,7 +219,7 @@ class Program:
     def _exported_now(self) -> Any:
         tensors = tuple(self.inputs.map(lambda tensor: tensor.detach().clone()).tensors())
         with evaluating(self.module, self.training), _flat(self.module, self.inputs, self._ends):
-            with _separate_operations():
+            with _separate_operations(), _attributes_kept(self.module):
                 exported = torch.export.export(self.module, tensors, strict=False)
         exported.graph_module.graph.eliminate_dead_code()
         if any(_writes_unseen(node) for node in _calls_in(exported.graph)):

@@ -195,3 +195,23 @@ def test_a_path_that_is_no_plan(tmp_path: Path) -> None:
 def test_weights_are_no_module(model: Any) -> None:
     with pytest.raises(parsimony.ConfigError, match=r"expected a module, found (str|dict)"):
         parsimony.prune(model, torch.rand(1, 3), ratio=0.5)
+
+
+def test_an_export_leaves_no_tensors_that_forward_caches() -> None:
+    class Caching(nn.Module):
+        size, grid = None, torch.empty(0)
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.last = nn.Conv2d(3, 8, 3), nn.Conv2d(8, 4, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = self.last(self.first(x).relu())
+            if self.size != x.shape:
+                self.grid, self.size = torch.arange(x.shape[-1]) * 1.0, x.shape
+            return x + self.grid
+
+    model, x = Caching(), torch.rand(1, 3, 8, 8)
+    parsimony.prune(model, x, ratio=0.5)
+    assert model.first.weight.shape[0] == 4
+    assert model(x).shape == (1, 4, 6, 6) and type(model.grid) is torch.Tensor
