@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
-from .errors import ConfigError, FileError, needs_torch
+from .errors import ConfigError, FileError
 
 if TYPE_CHECKING:
     import torch
@@ -105,7 +105,8 @@ class Plan:
 
     Attributes:
         data: the plan of the command (`docs/internals/design.md` describes it), a JSON object.
-        values: new elements of tensors by name, and masks by `NAME:mask`; usually empty.
+        values: new elements of tensors by name, and masks by `NAME:mask`; usually empty, and where torch
+            is not installed: they are saved all the same.
         shapes: of every tensor that was cut, before and after.
         attributes: sizes of modules that are not standard layers.
         parameters: of the network, before and after.
@@ -127,6 +128,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         self._module: Optional["weakref.ReferenceType[torch.nn.Module]"] = None
+        self._stored = b""  # values that were not read
 
     @property
     def groups(self) -> List[Dict[str, Any]]:
@@ -182,10 +184,7 @@ class Plan:
 
         `Plan.load` reads it. `save_data` writes the command's own, for `apply --plan`.
         """
-        if self.values:
-            from .tensor_file import write_tensors
-
-            write_tensors(values_path(path), self.values)
+        self._save_values(path)
         content = {
             "parsimony_python_plan": _FORMAT,
             "plan": self.data,
@@ -199,11 +198,16 @@ class Plan:
 
     def save_data(self, path: Union[str, Path]) -> None:
         """Writes the command's own plan, for `parsimony apply --plan`, and its values beside it."""
+        self._save_values(path)
+        Path(path).write_text(json.dumps(self.data))
+
+    def _save_values(self, path: Union[str, Path]) -> None:
         if self.values:
             from .tensor_file import write_tensors
 
             write_tensors(values_path(path), self.values)
-        Path(path).write_text(json.dumps(self.data))
+        elif self._stored:
+            values_path(path).write_bytes(self._stored)
 
     @staticmethod
     def load(path: Union[str, Path]) -> "Plan":
@@ -212,7 +216,6 @@ class Plan:
         Raises:
             FileError: the file cannot be read, or its values are missing.
             ConfigError: it is not a plan.
-            ImportError: it has values, and torch is not installed.
         """
         try:
             content = json.loads(Path(path).read_text())
@@ -231,7 +234,12 @@ class Plan:
         if plan.needs_values:
             if not values_path(path).exists():
                 raise FileError(f"{values_path(path)}: the values of the plan are missing")
-            plan.values = _values(values_path(path))
+            try:
+                from .tensor_file import read_tensors
+
+                plan.values = read_tensors(values_path(path))
+            except ModuleNotFoundError:
+                plan._stored = values_path(path).read_bytes()
         return plan
 
     @property
@@ -304,14 +312,6 @@ def _pair(value: Any) -> Tuple[int, int]:
 
 def _tuples(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
-
-
-def _values(path: Path) -> Dict[str, Tensor]:
-    try:
-        from .tensor_file import read_tensors
-    except ModuleNotFoundError as error:
-        raise needs_torch("a plan with values", error) from error
-    return read_tensors(path)
 
 
 def updates_of(values: Mapping[str, Tensor], reason: str) -> List[Dict[str, Any]]:
