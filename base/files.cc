@@ -148,10 +148,7 @@ TemporaryFolders& temporary_folders() {
   return folders;
 }
 
-}  // namespace
-
-namespace {
-
+/// The file that a link leads to.
 std::string target_of(std::string path) {
   std::error_code ignored;
   if (!std::filesystem::is_symlink(path, ignored)) return path;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <limits>
 #include <map>
@@ -268,26 +269,41 @@ void forget_removed(ModelFile::Impl& impl) {
   std::erase_if(impl.external_edits, [&](const auto& edit) { return !left.contains(edit.first); });
 }
 
+/// Passes what protobuf writes to an output. Its streams write in their destructors, too, which no
+/// exception may leave: the first one is kept.
 class Serialised final : public google::protobuf::io::CopyingOutputStream {
  public:
   explicit Serialised(Output& output) : output_(output) {}
 
   bool Write(const void* data, int bytes) override {
-    output_.add(static_cast<const std::byte*>(data), bytes);
-    return true;
+    if (error_) return false;
+    try {
+      output_.add(static_cast<const std::byte*>(data), bytes);
+      return true;
+    } catch (...) {
+      error_ = std::current_exception();
+      return false;
+    }
+  }
+  void check() const {
+    if (error_) std::rethrow_exception(error_);
   }
 
  private:
   Output& output_;
+  std::exception_ptr error_;
 };
 
 /// Writes the message of the model as it is, tensors without a copy.
 void serialise(const onnx::ModelProto& model, Output& output) {
   Serialised sink(output);
-  google::protobuf::io::CopyingOutputStreamAdaptor stream(&sink);
-  google::protobuf::io::CodedOutputStream coded(&stream);
-  coded.EnableAliasing(true);
-  model.SerializeWithCachedSizes(&coded);
+  {
+    google::protobuf::io::CopyingOutputStreamAdaptor stream(&sink);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.EnableAliasing(true);
+    model.SerializeWithCachedSizes(&coded);
+  }
+  sink.check();
 }
 
 /// Writes the message of the model, with the elements that are in its own file.

@@ -172,13 +172,6 @@ class Recovering {
   std::map<RecoverySource::Samples, KnownOutputs> known_;  ///< of the dense network
 };
 
-/// Returns the samples per run of networks whose samples have so many values.
-int64_t batch_for(int64_t values) {
-  constexpr int64_t kMostAtOnce = 64;
-  constexpr int64_t kBatchValues = int64_t{8} * 3 * 224 * 224;
-  return std::clamp<int64_t>(kBatchValues / std::max<int64_t>(1, values), 1, kMostAtOnce);
-}
-
 /// Calibration data in host memory.
 class CalibrationSource final : public RecoverySource {
  public:
@@ -188,7 +181,7 @@ class CalibrationSource final : public RecoverySource {
         cut_(dense, plan),
         accuracy_(settings.accuracy),
         samples_(data, dense),
-        batch_(batch_for(samples_.values())) {}
+        batch_(recovery_batch(samples_.values())) {}
 
   Engine& engine() override { return engine_; }
   int64_t samples() const override { return samples_.count(); }
@@ -254,7 +247,7 @@ class CalibrationSource final : public RecoverySource {
 class ProcessSource final : public RecoverySource {
  public:
   ProcessSource(ProcessEngine& process, const Graph& dense, const Plan& plan)
-      : process_(process), cut_(dense, plan), batch_(batch_for(process.values())) {}
+      : process_(process), cut_(dense, plan), batch_(recovery_batch(process.values())) {}
 
   Engine& engine() override { return process_; }
   int64_t samples() const override { return process_.samples(); }
@@ -285,6 +278,12 @@ class ProcessSource final : public RecoverySource {
 };
 
 }  // namespace
+
+int64_t recovery_batch(int64_t values) {
+  constexpr int64_t kMostAtOnce = 64;
+  constexpr int64_t kBatchValues = int64_t{8} * 3 * 224 * 224;
+  return std::clamp<int64_t>(kBatchValues / std::max<int64_t>(1, values), 1, kMostAtOnce);
+}
 
 Recovered recover(RecoverySource& source, const Graph& dense, const Graph& original,
                   const Plan& plan, const RecoverySettings& settings, const Say& say) {

@@ -53,6 +53,9 @@ class RecoverySource {
   }
 };
 
+/// Returns the samples per run of networks whose samples have so many values.
+int64_t recovery_batch(int64_t values);
+
 /// Recovers the small network that the plan makes of `original`; changes values, never shapes.
 /// Nothing is edited: the returned updates replace those of the plan. @param dense  the network to
 /// match

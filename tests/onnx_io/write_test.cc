@@ -93,6 +93,25 @@ TEST(Write, FullDiskLeavesTheOldFileWhole) {
   EXPECT_EQ(load(folder / "out.onnx").graph().initializer(0).dims(1), 8);
 }
 
+TEST(Write, FullDiskWhileTheMessageItselfIsLarge) {
+  const TemporaryFolder folder;
+  onnx::ModelProto model = model_of("g (float[2] x) => (float[2] y) { y = Op(x, w, v) }");
+  auto& tensors = *model.mutable_graph()->mutable_initializer();
+  *tensors.Add() = counting("w", onnx::TensorProto::FLOAT, {600'000, 3}, /*raw=*/false);
+  *tensors.Add() = counting("v", onnx::TensorProto::FLOAT, {2}, /*raw=*/true);
+  save(model, folder / "m.onnx");
+  ModelFile file(folder / "m.onnx");
+  OnnxEditor(file).slice("v", std::vector<AxisKeep>{{0, 2, {0}}});
+  {
+    const SmallDisk disk(20'000);
+    EXPECT_EQ(error_of<IoError>([&] { file.write(folder / "out.onnx"); }),
+              (folder / "out.onnx") + ": cannot be written: File too large");
+  }
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"m.onnx"});
+  file.write(folder / "out.onnx");
+  EXPECT_EQ(load(folder / "out.onnx").graph().initializer(0).float_data_size(), 1'800'000);
+}
+
 TEST(Write, FullDiskWithExternalDataLeavesBothFilesWhole) {
   const TemporaryFolder folder;
   onnx::ModelProto model = large_model();

@@ -154,6 +154,21 @@ def narrow(module, indices, size):
     return forward
 
 
+def mask_onnx(whole, small):
+    """Sets what `small` has lost of the weights of `whole` to zero; norms see only what stays."""
+    from onnx.numpy_helper import from_array, to_array
+
+    weights, stays = {x.name: to_array(x) for x in small.graph.initializer}, {}
+    for tensor in whole.graph.initializer:
+        full, now = to_array(tensor), weights.get(tensor.name)
+        if now is not None and now.shape != full.shape and now.dtype.kind == "f":
+            stays[tensor.name] = kept(now, full)[-1]
+            tensor.CopyFrom(from_array(left_of(now, full), tensor.name))
+    for node in list(whole.graph.node):
+        if node.op_type.endswith("LayerNormalization") and node.input[1] in stays:
+            narrow_node(whole.graph, node, stays[node.input[1]])
+
+
 def onnxsim(folder, name):
     """As its documentation has it: one call, with the share of channels to remove."""
     import onnx
@@ -172,16 +187,7 @@ def onnxsim(folder, name):
     seconds = time.perf_counter() - begin
     sizes = [[numpy.prod(x.dims) for x in model.graph.initializer] for model in (small, whole)]
     after = outputs(small)
-    weights = {x.name: onnx.numpy_helper.to_array(x) for x in small.graph.initializer}
-    stays = {}
-    for tensor in whole.graph.initializer:
-        full, now = onnx.numpy_helper.to_array(tensor), weights.get(tensor.name)
-        if now is not None and now.shape != full.shape:
-            stays[tensor.name] = kept(now, full)[-1]
-            tensor.CopyFrom(onnx.numpy_helper.from_array(left_of(now, full), tensor.name))
-    for node in list(whole.graph.node):
-        if node.op_type.endswith("LayerNormalization") and node.input[1] in stays:
-            narrow_node(whole.graph, node, stays[node.input[1]])
+    mask_onnx(whole, small)
     return {"seconds": seconds, "params": float(share(*sizes)), **judged(before, after, outputs(whole))}
 
 

@@ -171,21 +171,13 @@ def judge_onnx(whole, small, command):
     import onnx
     from families import rivals
     from measure import run_onnx
-    from onnx.numpy_helper import from_array, to_array
 
     counts = [inspected(command, file) for file in (whole, small)]
     whole, small = onnx.load(whole), onnx.load(small)
     sizes = [dim.dim_value for dim in whole.graph.input[0].type.tensor_type.shape.dim]
     feeds = {whole.graph.input[0].name: numpy.random.default_rng(0).standard_normal(sizes).astype("float32")}
     before, after = run_onnx(whole, feeds), run_onnx(small, feeds)
-    weights, stays = {one.name: to_array(one) for one in small.graph.initializer}, {}
-    for tensor in whole.graph.initializer:
-        full, now = to_array(tensor), weights.get(tensor.name)
-        if now is not None and now.shape != full.shape and now.dtype.kind == "f":
-            stays[tensor.name] = rivals.kept(now, full)[-1]
-            tensor.CopyFrom(from_array(rivals.left_of(now, full), tensor.name))
-    for node in [one for one in whole.graph.node if one.op_type == "LayerNormalization" and one.input[1] in stays]:
-        rivals.narrow_node(whole.graph, node, stays[node.input[1]])
+    rivals.mask_onnx(whole, small)
     found = verdict(rivals.judged(before, after, run_onnx(whole, feeds)))
     return {"runs": before[0].shape == after[0].shape, "before": counts[0], "macs": counts[1], **found}
 

@@ -28,10 +28,6 @@
 namespace parsimony::training {
 namespace {
 
-// Number of sample values that run at once: 64 images of 3 x 32 x 32.
-constexpr int64_t kBatchValues = 64 * 3 * 32 * 32;
-constexpr int64_t kLargestBatch = 64;
-
 GraphModule runnable(const Graph& graph, c10::Device device) {
   GraphModule module(graph, GraphModuleOptions{.trainable = false});
   module->to(device);
@@ -168,14 +164,15 @@ class TorchRecovery final : public RecoverySource {
   static int64_t batch_of(const Graph& graph, const Calibration& data, c10::Device device) {
     if (const int64_t fixed = fixed_batch(graph); fixed > 0) return fixed;
     if (device.is_cuda()) return batch_that_fits(data.values);
-    return std::clamp<int64_t>(kBatchValues / std::max<int64_t>(1, data.values), 1, kLargestBatch);
+    return recovery_batch(data.values);
   }
 
   /// Returns the samples of a training step.
   int64_t step_of() const {
     constexpr int64_t kLargestStep = 16;
+    constexpr int64_t kStepValues = 256 * 3 * 32 * 32;
     if (const int64_t fixed = fixed_batch(dense_); fixed > 0) return fixed;
-    const int64_t fit = 4 * kBatchValues / std::max<int64_t>(1, data_.values);
+    const int64_t fit = kStepValues / std::max<int64_t>(1, data_.values);
     return std::clamp<int64_t>(fit, 1, kLargestStep);
   }
 
