@@ -243,7 +243,8 @@ class DepthPlanner {
     planned.result.graph = std::move(less.graph);
     planned.result.pruning = plan_pruning(planned.result.graph, request_, services_,
                                           shared_without(blocks), &less.settings);
-    planned.result.pruning.plan.blocks = blocks;
+    auto& removed = planned.result.pruning.plan.blocks;
+    removed.insert(removed.begin(), blocks.begin(), blocks.end());
     planned.result.pruning.dense = dense_;
     return planned;
   }
@@ -337,22 +338,6 @@ DepthRequest parse_depth(std::string_view text, std::string_view place) {
   }
   if (is_share) return {DepthRequest::Kind::kFraction, 0, number};
   return {DepthRequest::Kind::kCount, static_cast<int64_t>(number), 0};
-}
-
-std::pair<Graph, IdVector<NodeId, NodeId>> without_blocks(const Graph& graph,
-                                                          const std::vector<PlanBlock>& blocks) {
-  Graph less = graph;
-  IdVector<NodeId, NodeId> numbers(graph.nodes.size());
-  for (const NodeId n : graph.nodes.ids()) numbers[n] = n;
-  for (const PlanBlock& block : blocks) {
-    NodeId add = kNone;
-    for (const NodeId n : less.nodes.ids()) {
-      if (key_of(less, less.nodes[n]) == block.add) add = n;
-    }
-    const IdVector<NodeId, NodeId> step = bypass(less, add, block.kept_input);
-    for (const NodeId n : graph.nodes.ids()) numbers[n] = renumbered(step, numbers[n]);
-  }
-  return {std::move(less), std::move(numbers)};
 }
 
 DepthPruning plan_depth(const Graph& graph, const PruneRequest& request,

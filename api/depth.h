@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "parsimony/api/prune.h"
@@ -26,11 +25,6 @@ struct DepthPruning {
 /// Analysis.
 std::vector<BlockOutcome> describe(const Graph& graph, const Facts& sample,
                                    const std::vector<ResidualBlock>& blocks);
-
-/// Removes blocks from a copy of the network. @returns the copy and the new ids of the nodes, kNone
-/// for removed ones
-std::pair<Graph, IdVector<NodeId, NodeId>> without_blocks(const Graph& graph,
-                                                          const std::vector<PlanBlock>& blocks);
 
 /// Removes the blocks of least influence, then prunes the rest like plan_pruning; the plan covers
 /// both. `request.depth` is the number of blocks. Blocks with an excluded layer are kept. Ratios of

@@ -284,7 +284,9 @@ class ModelPruning {
   std::optional<GroupAtFault> guilty() {
     const Pruning& pruning = result_;
     // Constants are folded for all groups together.
-    if (pruning.plan.constants == Constants::kExact || !engine_->executes_graphs()) {
+    const auto has_branches = [](const Group& group) { return !group.branches.empty(); };
+    if (pruning.plan.constants == Constants::kExact || !engine_->executes_graphs() ||
+        std::ranges::any_of(pruning.analysis.coupling.groups, has_branches)) {
       return std::nullopt;
     }
     Graph graph = without_blocks(model_.graph(), pruning.plan.blocks).first;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 
+#include "parsimony/graph/attributes.h"
 #include "parsimony/graph/operators/schema.h"
 
 namespace parsimony {
@@ -14,10 +16,104 @@ bool is_matrix(const Shape& dims) {
   return std::ranges::count_if(dims, [](int64_t d) { return d > 1; }) > 1;
 }
 
-class BlockFinder {
+/// Do ScatterElements and ScatterND add to what is there?
+bool scatters_sums(const Node& node) { return attr(node, "reduction", "none") == "add"; }
+
+}  // namespace
+
+std::optional<Branch> BranchFinder::with(NodeId node) {
+  std::set<NodeId> reached = {node};
+  for (auto at = reached.begin(); at != reached.end(); ++at) {
+    for (const int kept : {0, 1}) {
+      auto branch = branch_at(*at, kept);
+      if (branch && std::ranges::binary_search(branch->nodes, node) && has_layer(*branch)) {
+        return branch;
+      }
+    }
+    for (const ValueId v : graph_.node(*at).outputs) {
+      if (v == kNone) continue;
+      for (const Use& use : graph_.value(v).uses) reached.insert(use.node);
+    }
+  }
+  return {};
+}
+
+std::optional<Branch> BranchFinder::branch_at(NodeId add, int kept) {
+  const Node& node = graph_.node(add);
+  if (node.calls > 0 || !adds_activation(node, kept)) return {};
+  return Branch{add, kept, needed_only_by(add, kept)};
+}
+
+bool adds(const Node& node) {
+  return scatters_sums(node) || (has_trait(node, kAdds) && node.inputs.size() == 2);
+}
+
+/// Is the result internal to the network, and the operand plus another one of its shape, or plus
+/// what is scattered into it?
+bool BranchFinder::adds_activation(const Node& node, int kept) const {
+  if (!adds(node)) return false;
+  const auto& shape = facts_.shapes[node.outputs[0]];
+  const Value& output = graph_.value(node.outputs[0]);
+  if (!shape || shape->empty() || output.is_output || output.captured ||
+      facts_.shapes[node.inputs[kept]] != shape) {
+    return false;
+  }
+  if (scatters_sums(node)) return kept == 0;
+  const ValueId branch = node.inputs[1 - kept];
+  return node.inputs[kept] != branch && graph_.value(branch).weight == kNone &&
+         !facts_.computed[branch] && facts_.shapes[branch] == shape;
+}
+
+/// The nodes before the other operands that would be unused without the addition; ascending.
+std::vector<NodeId> BranchFinder::needed_only_by(NodeId add, int kept) {
+  ++stamp_;
+  mark_[add] = stamp_;
+  std::vector<NodeId> found;
+  std::vector<ValueId> work = graph_.node(add).inputs;
+  work.erase(work.begin() + kept);
+  while (!work.empty()) {
+    const NodeId n = work.back() == kNone ? kNone : graph_.value(work.back()).producer;
+    work.pop_back();
+    if (n == kNone || mark_[n] == stamp_ || !inside(n, add, kept)) continue;
+    mark_[n] = stamp_;
+    found.push_back(n);
+    for (const ValueId v : graph_.node(n).inputs) {
+      if (v != kNone) work.push_back(v);
+    }
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+/// Nothing but marked nodes reads the node's outputs. Looked at again for each of its readers, so
+/// that the last of them to be marked finds it.
+bool BranchFinder::inside(NodeId n, NodeId add, int kept) const {
+  const Node& node = graph_.node(n);
+  if (node.has_subgraph || node.calls > 0 || node.body != graph_.node(add).body) return false;
+  return std::ranges::all_of(node.outputs, [&](ValueId v) {
+    if (v == kNone) return true;
+    const Value& value = graph_.value(v);
+    if (value.is_output || value.captured) return false;
+    return std::ranges::all_of(value.uses, [&](const Use& use) {
+      return mark_[use.node] == stamp_ && (use.node != add || use.input != kept);
+    });
+  });
+}
+
+bool BranchFinder::has_layer(const Branch& branch) const {
+  return std::ranges::any_of(branch.nodes, [&](NodeId n) {
+    return std::ranges::any_of(graph_.node(n).inputs, [&](ValueId v) {
+      const WeightId weight = v == kNone ? kNone : graph_.value(v).weight;
+      return weight != kNone && is_matrix(graph_.weight(weight).dims);
+    });
+  });
+}
+
+namespace {
+
+class BlockFinder : BranchFinder {
  public:
-  BlockFinder(const Graph& graph, const Facts& facts)
-      : graph_(graph), facts_(facts), mark_(graph.nodes.size(), 0) {}
+  using BranchFinder::BranchFinder;
 
   std::vector<ResidualBlock> find() {
     std::vector<ResidualBlock> blocks;
@@ -35,16 +131,12 @@ class BlockFinder {
  private:
   std::optional<ResidualBlock> block_at(NodeId add, int kept) {
     const Node& node = graph_.node(add);
-    if (!has_trait(node, kAdds) || node.inputs.size() != 2 || node.calls > 0) return {};
-    ResidualBlock block;
-    block.add = add;
-    block.kept_input = kept;
-    block.input = node.inputs[kept];
-    block.output = node.outputs[0];
-    const ValueId branch = node.inputs[1 - kept];
-    if (!adds_activations(block, branch)) return {};
-    block.nodes = needed_only_by(add, branch);
-    if (block.nodes.empty() || !reads_input_alone(block)) return {};
+    auto branch = has_trait(node, kAdds) ? branch_at(add, kept) : std::nullopt;
+    if (!branch || branch->nodes.empty()) return {};
+    ResidualBlock block{std::move(*branch), node.inputs[kept], node.outputs[0]};
+    const bool activation =
+        graph_.value(block.input).weight == kNone && !facts_.computed[block.input];
+    if (!activation || !has_layer(block) || !reads_input_alone(block)) return {};
     block.channel_axis = channel_axis(block);
     const auto& uses = graph_.value(block.output).uses;
     block.rectified = !uses.empty() && std::ranges::all_of(uses, [&](const Use& use) {
@@ -53,74 +145,22 @@ class BlockFinder {
     return block;
   }
 
-  /// Operands of equal, known shape, and a result that is internal to the network.
-  bool adds_activations(const ResidualBlock& block, ValueId branch) const {
-    if (block.input == branch) return false;
-    const auto activation = [&](ValueId v) {
-      return graph_.value(v).weight == kNone && !facts_.computed[v];
-    };
-    const auto& shape = facts_.shapes[block.output];
-    const Value& output = graph_.value(block.output);
-    return activation(block.input) && activation(branch) && shape && !shape->empty() &&
-           facts_.shapes[block.input] == shape && facts_.shapes[branch] == shape &&
-           !output.is_output && !output.captured;
-  }
-
-  /// The nodes before `branch` that would be unused without the addition; ascending.
-  std::vector<NodeId> needed_only_by(NodeId add, ValueId branch) {
-    ++stamp_;
-    mark_[add] = stamp_;
-    std::vector<NodeId> found;
-    std::vector<ValueId> work = {branch};
-    while (!work.empty()) {
-      const NodeId n = graph_.value(work.back()).producer;
-      work.pop_back();
-      if (n == kNone || mark_[n] == stamp_ || !inside(n, add, branch)) continue;
-      mark_[n] = stamp_;
-      found.push_back(n);
-      for (const ValueId v : graph_.node(n).inputs) {
-        if (v != kNone) work.push_back(v);
-      }
-    }
-    std::ranges::sort(found);
-    return found;
-  }
-
-  /// Nothing but marked nodes reads the node's outputs. Looked at again for each of its readers, so
-  /// that the last of them to be marked finds it.
-  bool inside(NodeId n, NodeId add, ValueId branch) const {
-    const Node& node = graph_.node(n);
-    if (node.has_subgraph || node.calls > 0 || node.body != graph_.node(add).body) return false;
-    return std::ranges::all_of(node.outputs, [&](ValueId v) {
-      if (v == kNone) return true;
-      const Value& value = graph_.value(v);
-      if (value.is_output || value.captured) return false;
-      return std::ranges::all_of(value.uses, [&](const Use& use) {
-        if (use.node == add) return v == branch;
-        return mark_[use.node] == stamp_;
-      });
-    });
-  }
-
-  /// f reads x, has a layer, and reads nothing else that depends on x.
+  /// f reads x, and nothing else that depends on x.
   bool reads_input_alone(const ResidualBlock& block) {
     bool reads_x = false;
-    bool has_layer = false;
     std::vector<ValueId> others;
     for (const NodeId n : block.nodes) {
       for (const ValueId v : graph_.node(n).inputs) {
         if (v == kNone) continue;
         const Value& value = graph_.value(v);
         reads_x = reads_x || v == block.input;
-        if (value.weight != kNone) {
-          has_layer = has_layer || is_matrix(graph_.weight(value.weight).dims);
-        } else if (v != block.input && value.producer != kNone && !facts_.computed[v] &&
-                   !std::ranges::binary_search(block.nodes, value.producer)) {
+        if (value.weight == kNone && v != block.input && value.producer != kNone &&
+            !facts_.computed[v] && !std::ranges::binary_search(block.nodes, value.producer)) {
           others.push_back(v);
         }
       }
     }
-    return reads_x && has_layer && (others.empty() || !reaches(block, others));
+    return reads_x && (others.empty() || !reaches(block, others));
   }
 
   bool reaches(const ResidualBlock& block, const std::vector<ValueId>& others) {
@@ -164,11 +204,6 @@ class BlockFinder {
     });
     return blocks;
   }
-
-  const Graph& graph_;
-  const Facts& facts_;
-  IdVector<NodeId, int> mark_;
-  int stamp_ = 0;
 };
 
 }  // namespace

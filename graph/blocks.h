@@ -2,6 +2,7 @@
 // whose readers read one of its operands instead.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -11,15 +12,47 @@
 
 namespace parsimony {
 
-/// y = x + f(x). Without it, y is x.
-struct ResidualBlock {
-  NodeId add = kNone;         ///< the addition, of two operands of equal shape
-  int kept_input = 0;         ///< which of them is x
-  ValueId input = kNone;      ///< x
-  ValueId output = kNone;     ///< y
-  std::vector<NodeId> nodes;  ///< of f, ascending: those that only this block needs
-  int channel_axis = 0;       ///< of x: 1 where f convolves, the last one elsewhere
-  bool rectified = false;     ///< nothing but Relu nodes read y
+/// y = x + f(…). Without it, y is x.
+struct Branch {
+  NodeId add = kNone;  ///< of two operands of equal shape, or of what is scattered into the first
+  int kept_input = 0;  ///< which of them is x
+  std::vector<NodeId> nodes;  ///< of f, ascending: those that only the addition needs
+  bool operator==(const Branch&) const = default;
+};
+
+/// Does the node add two operands, or to the first one what it scatters?
+bool adds(const Node& node);
+
+/// The branches of the first additions that alone need a node and a layer.
+class BranchFinder {
+ public:
+  BranchFinder(const Graph& graph, const Facts& facts)
+      : graph_(graph), facts_(facts), mark_(graph.nodes.size(), 0) {}
+
+  /// The branch of the first addition that alone needs the node; f contains a layer.
+  std::optional<Branch> with(NodeId node);
+
+ protected:
+  std::optional<Branch> branch_at(NodeId add, int kept);
+  bool has_layer(const Branch& branch) const;
+
+  const Graph& graph_;
+  const Facts& facts_;
+  IdVector<NodeId, int> mark_;
+  int stamp_ = 0;
+
+ private:
+  bool adds_activation(const Node& node, int kept) const;
+  std::vector<NodeId> needed_only_by(NodeId add, int kept);
+  bool inside(NodeId n, NodeId add, int kept) const;
+};
+
+/// y = x + f(x).
+struct ResidualBlock : Branch {
+  ValueId input = kNone;   ///< x
+  ValueId output = kNone;  ///< y
+  int channel_axis = 0;    ///< of x: 1 where f convolves, the last one elsewhere
+  bool rectified = false;  ///< nothing but Relu nodes read y
 };
 
 /// The innermost blocks, in topological order. Of an addition of two activations of equal, known

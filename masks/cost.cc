@@ -33,8 +33,8 @@ int ElementCounts::number_of(const Axis& axis) {
   return it->second;
 }
 
-int ElementCounts::add(const std::vector<Axis>& axes, int64_t constant) {
-  Product product{constant, {}};
+int ElementCounts::add(const std::vector<Axis>& axes, int64_t constant, ChannelId of) {
+  Product product{constant, {}, of};
   for (const Axis& axis : axes) {
     if (axis.dim_class == kNone || coupling_.channels(axis.dim_class).empty()) {
       product.constant *= axis.size;
@@ -46,12 +46,12 @@ int ElementCounts::add(const std::vector<Axis>& axes, int64_t constant) {
   return size() - 1;
 }
 
-int ElementCounts::add(ValueId value, const Shape& dims, int64_t constant) {
+int ElementCounts::add(ValueId value, const Shape& dims, int64_t constant, ChannelId of) {
   std::vector<Axis> axes;
   for (size_t d = 0; d < dims.size(); ++d) {
     axes.push_back({coupling_.dim_class_of(value, static_cast<int>(d)), 1, dims[d]});
   }
-  return add(axes, constant);
+  return add(axes, constant, of);
 }
 
 std::vector<int64_t> ElementCounts::under(const AxisMasks& masks) const {
@@ -63,7 +63,7 @@ std::vector<int64_t> ElementCounts::under(const AxisMasks& masks) const {
   std::vector<int64_t> counts;
   counts.reserve(products_.size());
   for (const Product& product : products_) {
-    int64_t count = product.constant;
+    int64_t count = masks.keeps(product.of) ? product.constant : 0;
     for (const int axis : product.axes) count *= kept[axis];
     counts.push_back(count);
   }
@@ -80,6 +80,31 @@ std::vector<std::vector<int64_t>> kept_of(const Coupling& coupling, const AxisMa
   return kept;
 }
 
+namespace {
+
+/// The channels with which nodes leave.
+IdVector<NodeId, ChannelId> owners_of_nodes(const Graph& graph, const Coupling& coupling) {
+  IdVector<NodeId, ChannelId> owners(graph.nodes.size());
+  for (const GroupId g : coupling.groups.ids()) {
+    for (const ChannelBranch& own : coupling.groups[g].branches) {
+      const ChannelId channel{g, own.channel};
+      for (const NodeId n : own.branch.nodes) owners[n] = channel;
+      owners[own.branch.add] = channel;
+    }
+  }
+  return owners;
+}
+
+/// The channel with which all readers of the value leave.
+ChannelId owner_of(const Value& value, const IdVector<NodeId, ChannelId>& owners) {
+  if (value.uses.empty()) return {};
+  const ChannelId first = owners[value.uses.front().node];
+  const auto same = [&](const Use& use) { return owners[use.node] == first; };
+  return std::ranges::all_of(value.uses, same) ? first : ChannelId();
+}
+
+}  // namespace
+
 StoredElements::StoredElements(const Graph& graph, const Coupling& coupling,
                                const IdVector<WeightId, int64_t>& each, ElementCounts& counts)
     : coupling_(coupling) {
@@ -94,11 +119,14 @@ StoredElements::StoredElements(const Graph& graph, const Coupling& coupling,
     const bool is_there = graph.values[v].is_read() || readings[w].empty();
     if (is_there && std::ranges::none_of(readings[w], same)) readings[w].push_back(v);
   }
+  const IdVector<NodeId, ChannelId> owners = owners_of_nodes(graph, coupling);
   for (const WeightId w : readings.ids()) {
     std::vector<Reading> ways;
     for (const ValueId v : readings[w]) {
       const auto& dims = coupling.value_dim_classes[v];
-      ways.push_back({counts.add(v, graph.weight(w).dims, each[w]), {dims.begin(), dims.end()}});
+      const ChannelId owner = owner_of(graph.value(v), owners);
+      ways.push_back(
+          {counts.add(v, graph.weight(w).dims, each[w], owner), {dims.begin(), dims.end()}});
     }
     if (ways.size() == 1) single_.push_back(ways.front().product);
     if (ways.size() > 1) shared_.push_back(std::move(ways));
@@ -130,15 +158,16 @@ IdVector<WeightId, int64_t> one_for_each_parameter(const Graph& graph) {
 CostModel::CostModel(const Graph& graph, const Facts& facts, const Coupling& coupling)
     : counts_(coupling), params_(graph, coupling, one_for_each_parameter(graph), counts_) {
   weights_ = counts_.size();
-  for (const Node& node : graph.nodes) {
-    const auto formula = macs_formula(NodeView(graph, node, facts));
+  const IdVector<NodeId, ChannelId> owners = owners_of_nodes(graph, coupling);
+  for (const NodeId n : graph.nodes.ids()) {
+    const auto formula = macs_formula(NodeView(graph, graph.nodes[n], facts));
     if (!formula) continue;
     for (const auto& product : formula->products) {
       std::vector<ElementCounts::Axis> axes;
       for (const auto& f : product) {
         axes.push_back({coupling.dim_class_of(f.value, f.dim), f.stride, f.size});
       }
-      counts_.add(axes);
+      counts_.add(axes, 1, owners[n]);
     }
   }
   dense_ = under(AxisMasks::all_kept(coupling));

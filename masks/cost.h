@@ -30,10 +30,11 @@ class ElementCounts {
 
   explicit ElementCounts(const Coupling& coupling) : coupling_(coupling) {}
 
-  /// constant times the axes' kept coordinates. @returns the product's number, from 0
-  int add(const std::vector<Axis>& axes, int64_t constant = 1);
+  /// constant times the axes' kept coordinates. @param of  the channel with which all of it leaves
+  /// @returns the product's number, from 0
+  int add(const std::vector<Axis>& axes, int64_t constant = 1, ChannelId of = {});
   /// The elements of a tensor. @param value  whose axes they are
-  int add(ValueId value, const Shape& dims, int64_t constant = 1);
+  int add(ValueId value, const Shape& dims, int64_t constant = 1, ChannelId of = {});
   int size() const { return static_cast<int>(products_.size()); }
 
   /// Evaluates every product under the masks.
@@ -43,6 +44,7 @@ class ElementCounts {
   struct Product {
     int64_t constant = 1;
     std::vector<int> axes;
+    ChannelId of;
   };
 
   int number_of(const Axis& axis);

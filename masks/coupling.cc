@@ -105,6 +105,7 @@ class Grouper {
     make_groups();
     find_nonzero();
     fill_members();
+    add_branches();
     find_outcomes();
     name_policies();
     result_.obstacles = find_obstacles(graph_, dim_classes_, classes_, reads_);
@@ -233,6 +234,44 @@ class Grouper {
         }
       });
     }
+  }
+
+  void add_branches() {
+    for (const ExpertBranch& found : dim_classes_.branches()) {
+      const auto channels = result_.channels(found.dim_class);
+      if (channels.empty()) continue;
+      const auto [group, channel] = channels[found.index];
+      if (group == kNone) continue;
+      auto& branches = result_.groups[group].branches;
+      const auto same = [&](const ChannelBranch& b) { return b.branch == found.branch; };
+      if (std::ranges::any_of(branches, same)) continue;
+      branches.push_back(
+          {channel, found.branch, weights_in(found.branch, channel, result_.groups[group].size)});
+    }
+  }
+
+  std::vector<Member> weights_in(const Branch& branch, int channel, int channels) const {
+    std::vector<Member> members;
+    const auto inside = [&](const Use& use) {
+      return std::ranges::binary_search(branch.nodes, use.node);
+    };
+    for (const NodeId n : branch.nodes) {
+      for (const ValueId v : graph_.node(n).inputs) {
+        if (v == kNone || !is_weight(graph_, graph_.value(v))) continue;
+        const Shape& dims = graph_.weight(graph_.value(v).weight).dims;
+        if (dims.size() < 2 || !std::ranges::all_of(graph_.value(v).uses, inside)) continue;
+        Member member;
+        member.value = v;
+        member.node = n;
+        member.size = dims.front();
+        member.offsets.assign(channels + 1, 0);
+        std::fill(member.offsets.begin() + channel + 1, member.offsets.end(),
+                  static_cast<int32_t>(member.size));
+        for (int64_t i = 0; i < member.size; ++i) member.indices.push_back(i);
+        members.push_back(std::move(member));
+      }
+    }
+    return members;
   }
 
   /// Calls `add` with each group that has channels along the dim class, and their indices there.

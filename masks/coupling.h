@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "parsimony/graph/blocks.h"
 #include "parsimony/graph/graph.h"
 #include "parsimony/graph/interface.h"
 
@@ -38,6 +39,13 @@ struct Member {
   }
 };
 
+/// A branch of the network that one channel alone needs.
+struct ChannelBranch {
+  int channel = 0;
+  Branch branch;
+  std::vector<Member> weights = {};  ///< matrices of it alone: all their indices are the channel's
+};
+
 using GroupId = Id<struct GroupTag>;
 template <typename T>
 using PerGroup = IdVector<GroupId, T>;
@@ -57,6 +65,8 @@ struct Group {
   bool zero = true;         ///< a channel whose `out` slices are zero stays zero downstream
   bool weighted = true;     ///< every reduction over the channel multiplies it by an `in` slice
   std::vector<Member> members;
+  /// What leaves with a channel as a whole: experts that have layers of their own.
+  std::vector<ChannelBranch> branches = {};
 };
 
 /// The rule that says which groups that mix may be pruned.

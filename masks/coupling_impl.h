@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "parsimony/base/ranges.h"
+#include "parsimony/graph/blocks.h"
 #include "parsimony/graph/operators/factor.h"
 #include "parsimony/graph/weights.h"
 #include "parsimony/masks/coupling.h"
@@ -44,6 +45,14 @@ struct PlacedTerm {
   const Term* term = nullptr;
 };
 
+/// What is computed for one expert alone, by layers of its own, and added to the others' results.
+struct ExpertBranch {
+  DimClassId dim_class = kNone;  ///< of the scores
+  int64_t index = 0;             ///< of the expert
+  NodeId reader = kNone;         ///< the node that reads its place alone
+  Branch branch;
+};
+
 class DimClasses {
  public:
   DimClasses(const Graph& graph, const Facts& facts, const CouplingOptions& options);
@@ -74,6 +83,7 @@ class DimClasses {
   LabelId label_id(NodeId node, int label) const {
     return LabelId(label_begin_[node].number() + label);
   }
+  const std::vector<ExpertBranch>& branches() const { return branches_; }
   bool label_pinned(LabelId label) const { return label_pin_[label] != kNone; }
   size_t labels() const { return label_pin_.size(); }
 
@@ -98,6 +108,8 @@ class DimClasses {
   bool is_evaluated(const Value& value) const;
   void note_experts(const CouplingOptions& options);
   bool stays(NodeId node, size_t label) const;
+  void find_branches();
+  bool leaves_with(NodeId reader, DimClassId dim_class, int64_t i) const;
   void pin_labels();
   void pin_longest();
   void pin_parts();
@@ -135,6 +147,8 @@ class DimClasses {
   const int64_t most_indices_;
   bool experts_leave_ = false;             // of the whole network
   IdVector<DimClassId, bool> experts_of_;  // or of layers: dim classes of their weights
+  IdVector<DimClassId, bool> chosen_;      // those of experts that may leave
+  std::vector<ExpertBranch> branches_;     // of these experts
   int64_t noted_indices_ = 0;              // of dim classes that have an entry in `pinned_`
   std::vector<DimClassId> class_queue_;
   std::vector<LabelId> label_queue_;

@@ -43,6 +43,7 @@ DimClasses::DimClasses(const Graph& graph, const Facts& facts, const CouplingOpt
   unite_dims();
   place_terms_and_maps();
   note_experts(options);
+  find_branches();
   pin_bodies();
   pin_ends();
   pin_labels();
@@ -66,7 +67,12 @@ void DimClasses::collect_factors(std::span<const NodeId> pinned_nodes) {
     if (contains(pinned_nodes, n)) {
       const std::string why = node.calls > 1 ? "all calls of its function read the same integers"
                                              : "the smaller shapes did not fit here";
+      const std::vector<Pin> pins = std::move(factors_[n].pins);
       factors_[n] = pin_operands(NodeView(graph_, node, facts_), why);
+      for (const Pin& pin : pins) {  // of scores whose places the node reads
+        if (pin.read != kNone)
+          factors_[n].pins.push_back({pin.value, pin.dim, pin.begin, pin.end, why});
+      }
       pin_measured(node, why, factors_[n]);
     }
     label_begin_.push_back(label_node_.next_id());
@@ -273,10 +279,55 @@ void DimClasses::pin_labels() {
     for (const Pin& pin : factors_[node].pins) {
       const DimClassId dim_class = of(pin.value, pin.dim);
       if (dim_class == kNone || wholly_pinned(dim_class) || !is_whole(pin)) continue;
-      if (is_free(pin.value, pin.dim)) continue;
+      if (is_free(pin.value, pin.dim) || (pin.read != kNone && chosen_[dim_class])) continue;
       pin_class(dim_class, add_reason({node, false, pin.reason}));
     }
   }
+}
+
+/// Where a node reads one expert's place among the scores and is, with layers, a branch of a sum,
+/// the branch leaves with the expert.
+void DimClasses::find_branches() {
+  chosen_.assign(count(), false);
+  for (const NodeId n : factors_.ids()) {
+    for (const Term& term : factors_[n].terms) {
+      const DimClassId dim_class = of(term.value, term.dim);
+      if (dim_class == kNone || term.labels.size() != 1) continue;
+      const auto label = static_cast<size_t>(term.labels.front());
+      const bool experts = factors_[n].labels[label].role == notation::LabelRole::kExpert;
+      if (experts && !stays(n, label)) chosen_[dim_class] = true;
+    }
+  }
+  if (!contains(chosen_, true)) return;
+  BranchFinder finder(graph_, facts_);
+  std::map<NodeId, std::pair<DimClassId, int64_t>> expert_of;  // nodes of branches
+  const auto add = [&](NodeId reader, DimClassId dim_class, int64_t index) {
+    if (dim_class == kNone || !chosen_[dim_class]) return;
+    auto branch = finder.with(reader);
+    if (!branch) return;
+    const std::pair expert(dim_class, index);
+    const auto is_own = [&](NodeId n) {
+      return expert_of.try_emplace(n, expert).first->second == expert;
+    };
+    // A sum loses one of its operands only.
+    if (!is_own(branch->add) || !std::ranges::all_of(branch->nodes, is_own)) return;
+    branches_.push_back({dim_class, index, reader, std::move(*branch)});
+  };
+  for (const NodeId n : factors_.ids()) {
+    for (const Pin& pin : factors_[n].pins) {
+      if (pin.read != kNone) add(n, of(pin.value, pin.dim), pin.read);
+    }
+    for (const Map& map : factors_[n].maps) {
+      if (of(map.b, map.b_dim) != kNone || map.segments.size() != 1) continue;
+      add(n, of(map.a, map.a_dim), map.segments.front().a_begin);
+    }
+  }
+}
+
+bool DimClasses::leaves_with(NodeId reader, DimClassId dim_class, int64_t i) const {
+  return std::ranges::any_of(branches_, [&](const ExpertBranch& b) {
+    return b.reader == reader && b.dim_class == dim_class && b.index == i;
+  });
 }
 
 bool DimClasses::is_whole(const Pin& pin) const {
@@ -294,8 +345,11 @@ void DimClasses::pin_parts() {
     for (const Pin& pin : factors_[node].pins) {
       const DimClassId dim_class = of(pin.value, pin.dim);
       if (dim_class == kNone || wholly_pinned(dim_class) || is_free(pin.value, pin.dim)) continue;
+      if (leaves_with(node, dim_class, pin.read)) continue;
       const int reason = add_reason({node, false, pin.reason});
-      for (int64_t i = pin.begin; i < pin.end && !wholly_pinned(dim_class); ++i)
+      const bool one = pin.read != kNone && chosen_[dim_class];
+      const int64_t end = one ? pin.read + 1 : pin.end;
+      for (int64_t i = one ? pin.read : pin.begin; i < end && !wholly_pinned(dim_class); ++i)
         pin_index(dim_class, i, reason);
     }
   }
@@ -314,7 +368,9 @@ void DimClasses::pin_single(NodeId node, const Map& map) {
       reason =
           add_reason({node, false, keep_text("is all of \"" + graph_.value(single).name + "\"")});
     }
-    pin_index(a == kNone ? b : a, a == kNone ? run.b_begin : run.a_begin, reason);
+    const DimClassId dim_class = a == kNone ? b : a;
+    const int64_t index = a == kNone ? run.b_begin : run.a_begin;
+    if (!leaves_with(node, dim_class, index)) pin_index(dim_class, index, reason);
   }
 }
 

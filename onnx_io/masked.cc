@@ -30,7 +30,22 @@
 namespace parsimony::onnx_io {
 namespace {
 
-/// Sets the branches of removed blocks to zero.
+/// Returns the declared type, or that of the weights: the node's, else the network's.
+DType type_of(const Graph& graph, ValueId v, const Node& node) {
+  if (graph.value(v).dtype != DType::kUnknown) return graph.value(v).dtype;
+  for (const ValueId input : node.inputs) {
+    const WeightId weight = input == kNone ? kNone : graph.value(input).weight;
+    if (weight != kNone && is_floating(graph.weight(weight).dtype)) {
+      return graph.weight(weight).dtype;
+    }
+  }
+  const auto usual = std::ranges::find_if(
+      graph.weights, [](const Weight& weight) { return is_floating(weight.dtype); });
+  return usual == graph.weights.end() ? DType::kFloat32 : usual->dtype;
+}
+
+/// Sets the branches of removed blocks to zero. Those of experts that no token chooses scatter
+/// nothing.
 void remove_blocks(const ModelFile& file, const Plan& plan, OnnxEditor& editor) {
   if (plan.blocks.empty()) return;
   const Graph graph = to_graph(file);
@@ -38,7 +53,8 @@ void remove_blocks(const ModelFile& file, const Plan& plan, OnnxEditor& editor) 
     const auto add = std::ranges::find_if(
         graph.nodes, [&](const Node& node) { return key_of(graph, node) == block.add; });
     if (add == graph.nodes.end()) throw parsimony::errors::not_in_model("node", block.add);
-    const auto nothing = HostTensor::of(0, graph.value(add->outputs.front()).dtype);
+    if (!has_trait(*add, kAdds)) continue;
+    const auto nothing = HostTensor::of(0, type_of(graph, add->outputs.front(), *add));
     editor.set_input(block.add, 1 - block.kept_input, nothing);
   }
 }
@@ -290,7 +306,7 @@ class Gathering {
         if (node.outputs[o] != gap.value) continue;
         std::string& name = *placed.node->mutable_output(static_cast<int>(o));
         const std::string inner = index().claim_name(name + "_kept");
-        const HostTensor zero = HostTensor::of(0, type_of(gap.value, node));
+        const HostTensor zero = HostTensor::of(0, type_of(graph_, gap.value, node));
         scatter(inner, std::exchange(name, inner), gap, zero, placed, after);
       }
     }
@@ -322,20 +338,6 @@ class Gathering {
     } else {
       editor_.set_attribute(integer.node, integer.what, integer.to.ints);
     }
-  }
-
-  /// Returns the declared type, or that of the weights: the node's, else the network's.
-  DType type_of(ValueId v, const Node& node) const {
-    if (graph_.value(v).dtype != DType::kUnknown) return graph_.value(v).dtype;
-    for (const ValueId input : node.inputs) {
-      const WeightId weight = input == kNone ? kNone : graph_.value(input).weight;
-      if (weight != kNone && is_floating(graph_.weight(weight).dtype)) {
-        return graph_.weight(weight).dtype;
-      }
-    }
-    const auto usual = std::ranges::find_if(
-        graph_.weights, [](const Weight& weight) { return is_floating(weight.dtype); });
-    return usual == graph_.weights.end() ? DType::kFloat32 : usual->dtype;
   }
 
   std::string constant(const std::string& expected, const HostTensor& value,

@@ -153,11 +153,11 @@ Lowering lower_complex_mul, lower_complex_div, lower_complex_add, lower_complex_
     lower_view_as_complex, lower_complex, lower_polar, lower_fft, lower_inner_fft;
 
 // lower_indexing.cc
-Lowering lower_gather, lower_index, lower_scatter, lower_scatter_reduce, lower_index_add,
-    lower_index_fill, lower_index_put, lower_embedding_bag, lower_cat, lower_stack,
-    lower_stack_along, lower_meshgrid, lower_chunk, lower_split, lower_tensor_split, lower_unbind,
-    lower_slice, lower_part, lower_flip, lower_narrow, lower_roll, lower_diff, lower_select,
-    lower_pad;
+Lowering lower_gather, lower_index, lower_one_hot, lower_places, lower_scatter,
+    lower_scatter_reduce, lower_index_add, lower_index_fill, lower_index_put, lower_embedding_bag,
+    lower_cat, lower_stack, lower_stack_along, lower_meshgrid, lower_chunk, lower_split,
+    lower_tensor_split, lower_unbind, lower_slice, lower_part, lower_flip, lower_narrow, lower_roll,
+    lower_diff, lower_select, lower_pad;
 
 // lower_recurrent.cc
 Lowering lower_recurrent, lower_cell;

@@ -154,6 +154,7 @@ Operand choice(Call& call, size_t i, size_t other) {
 
 /// where(condition, a, b)
 void lower_where(Call& call) {
+  if (call.none(1)) return lower_places(call);
   call.set_node("Where", {call.tensor(0), choice(call, 1, 2), choice(call, 2, 1)});
 }
 

@@ -103,6 +103,15 @@ void lower_gather(Call& call) {
   call.set_node(call.onnx, {call.tensor(0), call.tensor(2)}, {{"axis", axis_of(call)}});
 }
 
+/// one_hot(x, num_classes)
+void lower_one_hot(Call& call) {
+  const Element classes = call.element(1);
+  call.require(classes.run_time == kNone && classes.fixed > 0);
+  const Operand depth{call.out.integer(classes.fixed), classes.location};
+  call.set_node("OneHot", {call.tensor(0), depth, {call.out.integers({0, 1})}},
+                {{"axis", int64_t{-1}}});
+}
+
 /// scatter(x, dim, indices, src or number), scatter_add(x, dim, indices, src)
 void lower_scatter(Call& call) {
   Attributes attributes{{"axis", axis_of(call)}};
@@ -162,11 +171,12 @@ ValueId moved(Call& call, ValueId x, int64_t axis, bool back) {
 /// Writes rows at the indices of one dimension; `rows` have that dimension first.
 void write_rows(Call& call, int64_t axis, const Operand& indices, ValueId rows,
                 const std::string& reduction) {
-  const ValueId x = moved(call, call.tensor(0).value, axis, /*back=*/false);
+  Operand x = call.tensor(0);
+  if (axis != 0) x = {moved(call, x.value, axis, /*back=*/false)};
   call.require(call.rank(indices.value) == 1);
   const ValueId column = call.out.emit("Unsqueeze", {indices, {call.out.integers({1})}});
   const ValueId written =
-      call.out.emit("ScatterND", {{x}, {column}, {rows}}, {{"reduction", reduction}});
+      call.out.emit("ScatterND", {x, {column}, {rows}}, {{"reduction", reduction}});
   call.set_result(moved(call, written, axis, /*back=*/true));
 }
 
@@ -343,9 +353,9 @@ void cut(Call& call, int64_t axis, ValueId starts, ValueId ends, int64_t step) {
 }
 
 ValueId at_index(Call& call, int64_t axis, const Element& index) {
-  const ValueId location = index.run_time == kNone ? call.out.integer(index.fixed) : index.run_time;
+  const ValueId place = index.run_time == kNone ? call.out.integer(index.fixed) : index.run_time;
   const ValueId x = call.tensor(0).value;
-  const ValueId result = call.out.emit("Gather", {{x}, {location}}, {{"axis", axis}});
+  const ValueId result = call.out.emit("Gather", {{x}, {place, index.location}}, {{"axis", axis}});
   call.out.alias(result, x);
   return result;
 }
@@ -473,6 +483,19 @@ void lower_unbind(Call& call) {
   std::vector<ValueId> slices;
   for (int64_t i = 0; i < count; ++i) slices.push_back(at_index(call, axis, {i}));
   set_list(call, slices);
+}
+
+/// nonzero(x): a row per element that is not zero; where(x): a list of its columns
+void lower_places(Call& call) {
+  const ValueId places = call.out.emit("NonZero", {call.tensor(0)});
+  if (call.op == "nonzero") return call.set_result(permuted(call, places, {1, 0}));
+  std::vector<Binding> columns;
+  for (int64_t d = 0; d < static_cast<int64_t>(call.rank(call.tensor(0).value)); ++d) {
+    const ValueId column =
+        call.out.emit("Gather", {{places}, {call.out.integer(d)}}, {{"axis", int64_t{0}}});
+    columns.push_back(Binding::tensor(column));
+  }
+  call.set_result(0, Binding::list(std::move(columns)));
 }
 
 /// slice(x, dim, start, end, step)

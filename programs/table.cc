@@ -230,6 +230,8 @@ std::unordered_map<std::string_view, Rule> rules() {
       // lower_indexing.cc
       {lower_gather, {{"gather", "GatherElements"}, {"index_select", "Gather"}}},
       {lower_index, {"_unsafe_index", "index"}},
+      {lower_one_hot, {"one_hot"}},
+      {lower_places, {"nonzero"}},
       {lower_scatter, {"scatter", "scatter_add"}},
       {lower_scatter_reduce, {"scatter_reduce"}},
       {lower_index_add, {"index_add", "index_copy"}},

@@ -179,10 +179,12 @@ template <typename Expected>
 std::vector<const Member*> select(const Group& group, Expected expected) {
   std::vector<const Member*> result;
   std::set<std::pair<ValueId, int>> seen;
-  for (const Member& member : group.members) {
+  const auto add = [&](const Member& member) {
     if (expected(member) && seen.emplace(member.value, member.axis).second)
       result.push_back(&member);
-  }
+  };
+  std::ranges::for_each(group.members, add);
+  for (const ChannelBranch& own : group.branches) std::ranges::for_each(own.weights, add);
   return result;
 }
 

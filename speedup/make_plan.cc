@@ -102,8 +102,9 @@ class Freezer {
   const Coupling& coupling_;
 };
 
-/// Did the shape of an operand or result of the node change?
+/// Did the shape of an operand or result of the node change, or may the places that it reads?
 bool touched(const Node& node, const Facts& before, const Facts& after) {
+  if (has_trait(node, kMatches)) return true;
   const auto changed = [&](ValueId v) {
     if (v == kNone) return false;
     return before.shapes[v] != after.shapes[v] ||
@@ -124,11 +125,34 @@ void want_same_lengths(const NodeView& before, const NodeView& after) {
   }
 }
 
+/// The parts of the network that leave with removed channels, in its order.
+std::vector<PlanBlock> removed_branches(const Graph& graph, const Coupling& coupling,
+                                        const AxisMasks& masks) {
+  std::map<NodeId, int> inputs;  // kept ones, per addition
+  for (const GroupId g : coupling.groups.ids()) {
+    for (const ChannelBranch& own : coupling.groups[g].branches) {
+      if (!masks.keeps({g, own.channel})) inputs.emplace(own.branch.add, own.branch.kept_input);
+    }
+  }
+  std::vector<PlanBlock> blocks;
+  for (const auto& [add, kept] : inputs) blocks.push_back({key_of(graph, graph.node(add)), kept});
+  return blocks;
+}
+
+/// The nodes that leave with the blocks.
+IdVector<NodeId, bool> nodes_of(const Graph& graph, const std::vector<PlanBlock>& blocks) {
+  IdVector<NodeId, bool> gone(graph.nodes.size(), false);
+  if (blocks.empty()) return gone;
+  const auto numbers = without_blocks(graph, blocks).second;
+  for (const NodeId n : numbers.ids()) gone[n] = numbers[n] == kNone;
+  return gone;
+}
+
 /// The integers that smaller shapes require. Nodes whose integers cannot be adapted are added to
 /// `refused`, numbers that follow by themselves to `followed`.
 std::vector<Patch> find_patches(const Graph& graph, const Facts& facts, const Coupling& coupling,
-                                const AxisMasks& masks, std::vector<NodeId>& refused,
-                                std::vector<PlanInteger>& followed) {
+                                const AxisMasks& masks, const IdVector<NodeId, bool>& gone,
+                                std::vector<NodeId>& refused, std::vector<PlanInteger>& followed) {
   Facts after{predict_shapes(facts, coupling, masks), {}, facts.computed};
   after.constants = reevaluate(graph, facts, after.shapes);
 
@@ -147,6 +171,7 @@ std::vector<Patch> find_patches(const Graph& graph, const Facts& facts, const Co
   std::vector<Patch> patches;
   for (const NodeId n : graph.nodes.ids()) {
     const Node& node = graph.nodes[n];
+    if (gone[n]) continue;
     const bool computed =
         !node.outputs.empty() && node.outputs[0] != kNone && facts.computed[node.outputs[0]];
     const OpSchema* schema = followed_schema(node);
@@ -271,6 +296,8 @@ PlanAttempt make_plan(const Graph& graph, const Facts& facts, const Coupling& co
   PlanAttempt attempt;
   Plan& plan = attempt.plan;
   plan.format = graph.format;
+  plan.blocks = removed_branches(graph, coupling, masks);
+  const IdVector<NodeId, bool> gone = nodes_of(graph, plan.blocks);
   const Naming naming(graph, coupling, masks, plan);
   for (const GroupId g : coupling.groups.ids()) {
     const Group& group = coupling.groups[g];
@@ -279,6 +306,7 @@ PlanAttempt make_plan(const Graph& graph, const Facts& facts, const Coupling& co
     PlanGroup entry{group.id, group.size, kept, group.granularity, group.mixes, {}};
     std::set<std::tuple<std::string, int, Role>> seen;
     for (const Member& member : group.members) {
+      if (member.node != kNone && gone[member.node]) continue;
       const std::string& tensor = naming.name_of(member.value);
       if (!seen.emplace(tensor, member.axis, member.role).second) continue;
       entry.slices.push_back(
@@ -289,7 +317,8 @@ PlanAttempt make_plan(const Graph& graph, const Facts& facts, const Coupling& co
   if (plan.groups.empty()) return attempt;
   add_ends(graph, coupling, masks, true, plan.ends);
   add_ends(graph, coupling, masks, false, plan.ends);
-  for (Patch& patch : find_patches(graph, facts, coupling, masks, attempt.refused, plan.followed)) {
+  for (Patch& patch :
+       find_patches(graph, facts, coupling, masks, gone, attempt.refused, plan.followed)) {
     plan.integers.push_back({key_of(graph, graph.node(patch.node)), std::move(patch.what),
                              patch.input, std::move(patch.from), std::move(patch.to)});
   }

@@ -12,6 +12,7 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/base/hash.h"
+#include "parsimony/graph/blocks.h"
 #include "parsimony/graph/slice.h"
 #include "parsimony/masks/tensor_file.h"
 
@@ -220,6 +221,22 @@ const TensorUpdate* incomplete_update(const Plan& plan) {
     return update.values.empty() && missing;
   });
   return found == plan.updates.end() ? nullptr : &*found;
+}
+
+std::pair<Graph, IdVector<NodeId, NodeId>> without_blocks(const Graph& graph,
+                                                          const std::vector<PlanBlock>& blocks) {
+  Graph less = graph;
+  IdVector<NodeId, NodeId> numbers(graph.nodes.size());
+  for (const NodeId n : graph.nodes.ids()) numbers[n] = n;
+  for (const PlanBlock& block : blocks) {
+    NodeId add = kNone;
+    for (const NodeId n : less.nodes.ids()) {
+      if (key_of(less, less.nodes[n]) == block.add) add = n;
+    }
+    const IdVector<NodeId, NodeId> step = bypass(less, add, block.kept_input);
+    for (NodeId& number : numbers) number = number == kNone ? kNone : step[number];
+  }
+  return {std::move(less), std::move(numbers)};
 }
 
 void replay(const Plan& plan, ModelEditor& editor) {

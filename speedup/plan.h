@@ -269,6 +269,11 @@ const TensorUpdate* incomplete_update(const Plan& plan);
 /// numbers that follow.
 Plan reference_changes(const Plan& plan);
 
+/// Removes blocks from a copy of the network. @returns the copy and the new ids of the nodes, kNone
+/// for removed ones
+std::pair<Graph, IdVector<NodeId, NodeId>> without_blocks(const Graph& graph,
+                                                          const std::vector<PlanBlock>& blocks);
+
 /// Applies the plan through the front end's editor.
 void replay(const Plan& plan, ModelEditor& editor);
 

@@ -68,6 +68,7 @@ struct Pin {
   int64_t begin = 0;
   int64_t end = 0;
   std::string reason;
+  int64_t read = kNone;  ///< the only index that the node reads; kNone: several
 };
 
 struct Factors {

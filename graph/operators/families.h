@@ -131,6 +131,9 @@ std::optional<ChosenAxis> chosen_axis(const NodeView& view, ValueId places);
 /// Ties a dimension to the axis along which the places that the node reads were chosen. Returns
 /// false if they come from elsewhere.
 bool tie_to_chosen(FactorBuilder& builder, const NodeView& view, ValueId along, int dim);
+/// Chosen places that are compared with one of them, which then may not leave, or with each.
+Factors factor_matches(const NodeView& view);
+void patch_matches(PatchView& view);
 
 // einsum.cc: the equation is the notation
 notation::Line line_of_einsum(const NodeView& view);

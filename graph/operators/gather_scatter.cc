@@ -15,15 +15,20 @@ namespace parsimony::operators {
 // was chosen along another axis.
 namespace {
 
-/// Indices that stay the same for every input: a literal list of one dimension.
-const HostTensor* fixed_indices(const NodeView& view) {
+/// Indices that stay the same for every input: a literal list of one dimension, or one index.
+const HostTensor* literal_indices(const NodeView& view) {
   const HostTensor* indices = view.constant(1);
-  if (indices == nullptr || view.computed(view.input(1)) || indices->dims.size() != 1 ||
-      indices->floating()) {
-    return nullptr;
-  }
-  return indices;
+  const bool literal = indices != nullptr && !view.computed(view.input(1)) &&
+                       indices->dims.size() <= 1 && !indices->floating();
+  return literal ? indices : nullptr;
 }
+
+const HostTensor* fixed_indices(const NodeView& view) {
+  const HostTensor* indices = literal_indices(view);
+  return indices == nullptr || indices->dims.empty() ? nullptr : indices;
+}
+
+int64_t from_left(int64_t index, int64_t size) { return index < 0 ? index + size : index; }
 
 int axis_of(const NodeView& view) {
   return normal_axis(view, view.attr("axis", 0), known_shape(view, 0).size());
@@ -93,6 +98,10 @@ Factors factor_gather(const NodeView& view) {
   if (fixed == nullptr) {
     if (!tie_to_chosen(builder, view, x, axis)) {
       builder.pin(x, axis, "indexed by data, or at one place");
+      const HostTensor* one = literal_indices(view);
+      if (one != nullptr && size > 1) {
+        builder.factors().pins.back().read = from_left(one->ints.front(), size);
+      }
     }
     for (int d = 0; d < index_rank; ++d) {
       if (view.computed(index)) {
@@ -105,8 +114,7 @@ Factors factor_gather(const NodeView& view) {
   }
   std::vector<Segment> segments;
   for (size_t i = 0; i < fixed->ints.size(); ++i) {
-    const int64_t at = fixed->ints[i] < 0 ? fixed->ints[i] + size : fixed->ints[i];
-    segments.push_back({at, static_cast<int64_t>(i), 1});
+    segments.push_back({from_left(fixed->ints[i], size), static_cast<int64_t>(i), 1});
   }
   builder.map(x, axis, y, axis, std::move(segments));
   // The list is rewritten rather than sliced.
@@ -124,23 +132,23 @@ void patch_gather(PatchView& view) {
     all.dims = shape;
     return view.set_input(1, "indices", all);
   }
-  const HostTensor* fixed = fixed_indices(view.before);
+  const HostTensor* fixed = literal_indices(view.before);
   if (fixed == nullptr) return;
+  const bool is_list = !fixed->dims.empty();
   const int axis = axis_of(view.before);
   const auto* kept_x = view.kept(view.before.input(0), axis);
-  const auto* kept_y = view.kept(view.before.output(0), axis);
+  const auto* kept_y = is_list ? view.kept(view.before.output(0), axis) : nullptr;
   if (kept_x == nullptr && kept_y == nullptr) return;
   const int64_t size = known_shape(view.before, 0)[axis];
   HostTensor to = HostTensor::vector({}, fixed->dtype);
   for (int64_t i = 0; i < fixed->count(); ++i) {
     if (kept_y != nullptr && !std::ranges::binary_search(*kept_y, i)) continue;
-    int64_t at = fixed->ints[i];
-    if (at < 0) at += size;
+    int64_t at = from_left(fixed->ints[i], size);
     if (kept_x != nullptr) at = std::ranges::lower_bound(*kept_x, at) - kept_x->begin();
     to.ints.push_back(at);
   }
-  to.dims = {to.count()};
-  to.dims[0] = static_cast<int64_t>(to.ints.size());
+  to.dims.clear();
+  if (is_list) to.dims.push_back(std::ssize(to.ints));
   view.set_input(1, "indices", to);
 }
 

@@ -74,6 +74,7 @@ enum Trait : unsigned {
   kRearranges = 1U << 21,     ///< the elements of its operands, each once, at other places
   kLikelihoods = 1U << 22,    ///< a probability at each element, of one event each
   kOutcomes = 1U << 23,       ///< along the axis that it mixes, each element is one of the outcomes
+  kMatches = 1U << 24,        ///< true where its two operands are equal
 };
 
 /// The way in which a layer applies its weights.

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/graph/blocks.h"
 #include "parsimony/graph/elements.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/graph/operators/node_view.h"
@@ -693,8 +694,7 @@ ProgramEditor::~ProgramEditor() = default;
 void ProgramEditor::bypass(const std::string& key, int input) {
   const NodeId id = impl_->node(key);
   const SourceLocation location = impl_->operand(id, input);
-  const bool adds = impl_->program.graph.node(id).op == "Add";
-  if (!adds || !location.known() || location.item != kNone) {
+  if (!adds(impl_->program.graph.node(id)) || !location.known() || location.item != kNone) {
     throw not_written(key, input_name(input));
   }
   impl_->bypasses.emplace_back(location.call, location.input);
@@ -764,8 +764,11 @@ void ProgramEditor::set_input(const std::string& key, int input, const HostTenso
   const ValueId value = exists ? node.inputs[static_cast<size_t>(input)] : ValueId();
   if (value == kNone) throw not_written(key, input_name(input));
   const auto found = impl_->program.sources.constants.find(value);
-  if (found == impl_->program.sources.constants.end() || constant.floating()) {
-    const SourceLocation location = impl_->operand(id, input);
+  const SourceLocation location = impl_->operand(id, input);
+  const bool is_number = found != impl_->program.sources.constants.end() &&
+                         found->second.elements.empty() && !found->second.equal_parts;
+  if (found == impl_->program.sources.constants.end() || constant.floating() ||
+      (is_number && location.known())) {
     if (!location.known() && impl_->set_pieces(id, input, constant)) return;
     return impl_->set_number(location, constant, key, input_name(input));
   }

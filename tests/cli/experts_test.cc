@@ -2,6 +2,8 @@
 // chooses them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -152,6 +154,88 @@ TEST_F(CliExperts, MatricesThatAreGatheredByTheRoutersChoiceLeave) {
             "--ratio 0.5 --granularity expert");
   EXPECT_EQ(left(), 3 * (5 + 20 + 20) + 15) << outcome.out << outcome.err;
   EXPECT_TRUE(is_proven()) << outcome.out << outcome.err;
+}
+
+/// A loop over four experts with layers of their own, written out; `gate` computes g from the
+/// router's choice (v, at), its probabilities p, or the gates of all, w.
+std::string loop(const std::string& gate) {
+  std::string text = R"(<ir_version: 8, opset_import: ["" : 17]>
+    agraph (float[7, 5] x) => (float[7, 3] y)
+    <int64[1] k = {2}, int64[1] one = {1}, float zero = {0.0},
+     int64 i0 = {0}, int64 i1 = {1}, int64 i2 = {2}, int64 i3 = {3},
+     int64[1] n0 = {0}, int64[1] n1 = {1}, int64[1] n2 = {2}, int64[1] n3 = {3}, int64[1] n4 = {4}> {
+    l = MatMul(x, router)
+    v, at = TopK<axis = -1>(l, k)
+    p = Softmax<axis = -1>(v)
+    z = Sub(l, l)
+    w = ScatterElements<axis = 1>(z, at, p)
+    y0 = Mul(x, zero))";
+  for (int e = 0; e < 4; ++e) {
+    std::string branch = gate + R"(
+    h# = MatMul(x, up#)
+    a# = Relu(h#)
+    o# = MatMul(a#, down#)
+    s# = Mul(o#, g#)
+    y& = Add(s#, y#))";
+    for (size_t at = 0; (at = branch.find_first_of("#&", at)) != std::string::npos;) {
+      branch[at] = static_cast<char>((branch[at] == '#' ? '0' : '1') + e);
+    }
+    text += branch;
+  }
+  return text + "\n    y = MatMul(y4, out) }";
+}
+
+const std::string kSliced = R"(
+    g# = Slice(w, n#, n&, one))";
+const std::string kCompared = R"(
+    m# = Equal(at, i#)
+    c# = Cast<to = 1>(m#)
+    t# = Mul(c#, p)
+    g# = ReduceSum(t#, one))";
+const Weights kLoopWeights{{"router", "5x4"}, {"up0", "5x3"},   {"up1", "5x3"},   {"up2", "5x3"},
+                           {"up3", "5x3"},    {"down0", "3x5"}, {"down1", "3x5"}, {"down2", "3x5"},
+                           {"down3", "3x5"},  {"out", "5x3"}};
+
+TEST_F(CliExperts, OfALoopLeaveWithTheirLayers) {
+  for (const std::string& gate : {kSliced, kCompared}) {
+    const Outcome outcome = prune(loop(gate), kLoopWeights, "--ratio 0.5 --granularity expert");
+    EXPECT_EQ(left(), 2 * (5 + 15 + 15) + 15) << outcome.out << outcome.err;
+    EXPECT_TRUE(is_proven()) << outcome.out << outcome.err;
+    const Json plan = Json::parse(place_.bytes("p.json"));
+    EXPECT_EQ(plan.at("blocks").size(), 2U);
+    EXPECT_EQ(plan.at("groups").size(), 1U);
+    EXPECT_EQ(place_.run("verify m.onnx s.onnx --plan p.json").code, 0);
+    EXPECT_EQ(place_.run("verify m.onnx s.onnx --plan p.json --engine onnxruntime").code, 0);
+    std::filesystem::remove(place_ / "t.onnx");
+    EXPECT_EQ(place_.run("apply m.onnx --plan p.json -o t.onnx").code, 0);
+    EXPECT_EQ(place_.bytes("t.onnx"), place_.bytes("s.onnx"));
+  }
+}
+
+TEST_F(CliExperts, OfALoopAreScoredByTheirMatrices) {
+  onnx::ModelProto model = model_of(loop(kCompared));
+  for (const auto& [name, dims] : kLoopWeights) add_weight(model, name.c_str(), dims.c_str());
+  for (onnx::TensorProto& tensor : *model.mutable_graph()->mutable_initializer()) {
+    if (tensor.name() != "up1" && tensor.name() != "down1") continue;
+    auto* numbers = reinterpret_cast<float*>(tensor.mutable_raw_data()->data());
+    for (int i = 0; i < 15; ++i) numbers[i] *= 0.01F;
+  }
+  save(model, place_ / "m.onnx");
+  place_.run("prune m.onnx -o s.onnx --force --plan p.json --ratio 0.25 --granularity expert");
+  const Json groups = Json::parse(place_.bytes("p.json")).at("groups");
+  ASSERT_EQ(groups.size(), 1U);
+  EXPECT_EQ(groups[0].at("slices")[0].at("keep"), Json({0, 2, 3}));
+}
+
+TEST_F(CliExperts, OfALoopStayWhereTheirResultIsReadElsewhere) {
+  std::string text = loop(kSliced);
+  text.replace(text.find("=> (float[7, 3] y)"), 18, "=> (float[7, 3] y, float[7, 5] o2)");
+  prune(text, kLoopWeights, "--ratio 0.5 --granularity expert");
+  EXPECT_TRUE(is_proven());
+  for (const Json& slice : Json::parse(place_.bytes("p.json")).at("groups")[0].at("slices")) {
+    const std::vector<int64_t> keep = slice.at("keep");
+    EXPECT_NE(std::find(keep.begin(), keep.end(), 2), keep.end());
+  }
 }
 
 }  // namespace

@@ -108,7 +108,8 @@ std::string slicing_twice(const Workbench& bench, bool) {
   std::vector<ChannelId> both;
   std::vector<ChannelId> second;  // numbered as the groups are after the first
   for (const GroupId g : bench.coupling().groups.ids()) {
-    if (bench.coupling().groups[g].size < 4) continue;
+    const Group& group = bench.coupling().groups[g];
+    if (group.size < 4 || !group.branches.empty()) continue;  // groups leave with branches
     first.push_back({g, 1});
     second.push_back({g, 1});
     both.push_back({g, 1});

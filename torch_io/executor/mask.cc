@@ -29,14 +29,19 @@ class Masking {
  public:
   explicit Masking(Program& program) : program_(program) {}
 
-  /// Makes the block's sum that of its kept operand and zero.
+  /// Makes the block's sum its kept operand.
   void remove(const PlanBlock& entry) {
     Step* step = program_.find(entry.add);
-    if (step == nullptr || step->node.inputs.size() != 2) {
-      throw ModelError("the network has no addition of two operands ", in_quotes(entry.add),
+    const auto kept = static_cast<size_t>(entry.kept_input);
+    if (step == nullptr || kept >= step->node.inputs.size()) {
+      throw ModelError("the network has no addition ", in_quotes(entry.add),
                        " whose block could be removed");
     }
-    step->zeroed = 1 - entry.kept_input;
+    step->node.inputs = {step->node.inputs[kept]};
+    step->node.op = "Identity";
+    step->node.domain.clear();
+    step->op = find_operator(step->node.domain, step->node.op);
+    step->types.clear();
   }
 
   /// Nodes of removed blocks do not run: their operands may be partly absent without being sliced.
@@ -111,9 +116,7 @@ class Masking {
         steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(s));
         continue;
       }
-      for (size_t i = 0; i < step.node.inputs.size(); ++i) {
-        if (static_cast<int>(i) != step.zeroed) mark(step.node.inputs[i]);
-      }
+      std::ranges::for_each(step.node.inputs, mark);
       for (const BodyId b : step.node.bodies) {
         BodyProgram& body = program_.bodies[b];
         for (const ValueId v : body.outputs) mark(v);

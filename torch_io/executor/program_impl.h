@@ -21,8 +21,7 @@ struct Step {
   std::string key;                                     ///< first non-empty output's name
   std::vector<ValueId> frees;                          ///< values that are not read afterwards
   std::vector<std::pair<size_t, at::Tensor>> patches;  ///< operands replaced by the plan
-  int zeroed = -1;       ///< operand of an addition that is zero since its block is removed
-  bool chooses = false;  ///< see Choices
+  bool chooses = false;                                ///< see Choices
   std::vector<DType> types = {};  ///< types of the operands, as far as the file specifies
 };
 

@@ -111,7 +111,6 @@ class Execution {
       call.weights.push_back(cut_weight(v));
     }
     bring_together(call.inputs);
-    if (step.zeroed >= 0) zero(call, step.zeroed);
     if (small_) small_->substitute(step, call);
     if (step.chooses) choose(step, call);
     return call;
@@ -188,15 +187,6 @@ class Execution {
       if (!operand.defined() || !operand.is_floating_point()) continue;
       operand = choices->given(step.node, step.key, i, operand, call.presence(i));
     }
-  }
-
-  /// Zeroes the result of a removed block, whose nodes do not run.
-  static void zero(Call& call, size_t operand) {
-    const size_t kept = 1 - operand;
-    call.inputs[operand] = at::zeros_like(call.inputs[kept]);
-    if (call.present.empty()) return;
-    call.present[operand] = call.presence(kept);
-    call.weights[operand] = nullptr;
   }
 
   Partials branch(const Call& call);
