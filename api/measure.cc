@@ -12,6 +12,7 @@
 
 #include "parsimony/api/calibration_samples.h"
 #include "parsimony/api/errors.h"
+#include "parsimony/api/expert_contributions.h"
 #include "parsimony/api/network_error.h"
 #include "parsimony/api/recovery/fit_sums.h"
 #include "parsimony/api/recovery/part.h"
@@ -192,6 +193,7 @@ struct ForwardStatistics::State {
         const Needs& needs)
       : activations(graph, facts, coupling, sites_of(graph, coupling), needs.channels),
         moments(engine, graph, needs.inputs),
+        experts(engine, graph, facts, coupling, needs),
         network(part_for(graph, values())),
         part(engine, network),
         batch(batch_for(graph, facts, network.outputs)) {
@@ -202,11 +204,13 @@ struct ForwardStatistics::State {
     std::set<ValueId> seen;
     for (const ValueId v : activations.values()) seen.insert(v);
     for (const ValueId v : moments.values()) seen.insert(v);
+    for (const ValueId v : experts.values()) seen.insert(v);
     return {seen.begin(), seen.end()};
   }
 
   ActivationSums activations;
   Moments moments;
+  ExpertContributions experts;
   Graph network;
   Part part;
   int64_t batch;
@@ -219,9 +223,7 @@ ForwardStatistics::ForwardStatistics(Engine& engine, const Graph& graph, const F
     : state_(std::make_unique<State>(engine, graph, facts, coupling, needs)) {}
 ForwardStatistics::~ForwardStatistics() = default;
 
-bool ForwardStatistics::empty() const {
-  return state_->activations.empty() && state_->moments.empty();
-}
+bool ForwardStatistics::empty() const { return state_->network.outputs.empty(); }
 
 int64_t ForwardStatistics::batch() const { return state_->batch; }
 
@@ -231,6 +233,7 @@ void ForwardStatistics::add(const EngineValues& inputs, int64_t samples) {
   state.activations.add_samples(samples);
   if (empty()) return;
   const EngineValues found = state.part.run(inputs);
+  state.experts.add(state.network.outputs, found);
   for (size_t i = 0; i < found.size(); ++i) {
     if (found[i] == nullptr) continue;  // of a branch that did not run
     const ValueId value = state.network.outputs[i];
@@ -246,10 +249,11 @@ void ForwardStatistics::finish(Statistics& statistics) const {
   statistics.groups = state_->groups;
   state_->activations.finish(statistics);
   state_->moments.finish(statistics);
+  state_->experts.finish(statistics);
 }
 
 int64_t ForwardStatistics::bytes() const {
-  return state_->activations.bytes() + state_->moments.bytes();
+  return state_->activations.bytes() + state_->moments.bytes() + state_->experts.bytes();
 }
 
 Runs runs_of(const CalibrationData& data, const Graph& graph) {
@@ -340,7 +344,8 @@ std::vector<double> block_influences_on(Engine& engine, const Graph& graph,
 
 bool is_forward(Measure measure) {
   return measure == Measure::kZeroShare || measure == Measure::kMeanActivation ||
-         measure == Measure::kActivationNorm || measure == Measure::kRank;
+         measure == Measure::kActivationNorm || measure == Measure::kRank ||
+         measure == Measure::kContribution;
 }
 
 }  // namespace parsimony

@@ -19,10 +19,11 @@
 
 namespace parsimony {
 
-/// The duration of one stage.
+/// The duration of one stage, and the samples that it read from data.
 struct StageTime {
   std::string stage;
   double seconds = 0;
+  int64_t samples = 0;
 };
 
 /// The analysis of a network, before any decision.

@@ -14,6 +14,7 @@
 #include "parsimony/api/depth.h"
 #include "parsimony/api/prune.h"
 #include "parsimony/api/prune_model.h"
+#include "parsimony/data/sample_source.h"
 #include "parsimony/masks/mask.h"
 #include "parsimony/pruners/elements/elements.h"
 #include "parsimony/speedup/plan.h"
@@ -30,7 +31,7 @@ class Stopwatch {
   template <typename Work>
   auto operator()(std::string_view stage, Work&& work) {
     if (services_.progress) services_.progress(stage);
-    const auto begin = std::chrono::steady_clock::now();
+    const Begin begin;
     if constexpr (std::is_void_v<decltype(work())>) {
       work();
       add(stage, begin);
@@ -42,15 +43,17 @@ class Stopwatch {
   }
 
  private:
-  void add(std::string_view stage, std::chrono::steady_clock::time_point begin) {
-    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
-    const auto it =
-        std::ranges::find_if(times_, [&](const StageTime& t) { return t.stage == stage; });
-    if (it == times_.end()) {
-      times_.push_back({std::string(stage), passed.count()});
-    } else {
-      it->seconds += passed.count();
-    }
+  struct Begin {
+    std::chrono::steady_clock::time_point time = std::chrono::steady_clock::now();
+    int64_t samples = samples_read();
+  };
+
+  void add(std::string_view stage, const Begin& begin) {
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin.time;
+    auto it = std::ranges::find_if(times_, [&](const StageTime& t) { return t.stage == stage; });
+    if (it == times_.end()) it = times_.insert(it, {std::string(stage)});
+    it->seconds += passed.count();
+    it->samples += samples_read() - begin.samples;
   }
 
   std::vector<StageTime>& times_;

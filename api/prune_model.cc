@@ -284,9 +284,9 @@ class ModelPruning {
   std::optional<GroupAtFault> guilty() {
     const Pruning& pruning = result_;
     // Constants are folded for all groups together.
-    const auto has_branches = [](const Group& group) { return !group.branches.empty(); };
+    const auto of_experts = [](const PlanBlock& block) { return !block.group.empty(); };
     if (pruning.plan.constants == Constants::kExact || !engine_->executes_graphs() ||
-        std::ranges::any_of(pruning.analysis.coupling.groups, has_branches)) {
+        std::ranges::any_of(pruning.plan.blocks, of_experts)) {
       return std::nullopt;
     }
     Graph graph = without_blocks(model_.graph(), pruning.plan.blocks).first;

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/data/sample_source.h"
 
 namespace parsimony {
 namespace {
@@ -79,6 +80,7 @@ const TorchComponentEntry& load() {
     throw bad_component(path, "it belongs to another build of parsimony " PARSIMONY_VERSION
                               "; build or install both together");
   }
+  entry.component->count_samples_in(samples_read());
   if (!own_operators().empty()) entry.component->add_own_operators(own_operators());
   return entry;
 }

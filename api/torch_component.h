@@ -2,6 +2,7 @@
 // library that is loaded on first use: libtorch depends on hundreds of libraries.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -35,6 +36,9 @@ class TorchComponent : public Engine {
 
   /// Registers custom operators in the component's own table; called once, before anything else.
   virtual void add_own_operators(const OwnOperators& own) = 0;
+
+  /// See data/sample_source.h; called once, too.
+  virtual void count_samples_in(std::atomic<int64_t>& counter) = 0;
 
   /// Configures reproducible results: operators run on one thread, up to `requested` batches
   /// (default: the number of cores) in parallel. @throws ConfigError if `requested` is not positive

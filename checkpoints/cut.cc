@@ -373,8 +373,10 @@ CheckpointCut cut_checkpoint(const Plan& plan, const CheckpointMatch& match, boo
   if (!plan.empty()) check_has_copy(match);
   if (!plan.blocks.empty()) {
     throw UnsupportedError(
-        "the plan removes whole blocks, whose modules the checkpoint's class would still "
-        "construct; prune without --layers");
+        "the plan removes modules, which the checkpoint's class would still construct: ",
+        removes_blocks(plan)
+            ? "blocks; prune without --layers"
+            : "experts with layers of their own; prune without granularity expert");
   }
   CheckpointCut cut = Cutter(plan, match, checkpoint).run();
   if (strict && !cut.left.empty()) {

@@ -1,6 +1,7 @@
 #include "parsimony/data/sample_source.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -310,7 +311,19 @@ int64_t SampleSource::batch(int64_t expected) const {
   return fixed.value_or(std::min(expected, state_->samples));
 }
 
+namespace {
+
+std::atomic<int64_t> own_count = 0;
+std::atomic<std::atomic<int64_t>*> used_count = &own_count;
+
+}  // namespace
+
+std::atomic<int64_t>& samples_read() { return *used_count; }
+
+void count_samples_in(std::atomic<int64_t>& counter) { used_count = &counter; }
+
 TensorList SampleSource::inputs(int64_t first, int64_t count) const {
+  samples_read() += count;
   const State& state = *state_;
   TensorList values;
   TensorList result;

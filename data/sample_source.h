@@ -1,6 +1,7 @@
 // Inputs of a network, from data of any format.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -84,5 +85,11 @@ class SampleSource {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// How many samples all sources of the process have handed out since it began: in a pass over data
+/// each once, and the first few more often, where something about them is looked up.
+std::atomic<int64_t>& samples_read();
+/// From now on samples are counted there, for a library that is loaded with a copy of this one.
+void count_samples_in(std::atomic<int64_t>& counter);
 
 }  // namespace parsimony

@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/graph/attributes.h"
 #include "parsimony/graph/operators/schema.h"
 
@@ -16,14 +17,19 @@ bool is_matrix(const Shape& dims) {
   return std::ranges::count_if(dims, [](int64_t d) { return d > 1; }) > 1;
 }
 
-/// Do ScatterElements and ScatterND add to what is there?
-bool scatters_sums(const Node& node) { return attr(node, "reduction", "none") == "add"; }
+/// Does the node add to its first operand what it scatters?
+bool scatters_sums(const Node& node) {
+  return has_trait(node, kScatters) && node.inputs.size() == 3 && !contains(node.inputs, kNone) &&
+         attr(node, "reduction", "none") == "add";
+}
 
 }  // namespace
 
 std::optional<Branch> BranchFinder::with(NodeId node) {
+  constexpr int kMostNodes = 256;
   std::set<NodeId> reached = {node};
-  for (auto at = reached.begin(); at != reached.end(); ++at) {
+  int seen = 0;
+  for (auto at = reached.begin(); at != reached.end() && ++seen <= kMostNodes; ++at) {
     for (const int kept : {0, 1}) {
       auto branch = branch_at(*at, kept);
       if (branch && std::ranges::binary_search(branch->nodes, node) && has_layer(*branch)) {
@@ -44,14 +50,19 @@ std::optional<Branch> BranchFinder::branch_at(NodeId add, int kept) {
   return Branch{add, kept, needed_only_by(add, kept)};
 }
 
-bool adds(const Node& node) {
+bool adds_branches(const Node& node) {
   return scatters_sums(node) || (has_trait(node, kAdds) && node.inputs.size() == 2);
+}
+
+ValueId added_value(const Graph& graph, const Branch& branch) {
+  const Node& add = graph.node(branch.add);
+  return add.inputs[scatters_sums(add) ? 2 : 1 - branch.kept_input];
 }
 
 /// Is the result internal to the network, and the operand plus another one of its shape, or plus
 /// what is scattered into it?
 bool BranchFinder::adds_activation(const Node& node, int kept) const {
-  if (!adds(node)) return false;
+  if (!adds_branches(node)) return false;
   const auto& shape = facts_.shapes[node.outputs[0]];
   const Value& output = graph_.value(node.outputs[0]);
   if (!shape || shape->empty() || output.is_output || output.captured ||
@@ -100,6 +111,13 @@ bool BranchFinder::inside(NodeId n, NodeId add, int kept) const {
   });
 }
 
+int channel_axis(const Graph& graph, const Branch& branch, size_t rank) {
+  const bool convolves = std::ranges::any_of(branch.nodes, [&](NodeId n) {
+    return schema_of(graph.node(n)).linear.kind == LinearKind::kConvolution;
+  });
+  return convolves && rank > 1 ? 1 : static_cast<int>(rank) - 1;
+}
+
 bool BranchFinder::has_layer(const Branch& branch) const {
   return std::ranges::any_of(branch.nodes, [&](NodeId n) {
     return std::ranges::any_of(graph_.node(n).inputs, [&](ValueId v) {
@@ -137,7 +155,7 @@ class BlockFinder : BranchFinder {
     const bool activation =
         graph_.value(block.input).weight == kNone && !facts_.computed[block.input];
     if (!activation || !has_layer(block) || !reads_input_alone(block)) return {};
-    block.channel_axis = channel_axis(block);
+    block.channel_axis = channel_axis(graph_, block, facts_.shapes[block.input]->size());
     const auto& uses = graph_.value(block.output).uses;
     block.rectified = !uses.empty() && std::ranges::all_of(uses, [&](const Use& use) {
       return has_trait(graph_.node(use.node), kRectifies);
@@ -185,14 +203,6 @@ class BlockFinder : BranchFinder {
       if (any) mark_[n] = stamp_;
     }
     return std::ranges::any_of(others, marked);
-  }
-
-  int channel_axis(const ResidualBlock& block) const {
-    const auto rank = static_cast<int>(facts_.shapes[block.input]->size());
-    const bool convolves = std::ranges::any_of(block.nodes, [&](NodeId n) {
-      return schema_of(graph_.node(n)).linear.kind == LinearKind::kConvolution;
-    });
-    return convolves && rank > 1 ? 1 : rank - 1;
   }
 
   static std::vector<ResidualBlock> innermost(std::vector<ResidualBlock> blocks) {

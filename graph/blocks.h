@@ -21,15 +21,24 @@ struct Branch {
 };
 
 /// Does the node add two operands, or to the first one what it scatters?
-bool adds(const Node& node);
+bool adds_branches(const Node& node);
 
-/// The branches of the first additions that alone need a node and a layer.
+/// f(…) as the addition reads it: all of it, or what is scattered.
+ValueId added_value(const Graph& graph, const Branch& branch);
+
+/// The axis of the channels that a branch adds, in values of this rank: 1 where it convolves, the
+/// last one elsewhere.
+int channel_axis(const Graph& graph, const Branch& branch, size_t rank);
+
+/// Finds the branch that a node is part of: that of the first sum behind it which alone needs it,
+/// if the branch has a layer.
 class BranchFinder {
  public:
   BranchFinder(const Graph& graph, const Facts& facts)
       : graph_(graph), facts_(facts), mark_(graph.nodes.size(), 0) {}
 
-  /// The branch of the first addition that alone needs the node; f contains a layer.
+  /// The branch of the first sum that alone needs the node; empty if there is none among the next
+  /// few hundred nodes, or f has no layer.
   std::optional<Branch> with(NodeId node);
 
  protected:

@@ -139,6 +139,11 @@ class GraphSource {
                                          const std::vector<Patch>& /*patches*/) const {
     return {};
   }
+  /// Can experts with layers of their own be removed: can the readers of the sum read this operand
+  /// instead, and numbers that name places be changed?
+  virtual bool can_bypass(const Graph& /*graph*/, NodeId /*sum*/, int /*kept*/) const {
+    return true;
+  }
 };
 
 struct Graph {

@@ -1,4 +1,8 @@
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
 
 #include "parsimony/base/ranges.h"
 #include "parsimony/graph/infer.h"
@@ -299,28 +303,39 @@ void DimClasses::find_branches() {
     }
   }
   if (!contains(chosen_, true)) return;
-  BranchFinder finder(graph_, facts_);
-  std::map<NodeId, std::pair<DimClassId, int64_t>> expert_of;  // nodes of branches
+  using Expert = std::pair<DimClassId, int64_t>;
+  std::map<NodeId, std::set<Expert>> read;
   const auto add = [&](NodeId reader, DimClassId dim_class, int64_t index) {
-    if (dim_class == kNone || !chosen_[dim_class]) return;
-    auto branch = finder.with(reader);
-    if (!branch) return;
-    const std::pair expert(dim_class, index);
-    const auto is_own = [&](NodeId n) {
-      return expert_of.try_emplace(n, expert).first->second == expert;
-    };
-    // A sum loses one of its operands only.
-    if (!is_own(branch->add) || !std::ranges::all_of(branch->nodes, is_own)) return;
-    branches_.push_back({dim_class, index, reader, std::move(*branch)});
+    if (dim_class != kNone && chosen_[dim_class]) read[reader].emplace(dim_class, index);
   };
   for (const NodeId n : factors_.ids()) {
     for (const Pin& pin : factors_[n].pins) {
       if (pin.read != kNone) add(n, of(pin.value, pin.dim), pin.read);
     }
     for (const Map& map : factors_[n].maps) {
-      if (of(map.b, map.b_dim) != kNone || map.segments.size() != 1) continue;
-      add(n, of(map.a, map.a_dim), map.segments.front().a_begin);
+      if (of(map.b, map.b_dim) != kNone) continue;
+      for (const Segment& run : map.segments) {
+        for (int64_t i = 0; i < run.count; ++i) add(n, of(map.a, map.a_dim), run.a_begin + i);
+      }
     }
+  }
+  BranchFinder finder(graph_, facts_);
+  std::map<NodeId, Expert> owner;
+  for (const auto& [reader, experts] : read) {
+    auto branch = experts.size() == 1 ? finder.with(reader) : std::nullopt;
+    if (!branch || !graph_.source->can_bypass(graph_, branch->add, branch->kept_input)) continue;
+    const Expert& expert = *experts.begin();
+    const auto is_own = [&](NodeId n) {
+      const auto owned = owner.find(n);
+      const auto reads = read.find(n);
+      return (owned == owner.end() || owned->second == expert) &&
+             (reads == read.end() || reads->second == experts);
+    };
+    // A sum loses one of its operands only.
+    if (!is_own(branch->add) || !std::ranges::all_of(branch->nodes, is_own)) continue;
+    owner.emplace(branch->add, expert);
+    for (const NodeId n : branch->nodes) owner.emplace(n, expert);
+    branches_.push_back({expert.first, expert.second, reader, std::move(*branch)});
   }
 }
 

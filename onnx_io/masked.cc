@@ -44,16 +44,15 @@ DType type_of(const Graph& graph, ValueId v, const Node& node) {
   return usual == graph.weights.end() ? DType::kFloat32 : usual->dtype;
 }
 
-/// Sets the branches of removed blocks to zero. Those of experts that no token chooses scatter
-/// nothing.
+/// Sets the branches of removed residual blocks to zero.
 void remove_blocks(const ModelFile& file, const Plan& plan, OnnxEditor& editor) {
-  if (plan.blocks.empty()) return;
+  if (!removes_blocks(plan)) return;
   const Graph graph = to_graph(file);
   for (const PlanBlock& block : plan.blocks) {
+    if (!block.group.empty()) continue;
     const auto add = std::ranges::find_if(
         graph.nodes, [&](const Node& node) { return key_of(graph, node) == block.add; });
     if (add == graph.nodes.end()) throw parsimony::errors::not_in_model("node", block.add);
-    if (!has_trait(*add, kAdds)) continue;
     const auto nothing = HostTensor::of(0, type_of(graph, add->outputs.front(), *add));
     editor.set_input(block.add, 1 - block.kept_input, nothing);
   }

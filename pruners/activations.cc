@@ -2,6 +2,7 @@
 
 #include <Eigen/Eigenvalues>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -82,8 +83,11 @@ ActivationSums::ActivationSums(const Graph& graph, const Facts& facts, const Cou
     }
   }
   const bool ranks = requested_.contains(Measure::kRank);
+  const bool sums = std::ranges::any_of(
+      std::to_array({Measure::kZeroShare, Measure::kMeanActivation, Measure::kActivationNorm}),
+      [&](Measure measure) { return requested_.contains(measure); });
   for (const Site& site : sites) {
-    if (requested_.size() > (ranks ? 1 : 0)) insert(views_, site);
+    if (sums) insert(views_, site);
     if (ranks) insert(maps_, where_it_is_a_map(graph, facts, coupling, site));
   }
 }

@@ -32,6 +32,7 @@ constexpr auto kTable = std::to_array<Criterion>({
     {"obd", criteria::obd, Measure::kHessian, true, true},
     {"obs", criteria::obs, Measure::kActivationNorm, false, false, true},
     {"random", criteria::random},
+    {"reap", criteria::reap, Measure::kContribution},
     {"sparsegpt", nullptr},
     {"taylor", criteria::taylor, Measure::kTaylor},
     {"taylor_squared", criteria::taylor_squared, Measure::kTaylorSquared, true, true},

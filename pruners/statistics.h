@@ -25,9 +25,11 @@ enum class Measure : uint8_t {
   kRank,            ///< mean rank of the channel's feature map [h, w]
   kTaylor,          ///< mean over batches of |Σ g·w|
   kTaylorSquared,   ///< mean over batches of (Σ g·w)²
-  kFisher,    ///< mean over samples of (Σ ∂L/∂m)², m a mask on the channel in every member
-  kHessian,   ///< Σ ½·h·w² with h the mean over samples of g²
-  kMovement,  ///< Σ over the steps of a training of -g·w
+  kFisher,   ///< mean over samples of (Σ ∂L/∂m)², m a mask on the channel in every member
+  kHessian,  ///< Σ ½·h·w² with h the mean over samples of g²
+  kContribution,  ///< Σ over tokens of ‖what the expert adds‖₂, / samples; for experts only
+  kRouted,        ///< tokens to which the expert adds anything / samples; with kContribution
+  kMovement,      ///< Σ over the steps of a training of -g·w
 };
 
 /// Second moments of the inputs of a layer's matrix.
@@ -46,6 +48,9 @@ struct Statistics {
   std::map<Measure, PerGroup<std::vector<double>>> channels;
   /// By the name of the weight matrix as the model stores it.
   std::map<std::string, InputMoments> inputs;
+
+  /// By the id of a group of experts: why what they contribute cannot be measured.
+  std::map<std::string, std::string> unmeasured;
 
   /// One number per channel; empty if the measure or the group was not reached.
   std::span<const double> of(Measure measure, const Group& group) const;

@@ -56,6 +56,10 @@ class TiedWidths {
     std::vector<NodeId> layers = layers_of(graph_, layers_, group, Role::kOut);
     const std::vector<NodeId> others = layers_of(graph_, layers_, group, Role::kIn);
     layers.insert(layers.end(), others.begin(), others.end());
+    for (const ChannelBranch& own : group.branches) {
+      std::ranges::copy_if(own.branch.nodes, std::back_inserter(layers),
+                           [&](NodeId n) { return layers_.contains(n); });
+    }
     int request = kNone;
     for (const NodeId node : layers) {
       const LayerSetting& setting = setting_of(node);

@@ -328,6 +328,11 @@ void describe(JsonWriter& json, const PruneReport& report) {
     timings[stage] = timings.value(stage, 0.0) + seconds;
   }
   json("timings", timings);
+  if (!report.samples.empty()) {
+    Json samples = Json::object();
+    for (const auto& [stage, count] : report.samples) samples[stage] = count;
+    json("samples_read", samples);
+  }
   if (report.latency) json("latency", *report.latency);
   if (report.rounding) json("rounding", *report.rounding);
   if (!report.metrics.empty()) json("metrics", report.metrics);
@@ -408,14 +413,18 @@ std::string to_text(const PruneReport& report, bool all) {
 
 std::string timings_text(const PruneReport& report) {
   using enum Table::Align;
-  Table table({"stage", "time"}, {kLeft, kRight});
+  const bool reads = !report.samples.empty();
+  Table table({"stage", "time", reads ? "samples read" : ""}, {kLeft, kRight, kRight});
   double total = 0;
   for (const auto& [stage, seconds] : report.timings) {
-    table.add({stage, duration(seconds)});
+    const auto read = std::ranges::find_if(report.samples,
+                                           [&](const auto& entry) { return entry.first == stage; });
+    const bool any = read != report.samples.end();
+    table.add({stage, duration(seconds), any ? with_thousands(read->second) : ""});
     total += seconds;
   }
   table.rule();
-  table.add({"total", duration(total)});
+  table.add({"total", duration(total), ""});
   return table.text();
 }
 
@@ -450,6 +459,7 @@ PruneReport report_of(const PruneResult& result) {
   PruneReport report;
   for (const StageTime& time : result.times) {
     report.timings.emplace_back(time.stage, time.seconds);
+    if (time.samples > 0) report.samples.emplace_back(time.stage, time.samples);
   }
   report.inputs = input_rows(graph, analysis.sample, analysis.probe);
   report.uncounted = uncounted(graph, analysis.sample);

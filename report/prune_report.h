@@ -133,7 +133,8 @@ struct PruneReport {
   std::vector<MetricRow> metrics;
   std::optional<CheckpointReport> checkpoint;  ///< if one was cut
   std::vector<std::string> notes;
-  std::vector<std::pair<std::string, double>> timings;  ///< stage and seconds
+  std::vector<std::pair<std::string, double>> timings;        ///< stage and seconds
+  std::vector<std::pair<std::string, int64_t>> samples = {};  ///< stage and samples that it read
 };
 
 /// Returns the report of a result, also if no file was written: everything except files, command

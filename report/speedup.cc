@@ -30,7 +30,7 @@ std::string output_table(const Proof& proof) {
 }
 
 std::string original(const Proof& proof, const Plan& plan) {
-  const std::string blocks = plan.blocks.empty() ? "" : "whose removed blocks add nothing";
+  const std::string blocks = removes_blocks(plan) ? "whose removed blocks add nothing" : "";
   if (plan.groups.empty() && !blocks.empty()) return blocks;
   const std::string before = blocks.empty() ? "" : blocks + ", ";
   if (plan.constants == Constants::kExact) return before + "with the masked weights set to zero";

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/base/ranges.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/graph/operators/factor.h"
 #include "parsimony/graph/operators/node_view.h"
@@ -125,27 +126,43 @@ void want_same_lengths(const NodeView& before, const NodeView& after) {
   }
 }
 
-/// The parts of the network that leave with removed channels, in its order.
-std::vector<PlanBlock> removed_branches(const Graph& graph, const Coupling& coupling,
-                                        const AxisMasks& masks) {
-  std::map<NodeId, int> inputs;  // kept ones, per addition
+/// What leaves with channels as a whole.
+struct Leaving {
+  std::map<NodeId, PlanBlock> blocks;  ///< by their sums
+  IdVector<NodeId, bool> nodes;        ///< sums, branches, and what nothing else has read
+
+  /// Is the value not read there any more? Readers of a sum read its kept operand.
+  bool drops(const Use& use) const {
+    const auto block = blocks.find(use.node);
+    return block == blocks.end() ? nodes[use.node] : use.input != block->second.kept_input;
+  }
+};
+
+Leaving find_leaving(const Graph& graph, const Coupling& coupling, const AxisMasks& masks) {
+  Leaving leaving{{}, IdVector<NodeId, bool>(graph.nodes.size(), false)};
   for (const GroupId g : coupling.groups.ids()) {
-    for (const ChannelBranch& own : coupling.groups[g].branches) {
-      if (!masks.keeps({g, own.channel})) inputs.emplace(own.branch.add, own.branch.kept_input);
+    for (const auto& [channel, branch, weights] : coupling.groups[g].branches) {
+      if (masks.keeps({g, channel})) continue;
+      const std::string& add = key_of(graph, graph.node(branch.add));
+      leaving.blocks.try_emplace(branch.add,
+                                 PlanBlock{add, branch.kept_input, coupling.groups[g].id});
+      leaving.nodes[branch.add] = true;
     }
   }
-  std::vector<PlanBlock> blocks;
-  for (const auto& [add, kept] : inputs) blocks.push_back({key_of(graph, graph.node(add)), kept});
-  return blocks;
-}
-
-/// The nodes that leave with the blocks.
-IdVector<NodeId, bool> nodes_of(const Graph& graph, const std::vector<PlanBlock>& blocks) {
-  IdVector<NodeId, bool> gone(graph.nodes.size(), false);
-  if (blocks.empty()) return gone;
-  const auto numbers = without_blocks(graph, blocks).second;
-  for (const NodeId n : numbers.ids()) gone[n] = numbers[n] == kNone;
-  return gone;
+  if (leaving.blocks.empty()) return leaving;
+  for (const NodeId n : graph.nodes.reversed_ids()) {
+    bool read = false;
+    bool stays = false;
+    for (const ValueId v : graph.nodes[n].outputs) {
+      if (v == kNone) continue;
+      const Value& value = graph.value(v);
+      read = read || !value.uses.empty();
+      stays = stays || value.is_output || value.captured ||
+              !std::ranges::all_of(value.uses, [&](const Use& use) { return leaving.drops(use); });
+    }
+    if (read && !stays) leaving.nodes[n] = true;
+  }
+  return leaving;
 }
 
 /// The integers that smaller shapes require. Nodes whose integers cannot be adapted are added to
@@ -203,12 +220,15 @@ std::vector<Patch> find_patches(const Graph& graph, const Facts& facts, const Co
 /// of a vector keep different indices.
 class Naming {
  public:
-  Naming(const Graph& graph, const Coupling& coupling, const AxisMasks& masks, Plan& plan)
-      : graph_(graph), coupling_(coupling), masks_(masks), plan_(plan) {
+  Naming(const Graph& graph, const Coupling& coupling, const AxisMasks& masks,
+         const IdVector<NodeId, bool>& gone, Plan& plan)
+      : graph_(graph), coupling_(coupling), masks_(masks), gone_(gone), plan_(plan) {
     std::map<WeightId, std::vector<ValueId>> shared;
     for (const ValueId v : graph.values.ids()) {
       const Value& value = graph.values[v];
+      const auto leaves = [&](const Use& use) { return gone[use.node]; };
       if (value.weight == kNone || !value.is_read()) continue;
+      if (!value.uses.empty() && std::ranges::all_of(value.uses, leaves)) continue;
       shared[value.weight].push_back(v);
     }
     for (const auto& [weight, values] : shared) {
@@ -237,6 +257,7 @@ class Naming {
       if (it->second == name) continue;
       names_.emplace(v, it->second);
       for (const Use& use : graph_.value(v).uses) {
+        if (gone_[use.node]) continue;
         plan_.copies.push_back(
             {it->second, name, key_of(graph_, graph_.node(use.node)), use.input});
       }
@@ -270,6 +291,7 @@ class Naming {
   const Graph& graph_;
   const Coupling& coupling_;
   const AxisMasks& masks_;
+  const IdVector<NodeId, bool>& gone_;
   Plan& plan_;
   std::unordered_map<ValueId, std::string> names_;
   std::unordered_set<std::string> taken_;
@@ -296,9 +318,9 @@ PlanAttempt make_plan(const Graph& graph, const Facts& facts, const Coupling& co
   PlanAttempt attempt;
   Plan& plan = attempt.plan;
   plan.format = graph.format;
-  plan.blocks = removed_branches(graph, coupling, masks);
-  const IdVector<NodeId, bool> gone = nodes_of(graph, plan.blocks);
-  const Naming naming(graph, coupling, masks, plan);
+  const Leaving leaving = find_leaving(graph, coupling, masks);
+  for (const auto& [add, block] : leaving.blocks) plan.blocks.push_back(block);
+  const Naming naming(graph, coupling, masks, leaving.nodes, plan);
   for (const GroupId g : coupling.groups.ids()) {
     const Group& group = coupling.groups[g];
     const int kept = masks.kept(g);
@@ -306,19 +328,19 @@ PlanAttempt make_plan(const Graph& graph, const Facts& facts, const Coupling& co
     PlanGroup entry{group.id, group.size, kept, group.granularity, group.mixes, {}};
     std::set<std::tuple<std::string, int, Role>> seen;
     for (const Member& member : group.members) {
-      if (member.node != kNone && gone[member.node]) continue;
+      if (member.node != kNone && leaving.nodes[member.node]) continue;
       const std::string& tensor = naming.name_of(member.value);
       if (!seen.emplace(tensor, member.axis, member.role).second) continue;
       entry.slices.push_back(
           {tensor, member.axis, member.role, member.size, kept_indices(member, masks.keep[g])});
     }
-    plan.groups.push_back(std::move(entry));
+    if (!entry.slices.empty()) plan.groups.push_back(std::move(entry));
   }
   if (plan.groups.empty()) return attempt;
   add_ends(graph, coupling, masks, true, plan.ends);
   add_ends(graph, coupling, masks, false, plan.ends);
   for (Patch& patch :
-       find_patches(graph, facts, coupling, masks, gone, attempt.refused, plan.followed)) {
+       find_patches(graph, facts, coupling, masks, leaving.nodes, attempt.refused, plan.followed)) {
     plan.integers.push_back({key_of(graph, graph.node(patch.node)), std::move(patch.what),
                              patch.input, std::move(patch.from), std::move(patch.to)});
   }

@@ -223,6 +223,10 @@ const TensorUpdate* incomplete_update(const Plan& plan) {
   return found == plan.updates.end() ? nullptr : &*found;
 }
 
+bool removes_blocks(const Plan& plan) {
+  return std::ranges::any_of(plan.blocks, &std::string::empty, &PlanBlock::group);
+}
+
 std::pair<Graph, IdVector<NodeId, NodeId>> without_blocks(const Graph& graph,
                                                           const std::vector<PlanBlock>& blocks) {
   Graph less = graph;

@@ -15,12 +15,14 @@
 
 namespace parsimony {
 
-/// A removed residual block: readers of the sum read its kept operand, and the other operand is
-/// removed with all nodes that only it needed. The reference is the original with that operand
-/// zero.
+/// A removed branch of a sum: readers of the sum read its kept operand, and the other operand is
+/// removed with all nodes that only it needed. Of a residual block, the reference is the original
+/// with that operand zero. What leaves with experts of a group is in the reference as it was, and
+/// adds zero where no token chooses them.
 struct PlanBlock {
-  std::string add;     ///< first output of the addition
-  int kept_input = 0;  ///< of its operands, 0 or 1
+  std::string add;         ///< first output of the addition
+  int kept_input = 0;      ///< of its operands, 0 or 1
+  std::string group = {};  ///< of the experts with which it leaves; empty: a residual block
 
   bool operator==(const PlanBlock&) const = default;
 };
@@ -268,6 +270,9 @@ const TensorUpdate* incomplete_update(const Plan& plan);
 /// the plan's copies, since tensors that it separates must be separate there, its scales, and the
 /// numbers that follow.
 Plan reference_changes(const Plan& plan);
+
+/// Does the plan remove residual blocks, which the reference lacks?
+bool removes_blocks(const Plan& plan);
 
 /// Removes blocks from a copy of the network. @returns the copy and the new ids of the nodes, kNone
 /// for removed ones

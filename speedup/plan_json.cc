@@ -53,8 +53,10 @@ std::vector<int64_t> read_keep(JsonReader at, int64_t size) {
 }
 
 PlanBlock read_block(JsonReader at) {
-  at.only({"add", "kept_input"});
-  return {at.at("add").name(), at.at("kept_input").small(0, 1)};
+  at.only({"add", "kept_input", "group"});
+  PlanBlock block{at.at("add").name(), at.at("kept_input").small(0, 1)};
+  if (const auto group = at.find("group")) block.group = group->name();
+  return block;
 }
 
 Role read_role(JsonReader at) {
@@ -386,7 +388,12 @@ std::string text(const HostTensor& tensor) {
 }
 
 std::string line_of(const PlanBlock& block) {
-  return object({{"add", text(block.add)}, {"kept_input", text(block.kept_input)}});
+  if (block.group.empty()) {
+    return object({{"add", text(block.add)}, {"kept_input", text(block.kept_input)}});
+  }
+  return object({{"add", text(block.add)},
+                 {"kept_input", text(block.kept_input)},
+                 {"group", text(block.group)}});
 }
 
 std::string line_of(const PlanSlice& slice) {

@@ -20,6 +20,10 @@ ValueId transpose(GraphBuilder& graph, ValueId x, Ints order) {
   return graph.emit("Transpose", {x}, {{"perm", std::move(order)}});
 }
 
+ValueId in_double(GraphBuilder& graph, ValueId x) {
+  return graph.emit("Cast", {x}, {{"to", int64_t{onnx_number(DType::kFloat64)}}});
+}
+
 Ints ascending(size_t rank) {
   Ints order(rank);
   std::iota(order.begin(), order.end(), 0);
@@ -266,12 +270,31 @@ ValueId samples_of(GraphBuilder& graph, ValueId x, ValueId begin, ValueId end) {
   return graph.emit("Slice", {x, begin, end, graph.integers({0})});
 }
 
+ValueId where_present(GraphBuilder& graph, ValueId x, ValueId flags, std::vector<int64_t> flag_of,
+                      int axis, size_t rank) {
+  Ints dims(rank, 1);
+  dims[static_cast<size_t>(axis)] = -1;
+  const ValueId own = graph.emit("Gather", {flags, graph.integers(std::move(flag_of))});
+  const ValueId is_there =
+      graph.emit("Cast", {reshape(graph, own, dims)}, {{"to", int64_t{onnx_number(DType::kBool)}}});
+  return graph.emit("Where", {is_there, x, graph.emit("Sub", {x, x})});
+}
+
+void sum_norms(GraphBuilder& graph, ValueId x, ValueId y, std::vector<int64_t> axes) {
+  const ValueId own = graph.emit("Sub", {in_double(graph, x), in_double(graph, y)});
+  const ValueId squares =
+      graph.emit("ReduceSum", {graph.emit("Mul", {own, own}), graph.integers(std::move(axes))},
+                 {{"keepdims", int64_t{0}}});
+  const ValueId norms = graph.emit("Sqrt", {squares});
+  const ValueId is_there = graph.emit("Greater", {norms, graph.number(0, DType::kFloat64)});
+  for (const ValueId a : {norms, in_double(graph, is_there)}) {
+    graph.output(graph.emit("ReduceSum", {a}, {{"keepdims", int64_t{0}}}));
+  }
+}
+
 void sum_cosines(GraphBuilder& graph, ValueId x, ValueId y, int64_t axis, bool rectified) {
-  const auto in_double = [&](ValueId value) {
-    return graph.emit("Cast", {value}, {{"to", int64_t{onnx_number(DType::kFloat64)}}});
-  };
   const auto wide = [&](ValueId value) {
-    return in_double(rectified ? graph.emit("Relu", {value}) : value);
+    return in_double(graph, rectified ? graph.emit("Relu", {value}) : value);
   };
   const ValueId a = wide(x);
   const ValueId b = wide(y);
@@ -284,7 +307,7 @@ void sum_cosines(GraphBuilder& graph, ValueId x, ValueId y, int64_t axis, bool r
   const auto is_zero = [&](ValueId value) {
     return graph.emit("Equal", {value, graph.number(0, DType::kFloat64)});
   };
-  const ValueId alike = in_double(graph.emit("And", {is_zero(aa), is_zero(bb)}));
+  const ValueId alike = in_double(graph, graph.emit("And", {is_zero(aa), is_zero(bb)}));
   const ValueId lengths = graph.emit("Mul", {graph.emit("Sqrt", {aa}), graph.emit("Sqrt", {bb})});
   // A product with a zero vector is zero for any denominator.
   constexpr double kNotZero = std::numeric_limits<double>::min();
@@ -295,7 +318,7 @@ void sum_cosines(GraphBuilder& graph, ValueId x, ValueId y, int64_t axis, bool r
 }
 
 void sum_channels(GraphBuilder& graph, ValueId x, size_t rank) {
-  const ValueId wide = graph.emit("Cast", {x}, {{"to", int64_t{onnx_number(DType::kFloat64)}}});
+  const ValueId wide = in_double(graph, x);
   Ints axes = ascending(rank);
   axes.erase(axes.begin() + 1);
   for (const ValueId a : {wide, graph.emit("Mul", {wide, wide})}) {

@@ -69,6 +69,15 @@ void sum_channels(GraphBuilder& graph, ValueId x, size_t rank);
 /// the graph. @param rectified  ignore their negative parts
 void sum_cosines(GraphBuilder& graph, ValueId x, ValueId y, int64_t axis, bool rectified);
 
+/// Returns x with zero at the indices of an axis whose flag, a float32, is 0. @param flag_of  per
+/// index, its place among the flags
+ValueId where_present(GraphBuilder& graph, ValueId x, ValueId flags, std::vector<int64_t> flag_of,
+                      int axis, size_t rank);
+
+/// Adds the sum of the norms of x - y along these axes, and the number of those that are not zero,
+/// in double, as outputs of the graph.
+void sum_norms(GraphBuilder& graph, ValueId x, ValueId y, std::vector<int64_t> axes);
+
 /// Returns the samples [begin, end) of x; both bounds are values with one element.
 ValueId samples_of(GraphBuilder& graph, ValueId x, ValueId begin, ValueId end);
 

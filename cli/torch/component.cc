@@ -8,6 +8,7 @@
 
 #include "parsimony/cli/torch/jobs.h"
 #include "parsimony/cli/torch_commands.h"
+#include "parsimony/data/sample_source.h"
 #include "parsimony/torch_io/export/export.h"
 #include "parsimony/torch_io/machine.h"
 #include "parsimony/torch_io/network.h"
@@ -56,6 +57,9 @@ class Component final : public TorchComponent, public cli::TorchCommands {
   }
 
   void add_own_operators(const OwnOperators& own) override { parsimony::add_own_operators(own); }
+  void count_samples_in(std::atomic<int64_t>& counter) override {
+    parsimony::count_samples_in(counter);
+  }
 
   machine::MachineReport doctor() override {
     return guarded([] { return torch_io::examine(); });

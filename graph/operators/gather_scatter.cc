@@ -99,9 +99,8 @@ Factors factor_gather(const NodeView& view) {
     if (!tie_to_chosen(builder, view, x, axis)) {
       builder.pin(x, axis, "indexed by data, or at one place");
       const HostTensor* one = literal_indices(view);
-      if (one != nullptr && size > 1) {
-        builder.factors().pins.back().read = from_left(one->ints.front(), size);
-      }
+      const int64_t at = one == nullptr ? -1 : from_left(one->ints.front(), size);
+      if (size > 1 && at >= 0 && at < size) builder.factors().pins.back().read = at;
     }
     for (int d = 0; d < index_rank; ++d) {
       if (view.computed(index)) {

@@ -75,6 +75,7 @@ enum Trait : unsigned {
   kLikelihoods = 1U << 22,    ///< a probability at each element, of one event each
   kOutcomes = 1U << 23,       ///< along the axis that it mixes, each element is one of the outcomes
   kMatches = 1U << 24,        ///< true where its two operands are equal
+  kScatters = 1U << 25,       ///< writes the last operand into the first one, or adds it there
 };
 
 /// The way in which a layer applies its weights.

@@ -163,6 +163,17 @@ class EditedElements final : public LateElements {
   std::vector<Step> steps_;
 };
 
+namespace {
+
+SourceLocation operand_of(const Program& program, NodeId id, int input) {
+  const auto found = program.sources.operands.find(id);
+  if (found == program.sources.operands.end()) return {};
+  const auto& locations = found->second;
+  return static_cast<size_t>(input) < locations.size() ? locations[input] : SourceLocation{};
+}
+
+}  // namespace
+
 struct ProgramEditor::Impl {
   Impl(const Archive& from, const Program& read, const std::vector<InputSpec>& read_with)
       : archive(from), program(read), inputs(read_with), values(read.graph) {
@@ -220,12 +231,7 @@ struct ProgramEditor::Impl {
     return found->second;
   }
 
-  SourceLocation operand(NodeId id, int input) const {
-    const auto found = program.sources.operands.find(id);
-    if (found == program.sources.operands.end()) return {};
-    const auto& locations = found->second;
-    return static_cast<size_t>(input) < locations.size() ? locations[input] : SourceLocation{};
-  }
+  SourceLocation operand(NodeId id, int input) const { return operand_of(program, id, input); }
 
   Change& change_at(const SourceLocation& location, const std::string& key,
                     const std::string& what) {
@@ -693,10 +699,8 @@ ProgramEditor::~ProgramEditor() = default;
 
 void ProgramEditor::bypass(const std::string& key, int input) {
   const NodeId id = impl_->node(key);
+  if (!can_bypass(impl_->program, id, input)) throw not_written(key, input_name(input));
   const SourceLocation location = impl_->operand(id, input);
-  if (!adds(impl_->program.graph.node(id)) || !location.known() || location.item != kNone) {
-    throw not_written(key, input_name(input));
-  }
   impl_->bypasses.emplace_back(location.call, location.input);
   impl_->edited = true;
 }
@@ -824,6 +828,11 @@ void ProgramEditor::update_shapes(const ChangeOf& change) {
 bool ProgramEditor::edited() const { return impl_->edited; }
 
 EditedProgram ProgramEditor::finish() const { return impl_->finish(); }
+
+bool ProgramEditor::can_bypass(const Program& program, NodeId sum, int kept) {
+  const SourceLocation location = operand_of(program, sum, kept);
+  return adds_branches(program.graph.node(sum)) && location.known() && location.item == kNone;
+}
 
 std::vector<NodeId> ProgramEditor::unwritable(const Archive& archive, const Program& program,
                                               const std::vector<Patch>& patches) {

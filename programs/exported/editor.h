@@ -52,6 +52,8 @@ class ProgramEditor : public ModelEditor {
   EditedProgram finish() const;
 
   /// Nodes of the patches whose changes have no form in the program.
+  /// Can the readers of the sum read its operand `kept` instead?
+  static bool can_bypass(const Program& program, NodeId sum, int kept);
   static std::vector<NodeId> unwritable(const Archive& archive, const Program& program,
                                         const std::vector<Patch>& patches);
 

@@ -27,6 +27,10 @@ class ProgramSource final : public ParameterSource {
     return ProgramEditor::unwritable(archive_, program_, patches);
   }
 
+  bool can_bypass(const Graph& /*graph*/, NodeId sum, int kept) const override {
+    return ProgramEditor::can_bypass(program_, sum, kept);
+  }
+
   std::vector<std::string> parameters() const override { return program_.parameters; }
   void release(const Weight& weight) const override { archive_.release(weight); }
 

@@ -105,6 +105,13 @@ Scores movement(const Graph& graph, const Group& group, const CriterionOptions& 
 /// @source surgeon.h
 Scores obs(const Graph& graph, const Group& group, const CriterionOptions& options);
 
+/// What an expert adds to the tokens that are routed to it: score[e] = mean over the tokens t to
+/// which e adds anything of ‖gate_e(t) · f_e(t)‖₂; 0 if there are none. @throws ConfigError if the
+/// channels are no experts, or what they add cannot be measured
+/// @source Lasby et al., REAP the Experts: Why Pruning Prevails for One-Shot MoE Compression, 2025,
+/// https://arxiv.org/abs/2510.13999
+Scores reap(const Graph& graph, const Group& group, const CriterionOptions& options);
+
 /// Saliency by the diagonal of the Hessian: score[c] = Σ ½·h·w² over the slices of channel c in the
 /// matrices that produce it, with h ≈ the mean over samples of g² (the Gauss-Newton diagonal).
 /// @source LeCun et al., Optimal Brain Damage, NeurIPS 1989, eq. 5

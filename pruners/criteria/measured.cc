@@ -57,6 +57,27 @@ Scores hrank(const Graph& /*graph*/, const Group& group, const CriterionOptions&
   return measured(options, Measure::kRank, group, "hrank");
 }
 
+Scores reap(const Graph& graph, const Group& group, const CriterionOptions& options) {
+  if (!has_experts(group)) {
+    const auto of_node =
+        std::ranges::find_if(group.members, [](const Member& m) { return m.node != kNone; });
+    throw ConfigError("criterion \"reap\" scores experts, and the channels of ",
+                      of_node == group.members.end()
+                          ? group.id
+                          : in_quotes(label_of(graph, graph.node(of_node->node))),
+                      " are none: use it with granularity expert");
+  }
+  Scores scores = measured(options, Measure::kContribution, group, "reap");
+  const auto& unmeasured = options.statistics->unmeasured;
+  if (const auto why = unmeasured.find(group.id); why != unmeasured.end()) {
+    throw ConfigError("criterion \"reap\" cannot measure the experts at ",
+                      in_quotes(group.mixes_at), ": ", why->second);
+  }
+  const Scores routed = measured(options, Measure::kRouted, group, "reap");
+  for (size_t e = 0; e < scores.size(); ++e) scores[e] = routed[e] > 0 ? scores[e] / routed[e] : 0;
+  return scores;
+}
+
 Scores taylor(const Graph& /*graph*/, const Group& group, const CriterionOptions& options) {
   return measured(options, Measure::kTaylor, group, "taylor");
 }

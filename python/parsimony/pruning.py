@@ -252,7 +252,10 @@ class _Pruning:
             self.step("plan")
             answer = self.request.run(self.file, self.folder)
             if answer.plan.data.get("blocks"):
-                raise UnsupportedError("blocks cannot be removed from a live module")
+                raise UnsupportedError(
+                    "blocks, and experts with layers of their own, cannot be removed from a live module; "
+                    "prune the .pt2 file that torch.export writes of it"
+                )
             if answer.plan.data.get("constants") == "exact":
                 self.against = "masks"
             journal = Journal()

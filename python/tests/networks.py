@@ -10,6 +10,21 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 
+class Mixture(nn.Module):
+    """The two best of six experts for each row, each a matrix."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.router = nn.Linear(5, 6)
+        self.experts = nn.Parameter(torch.randn(6, 5, 8))
+        self.fc = nn.Linear(8, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        gates, chosen = self.router(x).softmax(-1).topk(2)
+        each = torch.matmul(x[:, None, None], self.experts[chosen]).squeeze(2)
+        return self.fc((each * gates[..., None]).sum(1))
+
+
 class Residual(nn.Module):
     """Convolutions, one of them depthwise, batch norms, a sum and a classifier."""
 

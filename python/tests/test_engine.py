@@ -75,6 +75,19 @@ def kept_of(scores: Tensor) -> Tuple[int, ...]:
     return tuple(sorted(scores.topk(len(scores) // 2).indices.tolist()))
 
 
+def test_experts_by_what_they_add(no_files: None) -> None:
+    model = networks.Mixture().eval()
+    inputs = torch.randn(48, 5, generator=torch.Generator().manual_seed(1))
+    gates, chosen = model.router(inputs).softmax(-1).topk(2)
+    norms = torch.einsum("ti,eio->teo", inputs, model.experts).norm(dim=-1).gather(1, chosen)
+    added = [(gates * norms)[chosen == e] for e in range(6)]
+    scores = torch.stack([each.mean() if len(each) else torch.tensor(0.0) for each in added])
+    settings = dict(granularity="expert", criterion="reap", ratio=0.5, samples=48)
+    plan = parsimony.prune(model, inputs[:8], data=inputs.split(16), **settings)
+    assert plan.cuts()["experts"][0].keep == kept_of(scores)
+    assert model.router.out_features == 3
+
+
 def test_gradients_of_weights(no_files: None) -> None:
     model = networks.Residual().eval()
     produce = {"wide": (model.wide.weight, model.depthwise.weight)}

@@ -42,11 +42,13 @@ Json program_of(const std::string& path) { return Json::parse(Archive(path).prog
 /// Prunes by half and writes the small file; proven where there is ONNX Runtime.
 PruneResult prune_file_to(const std::string& from, const std::string& to,
                           InterfaceOptions interface = {},
-                          const std::vector<std::string>& exclude = {}) {
+                          const std::vector<std::string>& exclude = {},
+                          Granularity granularity = Granularity::kChannel) {
   ExportedModel model(from, {});
   PruneRequest request = from_shorthand({.criterion = "l1", .ratio = 0.5, .exclude = exclude});
   request.inputs = model.inputs();
   request.interface = std::move(interface);
+  request.granularity = granularity;
   std::unique_ptr<Engine> engine;
   try {
     engine = onnx_runtime_engine(runtime::find_onnx_runtime(), {});
@@ -319,6 +321,19 @@ TEST(Exported, ValuesThatAreAssignedAfterTheProofAreWritten) {
   EXPECT_TRUE(
       std::ranges::equal(elements(Archive(folder / "after.pt2")), std::as_bytes(std::span(bias))));
   EXPECT_NE(elements(Archive(folder / "before.pt2")), elements(Archive(folder / "after.pt2")));
+}
+
+TEST(Exported, ExpertsOfALoopLeave) {
+  const TemporaryFolder folder;
+  const PruneResult result = prune_file_to(kFolder + "tiny_experts.2.15.pt2", folder / "small.pt2",
+                                           {}, {}, Granularity::kExpert);
+  ASSERT_EQ(result.plan.groups.size(), 1U);
+  EXPECT_EQ(result.plan.groups[0].kept, 2);
+  EXPECT_EQ(result.plan.blocks.size(), 2U);
+  ExportedModel small(folder / "small.pt2", {});
+  EXPECT_EQ(std::ranges::count_if(small.graph().weights,
+                                  [](const Weight& w) { return w.name.starts_with("experts."); }),
+            2 * 4);
 }
 
 TEST(Exported, PartsThatAreWrittenArePutTogetherAnew) {

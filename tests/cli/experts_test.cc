@@ -28,6 +28,27 @@ const std::string kFused = R"(<ir_version: 8, opset_import: ["" : 17, "com.micro
 const Weights kFusedWeights{{"w", "5x8"},    {"router", "5x8"}, {"rb", "8"},   {"up", "8x6x8"},
                             {"bias", "8x6"}, {"down", "8x8x6"}, {"out", "8x4"}};
 
+const std::string kGathered = R"(<ir_version: 8, opset_import: ["" : 17]>
+    agraph (float[7, 5] x) => (float[7, 3] y)
+    <int64[1] k = {2}, int64[1] one = {1}, int64[1] two = {2}> {
+    l = MatMul(x, router)
+    p = Softmax<axis = -1>(l)
+    v, at = TopK<axis = -1>(p, k)
+    u = Gather<axis = 0>(up, at)
+    d = Gather<axis = 0>(down, at)
+    x2 = Unsqueeze(x, one)
+    x3 = Unsqueeze(x2, two)
+    h = MatMul(x3, u)
+    a = Relu(h)
+    o0 = MatMul(a, d)
+    o = Squeeze(o0, two)
+    g = Unsqueeze(v, two)
+    w = Mul(o, g)
+    s = ReduceSum<keepdims = 0>(w, one)
+    y = MatMul(s, out) })";
+const Weights kGatheredWeights{
+    {"router", "5x6"}, {"up", "6x5x4"}, {"down", "6x4x5"}, {"out", "5x3"}};
+
 /// The weights of so many of kFused's experts.
 int64_t parameters(int64_t experts) {
   return 5 * 8 + experts * (5 + 1 + 6 * 8 + 6 + 8 * 6) + 8 * 4;
@@ -131,27 +152,7 @@ TEST_F(CliExperts, ThoseOfLeastWeightLeave) {
 }
 
 TEST_F(CliExperts, MatricesThatAreGatheredByTheRoutersChoiceLeave) {
-  const std::string text = R"(<ir_version: 8, opset_import: ["" : 17]>
-    agraph (float[7, 5] x) => (float[7, 3] y)
-    <int64[1] k = {2}, int64[1] one = {1}, int64[1] two = {2}> {
-    l = MatMul(x, router)
-    p = Softmax<axis = -1>(l)
-    v, at = TopK<axis = -1>(p, k)
-    u = Gather<axis = 0>(up, at)
-    d = Gather<axis = 0>(down, at)
-    x2 = Unsqueeze(x, one)
-    x3 = Unsqueeze(x2, two)
-    h = MatMul(x3, u)
-    a = Relu(h)
-    o0 = MatMul(a, d)
-    o = Squeeze(o0, two)
-    g = Unsqueeze(v, two)
-    w = Mul(o, g)
-    s = ReduceSum<keepdims = 0>(w, one)
-    y = MatMul(s, out) })";
-  const Outcome outcome =
-      prune(text, {{"router", "5x6"}, {"up", "6x5x4"}, {"down", "6x4x5"}, {"out", "5x3"}},
-            "--ratio 0.5 --granularity expert");
+  const Outcome outcome = prune(kGathered, kGatheredWeights, "--ratio 0.5 --granularity expert");
   EXPECT_EQ(left(), 3 * (5 + 20 + 20) + 15) << outcome.out << outcome.err;
   EXPECT_TRUE(is_proven()) << outcome.out << outcome.err;
 }
@@ -227,6 +228,35 @@ TEST_F(CliExperts, OfALoopAreScoredByTheirMatrices) {
   EXPECT_EQ(groups[0].at("slices")[0].at("keep"), Json({0, 2, 3}));
 }
 
+/// What experts add to tokens that did not choose them is in the reference.
+TEST_F(CliExperts, OfALoopThatAddSomethingUnchosenAreNotProven) {
+  if (!kHasTorch) GTEST_SKIP() << "built without libtorch";
+  const std::string other = kSliced;
+  const std::string turned = other.substr(0, other.find("g#")) + "e# = Slice(w, n#, n&, one)" +
+                             R"(
+    f# = Sub(e#, e#)
+    d# = Exp(f#)
+    g# = Sub(d#, e#))";
+  const Outcome outcome = prune(loop(turned), kLoopWeights, "--ratio 0.5 --granularity expert");
+  EXPECT_NE(outcome.code, 0) << outcome.out;
+  EXPECT_NE(outcome.err.find("verification failed"), std::string::npos) << outcome.err;
+}
+
+TEST_F(CliExperts, OfALoopStayIfALayerOfOneIsExcluded) {
+  const Outcome outcome =
+      prune(loop(kSliced), kLoopWeights, "--ratio 0.5 --granularity expert --exclude h1");
+  EXPECT_EQ(left(), 4 * (5 + 15 + 15) + 15);
+  EXPECT_NE(outcome.out.find("\"h1\" is excluded: the experts stay"), std::string::npos)
+      << outcome.out;
+}
+
+TEST_F(CliExperts, OfALoopStayWhereAPlaceIsBeyondTheAxis) {
+  std::string gather = "\n    g# = Gather<axis = 1>(w, n#)";
+  std::string text = loop(gather);
+  text.replace(text.find("int64[1] n3 = {3}"), 17, "int64[1] n3 = {2000000000}");
+  EXPECT_NE(prune(text, kLoopWeights, "--ratio 0.5 --granularity expert").code, 139);
+}
+
 TEST_F(CliExperts, OfALoopStayWhereTheirResultIsReadElsewhere) {
   std::string text = loop(kSliced);
   text.replace(text.find("=> (float[7, 3] y)"), 18, "=> (float[7, 3] y, float[7, 5] o2)");
@@ -236,6 +266,52 @@ TEST_F(CliExperts, OfALoopStayWhereTheirResultIsReadElsewhere) {
     const std::vector<int64_t> keep = slice.at("keep");
     EXPECT_NE(std::find(keep.begin(), keep.end(), 2), keep.end());
   }
+}
+
+const std::string kCalibrated = "--granularity expert --criterion reap --calibration random:16 ";
+
+TEST_F(CliExperts, ThoseThatAddLeastToTheirTokensLeave) {
+  if (!kHasTorch) GTEST_SKIP() << "built without libtorch";
+  std::string text = kFused;
+  text.insert(text.find("{"), "<float[8] rb = {0.0, 0.0, 0.0, -50.0, 0.0, 0.0, -50.0, 0.0}> ");
+  Weights weights = kFusedWeights;
+  weights.erase(weights.begin() + 2);
+  const Outcome outcome = prune(text, weights, kCalibrated + "--ratio 0.25");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(is_proven()) << outcome.out << outcome.err;
+  const Json groups = Json::parse(place_.bytes("p.json")).at("groups");
+  ASSERT_EQ(groups.size(), 1U);
+  EXPECT_EQ(groups[0].at("slices")[0].at("keep"), Json({0, 1, 2, 4, 5, 7}));
+}
+
+TEST_F(CliExperts, ReapSaysWhatItCannotScore) {
+  if (!kHasTorch) GTEST_SKIP() << "built without libtorch";
+  const auto expect_refusal = [&](const std::string& text, const Weights& weights,
+                                  const std::string& options, const std::string& why) {
+    const Outcome outcome = prune(text, weights, "--ratio 0.5 " + options);
+    EXPECT_EQ(outcome.code, 2) << outcome.out;
+    EXPECT_NE(outcome.err.find(why), std::string::npos) << outcome.out << outcome.err;
+  };
+  expect_refusal(kFused, kFusedWeights, "--granularity expert --criterion reap",
+                 "criterion \"reap\" needs data that runs through the network");
+  expect_refusal(kFused, kFusedWeights, "--criterion reap --calibration random:16",
+                 "criterion \"reap\" scores experts, and the channels of \"a\" are none: use it "
+                 "with granularity expert");
+  std::string twice = kFused;
+  twice.replace(twice.find("y = "), 0,
+                "l2 = MatMul(m, again)\n n = com.microsoft.MoE<k = 2>(m, l2, up, bias, down)\n ");
+  Weights weights = kFusedWeights;
+  weights.emplace_back("again", "8x8");
+  expect_refusal(
+      twice, weights, kCalibrated,
+      "criterion \"reap\" cannot measure the experts at \"m\": no floating-point weights of "
+      "theirs are read behind the scores alone");
+  std::string inside = kGathered;
+  inside.replace(inside.find("(float[7, 3] y)"), 15, "(float[7, 3] y, float[7, 2, 1, 4] a)");
+  expect_refusal(
+      inside, kGatheredWeights, kCalibrated,
+      "criterion \"reap\" cannot measure the experts at \"p\": there is no value through "
+      "which all passes that they and their gates give");
 }
 
 }  // namespace

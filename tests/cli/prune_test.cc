@@ -287,6 +287,19 @@ TEST(CliPrune, TimingsArePrinted) {
   }
 }
 
+TEST(CliPrune, TimingsCountTheSamplesThatAStageReads) {
+  const Workplace place;
+  const Outcome outcome = place.run(
+      "prune cnn.onnx -o o.onnx --ratio 0.5 --criterion wanda --calibration random:48 "
+      "--recover bias --timings --report r.json");
+  EXPECT_NE(outcome.out.find("samples read"), std::string::npos) << outcome.out << outcome.err;
+  const Json report = Json::parse(place.bytes("r.json"));
+  // A pass over the data, and what tells how they look.
+  EXPECT_GE(report.at("samples_read").at("measure"), 48);
+  EXPECT_LT(report.at("samples_read").at("measure"), 2 * 48);
+  EXPECT_GE(report.at("samples_read").at("recover"), 48);
+}
+
 TEST(CliPrune, ThePlanNamesItsSource) {
   const Workplace place;
   ASSERT_EQ(place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --plan p.json -q").code, 0);

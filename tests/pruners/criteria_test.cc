@@ -134,6 +134,35 @@ TEST_P(Measured, AsksForData) {
   }
 }
 
+TEST(Criteria, ReapIsWhatAnExpertAddsToAToken) {
+  TwoLayers net;
+  net.group.granularity = "expert";
+  net.statistics.channels[Measure::kContribution] = {{3, 0, 1}, {}};
+  net.statistics.channels[Measure::kRouted] = {{4, 0, 0.5}, {}};
+  expect_scores(net.score("reap"), {0.75, 0, 2});
+}
+
+TEST(Criteria, ReapScoresExpertsThatWereMeasured) {
+  TwoLayers net;
+  const auto refusal = [&] {
+    try {
+      net.score("reap");
+    } catch (const ConfigError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(
+      refusal(),
+      "criterion \"reap\" scores experts, and the channels of \"conv1\" are none: use it with "
+      "granularity expert");
+  net.group.granularity = "expert";
+  net.group.mixes_at = "topk";
+  EXPECT_TRUE(net.score("reap").empty());
+  net.statistics.unmeasured["g0"] = "for a reason";
+  EXPECT_EQ(refusal(), "criterion \"reap\" cannot measure the experts at \"topk\": for a reason");
+}
+
 INSTANTIATE_TEST_SUITE_P(
     All, Measured,
     ::testing::Values(Reads{"apoz", Measure::kZeroShare, {0.75, 0.5, 0.875}},

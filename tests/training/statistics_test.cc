@@ -330,7 +330,8 @@ TEST(Statistics, WhatDoesNotFitIsRefused) {
       "calibration: fewer samples than the network's batch size of 8; pass a larger --samples");
   EXPECT_EQ(refusal(Block(fixed), Data(8), {{Measure::kFisher}}),
             "calibration: criteria fisher and obd need batches of one sample, and the network's "
-            "batch size is fixed at 8; use taylor, or export it with a dynamic batch dimension");
+            "batch size is fixed at 8; use taylor, export it with a dynamic batch dimension, or, "
+            "where a program has one, read it for a batch of 1 (--input)");
   std::string two = kBlock;
   two.replace(two.find("x) =>"), 5, "x, float[1] z) =>");
   EXPECT_EQ(

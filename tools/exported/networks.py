@@ -175,6 +175,29 @@ class TinyRotary(Module):
         return self.out(F.relu(self.inner(y))) * self.window * self.scale
 
 
+class TinyExperts(Module):
+    """A loop over experts that is spelled in three ways: by rows, by comparison, by the gates of all."""
+
+    def __init__(self):
+        self.router, self.head = nn.Linear(8, 4), nn.Linear(8, 3)
+        self.experts = nn.ModuleList(nn.Sequential(nn.Linear(8, 6), nn.ReLU(), nn.Linear(6, 8)) for _ in range(4))
+
+    def forward(self, x):
+        top, places = self.router(x).topk(2, -1)
+        top = top.softmax(-1)
+        gates = (F.one_hot(places, 4) * top[..., None]).sum(-2)
+        y = x
+        for i, expert in enumerate(self.experts):
+            if i == 0:
+                rows, of = torch.where(places == i)
+                y = y.index_add(0, rows, expert(x[rows]) * top[rows, of, None])
+            elif i == 1:
+                y = y + expert(x) * (top * (places == i)).sum(-1, keepdim=True)
+            else:
+                y = y + expert(x) * gates[:, i, None]
+        return self.head(y)
+
+
 SHARED = """gpt gpt_mask gpt_plain_mask gpt_fused_tied llama llama_rmsnorm alibi t5_bias bert_post_norm vit_fused
     vit_mean vit_cosine vit_linear_attention encoder_post encoder_pre encoder_decoder mixer gated_mlp perceiver conformer
     speech mixture detector lstm gru_both_ways""".split()
@@ -206,6 +229,7 @@ def others():
         ("tiny_rotary", TinyRotary, (torch.randn(2, 6, 8),), ({0: batch},)),
         ("tiny_writes", TinyWrites, (torch.randn(2, 3, 8, 8),), None),
         ("tiny_aliases", TinyAliases, (torch.randn(2, 3, 8, 8),), None),
+        ("tiny_experts", TinyExperts, (torch.randn(6, 8),), None),
         ("tiny_waves", TinyWaves, (torch.randn(2, 8, 3), torch.rand(2)), None),
     ]
 

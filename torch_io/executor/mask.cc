@@ -141,8 +141,11 @@ class Masking {
 void mask(Program& program, const Plan& plan, const AddWeight& add) {
   const at::NoGradGuard guard;
   Masking masking(program);
-  for (const PlanBlock& entry : plan.blocks) masking.remove(entry);
-  if (!plan.blocks.empty()) masking.drop_unread();
+  for (const PlanBlock& entry : plan.blocks) {
+    if (entry.group.empty()) masking.remove(entry);
+    program.branches = program.branches || !entry.group.empty();
+  }
+  if (removes_blocks(plan)) masking.drop_unread();
   // In the reference of exact constants nothing is absent: its zeros are values.
   const bool exact = plan.constants == Constants::kExact;
   if (!exact) {

@@ -50,8 +50,9 @@ struct Program {
   std::map<std::string, WeightId> by_name;   ///< the first weight of each name
   std::shared_ptr<const Plan> plan;          ///< that the weights' masks refer to; may be null
   bool masked = false;
-  bool mixes = false;   ///< the plan has groups that pass through mixing operators
-  bool widens = false;  ///< float16 is widened to float32 and stays so
+  bool mixes = false;     ///< the plan has groups that pass through mixing operators
+  bool branches = false;  ///< the small network lacks parts that stay here: see mask()
+  bool widens = false;    ///< float16 is widened to float32 and stays so
 
   /// Returns the step whose node has this first output, in the main graph or else in a body; null
   /// if there is none.
@@ -78,6 +79,8 @@ Graph with_swish(Graph graph);
 /// Registers a copy of a tensor under a name and returns it.
 using AddWeight = std::function<at::Tensor(const std::string& name, const at::Tensor& of)>;
 
+/// Applies the plan. Residual blocks leave. Branches that leave with experts stay, with what they
+/// read of these experts as the zeros that it is: they have to add zero.
 void mask(Program& program, const Plan& plan, const AddWeight& add);
 
 // Steps that need more than a kernel: If, Loop and Scan, which run subgraphs; streamed weights;

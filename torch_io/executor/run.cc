@@ -128,6 +128,9 @@ class Execution {
     Tensors present(results.size());
     if (has_absences(call) && !stays_weight(step, call)) {
       present = set_present(step, call, results);
+      for (at::Tensor& each : present) {  // of an expert that leaves, for a branch that does
+        if (program_.branches && each.defined() && !each.any().item<bool>()) each.reset();
+      }
     }
     if (small_) small_->follow(step, call);
     Partials parts;

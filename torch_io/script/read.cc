@@ -135,6 +135,10 @@ class ScriptSource final : public ParameterSource {
     return torch_io::unwritable({graph, origins_, {}, 0}, patches);
   }
 
+  bool can_bypass(const Graph& /*graph*/, NodeId /*sum*/, int /*kept*/) const override {
+    return false;
+  }
+
   std::vector<std::string> parameters() const override {
     std::vector<std::string> names;
     for (const auto& parameter : origins_->module.named_parameters()) {

@@ -62,7 +62,9 @@ class Measuring::Gradients {
       throw UnsupportedError(
           "calibration: criteria fisher and obd need batches of one sample, and the network's "
           "batch size is fixed at ",
-          fixed_batch(graph), "; use taylor, or export it with a dynamic batch dimension");
+          fixed_batch(graph),
+          "; use taylor, export it with a dynamic batch dimension, or, where a program has one, "
+          "read it for a batch of 1 (--input)");
     }
     const std::vector<Site> sites = sites_of(graph, coupling);
     const bool gated = needs.contains(Measure::kFisher);

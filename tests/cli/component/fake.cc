@@ -63,6 +63,7 @@ constexpr float kOriginal = 1.0F;  // what the masked original answers: another 
 class Fake final : public TorchComponent, public cli::TorchCommands {
  public:
   std::string version() const override { return "fake"; }
+  void count_samples_in(std::atomic<int64_t>& /*counter*/) override {}
   std::vector<machine::Finding> doctor_of_ranks(const RankPlace& /*place*/) override { return {}; }
   machine::MachineReport doctor() override {
     const std::string error = variable("FAKE_ERROR");
