@@ -284,12 +284,12 @@ class ModelPruning {
   std::optional<GroupAtFault> guilty() {
     const Pruning& pruning = result_;
     // Constants are folded for all groups together.
-    const auto of_experts = [](const PlanBlock& block) { return !block.group.empty(); };
-    if (pruning.plan.constants == Constants::kExact || !engine_->executes_graphs() ||
-        std::ranges::any_of(pruning.plan.blocks, of_experts)) {
+    if (pruning.plan.constants == Constants::kExact || !engine_->executes_graphs()) {
       return std::nullopt;
     }
-    Graph graph = without_blocks(model_.graph(), pruning.plan.blocks).first;
+    std::vector<PlanBlock> removed = pruning.plan.blocks;
+    std::erase_if(removed, [](const PlanBlock& block) { return !block.group.empty(); });
+    Graph graph = without_blocks(model_.graph(), removed).first;
     separate_shared_vectors(graph);
     return group_at_fault(graph, pruning, [&](const Plan& plan) {
       return differs(graph, plan, pruning.analysis.probe, request_.proof, *engine_);
