@@ -1,5 +1,5 @@
-// Branches of sums, residual blocks among them: parts of a network that can be removed entirely; and
-// the removal of a node, whose readers read one of its operands instead.
+// Branches of sums, residual blocks among them: parts of a network that can be removed entirely;
+// and the removal of a node, whose readers read one of its operands instead.
 #pragma once
 
 #include <optional>
