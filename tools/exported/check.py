@@ -117,7 +117,8 @@ class Shapes(torch.fx.Interpreter):
         declared = self.metas.get(node.name)
         if isinstance(value, torch.Tensor) and isinstance(declared, torch.Tensor):
             sizes = [size if isinstance(size, int) else size.node.hint for size in declared.shape]
-            if list(value.shape) != sizes:
+            known = [found if size is None else size for size, found in zip(sizes, value.shape)]  # else data decide
+            if len(sizes) != value.ndim or list(value.shape) != known:
                 self.wrong.append(f"{node.name} {sizes} for {list(value.shape)}")
         return value
 

@@ -124,8 +124,7 @@ def zero_slice(model, one):
     found = tensor.dims[axis] if axis < len(tensor.dims) else None
     if found != size:
         raise FileFault(
-            f'tensor "{name}" of shape {list(tensor.dims)}: found {found} along axis {axis}, '
-            f"the plan says {size}"
+            f'tensor "{name}" of shape {list(tensor.dims)}: found {found} along axis {axis}, ' f"the plan says {size}"
         )
     if one["role"] == "with":
         return
@@ -186,8 +185,11 @@ def set_scales(model, scales):
 
 
 def remove_blocks(model, blocks):
-    """A removed block adds nothing: its branch b, which is still computed, becomes b - b."""
+    """A removed block adds nothing: its branch b, which is still computed, becomes b - b. What leaves
+    with experts adds nothing by itself."""
     for block in blocks:
+        if "group" in block:
+            continue
         add, branch_input = block["add"], 1 - block["kept_input"]
         node = model.producers.get(add)
         if node is None or node.op != "Add":
