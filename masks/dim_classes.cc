@@ -340,9 +340,10 @@ void DimClasses::find_branches() {
 }
 
 bool DimClasses::leaves_with(NodeId reader, DimClassId dim_class, int64_t i) const {
-  return std::ranges::any_of(branches_, [&](const ExpertBranch& b) {
-    return b.reader == reader && b.dim_class == dim_class && b.index == i;
-  });
+  // They are in the order of their readers, each of which reads one place.
+  const auto at = std::ranges::lower_bound(branches_, reader, {}, &ExpertBranch::reader);
+  return at != branches_.end() && at->reader == reader && at->dim_class == dim_class &&
+         at->index == i;
 }
 
 bool DimClasses::is_whole(const Pin& pin) const {
