@@ -113,7 +113,8 @@ bool MappedFile::holds(std::string_view part) const {
 }
 
 void MappedFile::release(std::string_view part) const {
-  if (bytes_.data() == content_.data() || part.empty() || !holds(part)) return;
+  constexpr size_t kFewest = 64 << 10;  // of fewer the call takes longer than it is worth
+  if (bytes_.data() == content_.data() || part.size() < kFewest || !holds(part)) return;
   const size_t page = sysconf(_SC_PAGESIZE);
   const size_t begin = (part.data() - bytes_.data()) / page * page;
   const size_t end = part.data() + part.size() - bytes_.data();

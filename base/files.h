@@ -27,7 +27,8 @@ class MappedFile {
   std::string_view bytes() const { return bytes_; }
   /// Whether these bytes are part of the file's.
   bool holds(std::string_view part) const;
-  /// These bytes need not stay resident until they are read again; others stay as they are.
+  /// These bytes, if they are many, need not stay resident until they are read again; others stay
+  /// as they are.
   void release(std::string_view part) const;
 
  private:

@@ -106,6 +106,8 @@ class JsonReader {
   bool is_object() const { return type() == Type::kObject; }
   bool is_list() const { return type() == Type::kList; }
   bool is_text() const { return type() == Type::kText; }
+  bool is_flag() const { return type() == Type::kFlag; }
+  bool is_unsigned() const { return type() == Type::kUnsigned; }
   bool is_integer() const { return type() == Type::kUnsigned || type() == Type::kNegative; }
   bool is_number() const { return is_integer() || type() == Type::kFloat; }
 

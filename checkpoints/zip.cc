@@ -169,11 +169,12 @@ ZipReader::ZipReader(std::string_view bytes, std::string file_name)
     entries_.push_back(std::move(entry));
     at += kEntrySize + name + extra + comment;
   }
+  for (const ZipEntry& entry : entries_) by_name_.emplace(entry.name, &entry);
 }
 
 const ZipEntry* ZipReader::find(std::string_view name) const {
-  const auto found = std::ranges::find(entries_, name, &ZipEntry::name);
-  return found == entries_.end() ? nullptr : &*found;
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : found->second;
 }
 
 std::string_view ZipReader::data(const ZipEntry& entry) const {
@@ -216,11 +217,27 @@ std::string_view ZipReader::content(const ZipEntry& entry) const {
 }
 
 void ZipWriter::put(std::string_view bytes) {
-  file_.write(bytes);
+  constexpr size_t kBuffered = 64 << 10;
+  if (buffer_.size() + bytes.size() > kBuffered) flush();
+  if (bytes.size() > kBuffered) {
+    file_.write(bytes);
+  } else {
+    buffer_ += bytes;
+  }
   at_ += bytes.size();
 }
 
+void ZipWriter::flush() {
+  file_.write(buffer_);
+  buffer_.clear();
+}
+
 void ZipWriter::begin(const std::string& name, uint64_t size) {
+  open_entry(name, size, 0);
+  in_pieces_ = true;
+}
+
+void ZipWriter::open_entry(const std::string& name, uint64_t size, uint32_t crc) {
   close_entry();
   const bool is_large = size >= kSentinel32;
   std::string fields;
@@ -236,14 +253,14 @@ void ZipWriter::begin(const std::string& name, uint64_t size) {
   append(fields, padding);
   fields.append(padding, 'Z');
 
-  entries_.push_back({name, kStored, 0, size, size, at_});
+  entries_.push_back({name, kStored, crc, size, size, at_});
   const uint32_t short_size = is_large ? kSentinel32 : static_cast<uint32_t>(size);
   std::string header(kLocalMark);
   append(header, is_large ? kVersion64 : uint16_t{0});
   append(header, kUtf8);
   append(header, kStored);
   append(header, uint32_t{0});  // time and date
-  append(header, uint32_t{0});  // CRC, which close_entry fills in
+  append(header, crc);
   append(header, short_size);
   append(header, short_size);
   append(header, static_cast<uint16_t>(name.size()));
@@ -257,12 +274,13 @@ void ZipWriter::write(std::string_view bytes) {
 }
 
 void ZipWriter::add(const std::string& name, std::string_view bytes) {
-  begin(name, bytes.size());
-  write(bytes);
+  open_entry(name, bytes.size(), crc_of(bytes));
+  put(bytes);
 }
 
 void ZipWriter::close_entry() {
-  if (entries_.empty()) return;
+  if (!std::exchange(in_pieces_, false)) return;
+  flush();
   std::string crc;
   append(crc, entries_.back().crc);
   const auto at = static_cast<off_t>(entries_.back().header + kCrcAt);
@@ -333,6 +351,7 @@ void ZipWriter::finish() {
   append(end, static_cast<uint32_t>(std::min<uint64_t>(begin, kSentinel32)));
   append(end, uint16_t{0});
   put(end);
+  flush();
 }
 
 }  // namespace parsimony

@@ -6,6 +6,7 @@
 #include <deque>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "parsimony/base/files.h"
@@ -26,9 +27,10 @@ class ZipReader {
  public:
   /// @throws ModelError, naming the offset, if the directory at the end is absent or inconsistent
   ZipReader(std::string_view bytes, std::string file_name);
+  ZipReader(ZipReader&&) = default;  // names refer to entries
 
   const std::vector<ZipEntry>& entries() const { return entries_; }
-  const ZipEntry* find(std::string_view name) const;  ///< null if there is none; linear
+  const ZipEntry* find(std::string_view name) const;  ///< null if there is none
 
   /// The content of an entry: in place if it is stored, else inflated once and kept.
   /// @throws ModelError if it is damaged, or expands like a zip bomb
@@ -40,6 +42,7 @@ class ZipReader {
   std::string_view bytes_;
   std::string file_name_;
   std::vector<ZipEntry> entries_;
+  std::unordered_map<std::string_view, const ZipEntry*> by_name_;
   mutable std::deque<std::pair<const ZipEntry*, std::string>> inflated_;
 };
 
@@ -61,11 +64,15 @@ class ZipWriter {
   void finish();
 
  private:
+  void open_entry(const std::string& name, uint64_t size, uint32_t crc);
   void close_entry();
   void put(std::string_view bytes);
+  void flush();
 
   NewFile& file_;
+  std::string buffer_;  ///< the end of what was put
   uint64_t at_ = 0;
+  bool in_pieces_ = false;  ///< the last entry's CRC is not in its header yet
   std::vector<ZipEntry> entries_;
 };
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <iterator>
 #include <list>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -221,7 +222,7 @@ class Packer {
   }
 
   void flush() {
-    if (filled_ > 0) sink_({buffer_.data(), static_cast<size_t>(filled_)}, upto_);
+    if (filled_ > 0) sink_({buffer_.get(), static_cast<size_t>(filled_)}, upto_);
     filled_ = 0;
   }
 
@@ -231,8 +232,8 @@ class Packer {
   /// Returns the place where the next `bytes` go.
   std::byte* room(int64_t bytes) {
     if (filled_ + bytes > kPackedBytes) flush();
-    if (buffer_.empty()) buffer_.resize(kPackedBytes);
-    std::byte* out = buffer_.data() + filled_;
+    if (!buffer_) buffer_ = std::make_unique_for_overwrite<std::byte[]>(kPackedBytes);
+    std::byte* out = buffer_.get() + filled_;
     filled_ += bytes;
     return out;
   }
@@ -253,7 +254,7 @@ class Packer {
   const Layout& layout_;
   bool by_element_;
   const PackedSink& sink_;
-  std::vector<std::byte> buffer_;
+  std::unique_ptr<std::byte[]> buffer_;
   int64_t filled_ = 0;
   const std::byte* upto_ = nullptr;
 };

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "parsimony/base/files.h"
@@ -158,7 +159,7 @@ bool Archive::Group::holds(const std::string& name) const {
 Archive::Archive(const std::string& path) : path_(path), file_(path), zip_(file_.bytes(), path) {
   find_entries();
   if (elsewhere_ != nullptr) read_checkpoint();
-  program_ = with_quoted_numbers(zip_.content(*program_entry_));
+  program_.emplace(with_quoted_numbers(zip_.content(*program_entry_)), path_, throw_as<ModelError>);
   for (Group* group : {&weights_, &constants_}) {
     if (group->list != nullptr) read_list(*group);
     if (group->pickle != nullptr) read_pickle(*group);
@@ -367,13 +368,13 @@ void Archive::write_group(ZipWriter& zip, const Group& group,
 
 namespace {
 
-/// Makes the elements of the next tensor while those of one are written.
+/// Makes the elements of the next tensor while those of one are written, if they are many.
 class MadeAhead {
  public:
   explicit MadeAhead(const std::vector<ArchivedTensor>& tensors) {
     std::set<std::pair<const void*, size_t>> known;
     for (const ArchivedTensor& tensor : tensors) {
-      if (tensor.late && known.insert(identity(tensor)).second) later_.push_back(tensor.late.get());
+      if (tensor.late && known.insert(identity(tensor)).second) later_.push_back(&tensor);
     }
     begin();
   }
@@ -388,11 +389,15 @@ class MadeAhead {
 
  private:
   void begin() {
+    constexpr int64_t kWorthAThread = 1 << 20;
     if (next_ == later_.size()) return;
-    made_ = std::async(std::launch::async, [of = later_[next_++]] { return of->make(); });
+    const ArchivedTensor& next = *later_[next_++];
+    const bool many = element_count(next.dims) * next.type->bytes >= kWorthAThread;
+    made_ = std::async(many ? std::launch::async : std::launch::deferred,
+                       [of = next.late.get()] { return of->make(); });
   }
 
-  std::vector<const LateElements*> later_;
+  std::vector<const ArchivedTensor*> later_;
   size_t next_ = 0;
   std::future<std::vector<std::byte>> made_;
 };
@@ -401,12 +406,17 @@ class MadeAhead {
 
 void Archive::write_list(ZipWriter& zip, const Group& group,
                          const std::vector<ArchivedTensor>& tensors) const {
+  constexpr size_t kReleased = 16 << 20;  // bytes of the file that stay resident meanwhile
   auto list = nlohmann::ordered_json::parse(zip_.content(*group.list));
-  auto& config = list["config"];
-  const auto before = std::exchange(config, nlohmann::ordered_json::object());
+  const auto before = std::exchange(list["config"], nlohmann::ordered_json::object());
+  std::unordered_map<std::string_view, const nlohmann::ordered_json*> known;
+  for (const auto& [name, entry] : before.items()) known.emplace(name, &entry);
+  auto& config = list["config"].get_ref<nlohmann::ordered_json::object_t&>();
+  config.reserve(before.size() + tensors.size());  // it copies its members when it grows
   const std::string stem = group.folder.ends_with("/weights/") ? "weight_" : "tensor_";
   std::map<std::pair<const void*, size_t>, std::string> files;
   MadeAhead ahead(tensors);
+  size_t resident = 0;
   for (const ArchivedTensor& tensor : tensors) {
     std::string& file = files[identity(tensor)];
     if (file.empty()) {
@@ -415,11 +425,17 @@ void Archive::write_list(ZipWriter& zip, const Group& group,
       const std::span<const std::byte> elements = tensor.late ? made : tensor.elements;
       zip.add(group.folder + file,
               {reinterpret_cast<const char*>(elements.data()), elements.size()});
-      file_.release(file_.bytes());
+      resident += elements.size();
+      if (resident >= kReleased) {
+        file_.release(file_.bytes());
+        resident = 0;
+      }
     }
-    nlohmann::ordered_json& entry = config[tensor.name];
-    if (before.contains(tensor.name)) {
-      entry = before[tensor.name];
+    const auto as_before = known.find(tensor.name);
+    nlohmann::ordered_json& entry =
+        config.emplace_back(tensor.name, nlohmann::ordered_json()).second;
+    if (as_before != known.end()) {
+      entry = *as_before->second;
     } else {
       entry = {{"path_name", ""}, {"is_param", tensor.is_parameter}, {"use_pickle", false}};
       entry["tensor_meta"] = {{"requires_grad", tensor.is_parameter},
@@ -434,8 +450,8 @@ void Archive::write_list(ZipWriter& zip, const Group& group,
     meta["storage_offset"] = {{"as_int", 0}};
   }
   for (const auto& [name, entry] : before.items()) {  // objects that are no tensors
-    if (group.holds(name)) continue;
-    config[name] = entry;
+    if (tensors_.contains(name)) continue;
+    config.emplace_back(name, entry);
     const std::string file = entry.value("path_name", "");
     const ZipEntry* data = zip_.find(group.folder + file);
     if (data != nullptr) zip.add(data->name, zip_.content(*data));

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "parsimony/base/files.h"
+#include "parsimony/base/json_reader.h"
 #include "parsimony/base/types.h"
 #include "parsimony/checkpoints/checkpoint.h"
 #include "parsimony/checkpoints/zip.h"
@@ -73,7 +74,7 @@ class Archive {
   void release(const Weight& weight) const;
 
   /// The program, with "Infinity" and "NaN" in quotes where Python left them bare.
-  const std::string& program() const { return program_; }
+  JsonReader program() const { return program_->root(); }
   const std::map<std::string, ArchivedTensor>& tensors() const { return tensors_; }
   /// Whether it was written from a module that will be cut in place: its extra files name it so.
   bool is_live_module() const;
@@ -119,7 +120,7 @@ class Archive {
   ZipReader zip_;
   std::string folder_;  ///< "NAME/"
   const ZipEntry* program_entry_ = nullptr;
-  std::string program_;
+  std::optional<JsonDocument> program_;
   Group weights_, constants_;
   const ZipEntry* elsewhere_ = nullptr;  ///< which tensors lie in the checkpoint
   std::string checkpoint_path_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
@@ -9,9 +10,11 @@
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/base/json_reader.h"
 #include "parsimony/graph/blocks.h"
 #include "parsimony/graph/elements.h"
 #include "parsimony/graph/infer.h"
@@ -23,6 +26,29 @@ namespace parsimony::programs {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+/// The value as a tree that can be edited. Objects have their sizes from the start, since they copy
+/// all members when they grow.
+Json tree_of(const JsonReader& value) {
+  if (value.is_null()) return {};
+  if (value.is_flag()) return value.flag();
+  if (value.is_text()) return value.text();
+  if (value.is_unsigned()) return value.unsigned_integer();
+  if (value.is_integer()) return value.integer(std::numeric_limits<int64_t>::min(), 0);
+  if (value.is_number()) return value.number();
+  if (value.is_list()) {
+    Json::array_t list;
+    list.reserve(value.size());
+    for (const JsonReader item : value.list()) list.push_back(tree_of(item));
+    return list;
+  }
+  Json::object_t object;
+  object.reserve(value.size());
+  for (const JsonReader member : value.members()) {
+    object.emplace_back(std::string(member.own_key()), tree_of(member));
+  }
+  return object;
+}
 
 UnsupportedError not_written(std::string_view node, std::string_view what) {
   return UnsupportedError("node ", in_quotes(node), ": ", what,
@@ -319,7 +345,7 @@ namespace {
 class Draft {
  public:
   Draft(const Archive& archive, const Program& program)
-      : archive_(archive), program_(program), json_(Json::parse(archive.program())) {
+      : archive_(archive), program_(program), json_(tree_of(archive.program())) {
     read_at_first_ = names_read();
   }
 
@@ -327,6 +353,12 @@ class Draft {
   Json& graph() { return at(kTopGraph); }
   Json& signature() { return json_["graph_module"]["signature"]; }
   Json& values() { return graph()["tensor_values"]; }
+  /// The members of an object, by name, for as long as it gets no others.
+  static std::unordered_map<std::string_view, Json*> members_of(Json& object) {
+    std::unordered_map<std::string_view, Json*> members;
+    for (auto& [name, value] : object.get_ref<Json::object_t&>()) members.emplace(name, &value);
+    return members;
+  }
   std::string text() const { return json_.dump(); }
 
   Json& node_of(int call) { return at(program_.calls[static_cast<size_t>(call)].place); }
@@ -443,7 +475,12 @@ class Draft {
       if (!dead.contains(&node)) left.push_back(std::move(node));
     }
     graph()["nodes"] = std::move(left);
-    for (const std::string& name : removed) values().erase(name);
+    Json::object_t declared;
+    declared.reserve(values().size());
+    for (auto& [name, meta] : values().get_ref<Json::object_t&>()) {
+      if (!removed.contains(name)) declared.emplace_back(name, std::move(meta));
+    }
+    values() = std::move(declared);
     std::set<std::string> unread;
     for (const auto& [tensor, placeholder] : program_.placeholders) {
       if (read.contains(placeholder) || !read_at_first_.contains(placeholder)) continue;
@@ -640,12 +677,21 @@ EditedProgram ProgramEditor::Impl::finish() const {
   std::map<std::string, ArchivedTensor> by_name;
   for (const ArchivedTensor& tensor : result.tensors) by_name[tensor.name] = tensor;
   // Declared sizes: of tensors, of inputs, then of what these make.
+  std::map<std::string, std::unordered_map<std::string_view, Json*>> declared;  // by graph
+  const auto declared_in = [&](const std::string& graph) -> const auto& {
+    const auto [found, fresh] = declared.try_emplace(graph);
+    if (fresh) found->second = Draft::members_of(draft.at(graph)["tensor_values"]);
+    return found->second;
+  };
+  const auto& on_top = declared_in(kTopGraph);
   for (const Json& spec : draft.signature()["input_specs"]) {
     const Json& input = spec.begin().value();
     for (const char* key : {"parameter_name", "buffer_name", "tensor_constant_name"}) {
       if (!input.is_object() || !input.contains(key)) continue;
       const ArchivedTensor& tensor = by_name.at(input[key].get<std::string>());
-      Json& meta = draft.values()[input["arg"].value("name", "")];
+      const auto found = on_top.find(input["arg"].value("name", ""));
+      if (found == on_top.end()) continue;
+      Json& meta = *found->second;
       meta["sizes"] = Json::array();
       meta["strides"] = Json::array();
       for (const int64_t size : tensor.dims) meta["sizes"].push_back(tagged("as_int", size));
@@ -659,8 +705,8 @@ EditedProgram ProgramEditor::Impl::finish() const {
   for (const ValueId input : program.graph.inputs) {
     const std::string& name = program.graph.value(input).name;
     const auto cut = cut_inputs.find(name);
-    if (cut != cut_inputs.end() && draft.values().contains(name)) {
-      Json& meta = draft.values()[name];
+    if (cut != cut_inputs.end() && on_top.contains(name)) {
+      Json& meta = *on_top.at(name);
       Shape before;
       for (const Json& size : meta["sizes"]) before.push_back(hint_of(size));
       resize(meta, before, cut->second);
@@ -670,21 +716,21 @@ EditedProgram ProgramEditor::Impl::finish() const {
     }
     ++position;
   }
+  const JsonDocument edited_json(draft.text(), archive.path(), throw_as<ModelError>);
   const Program small =
-      read_program(draft.text(), by_name, archive.path(), small_inputs, literals_of(archive));
+      read_program(edited_json.root(), by_name, archive.path(), small_inputs, literals_of(archive));
+  std::unordered_set<std::string_view> tensors;
+  for (const auto& [name, placeholder] : program.placeholders) tensors.insert(placeholder);
   std::map<std::pair<std::string, std::string>, const ProgramValue*> before;
   for (const ProgramValue& value : program.values) before[{value.graph, value.name}] = &value;
   for (const ProgramValue& value : small.values) {
     const auto known = before.find({value.graph, value.name});
     if (known == before.end() || !value.dims || !known->second->dims) continue;
     if (*value.dims == *known->second->dims || cut_inputs.contains(value.name)) continue;
-    Json& declared = draft.at(value.graph)["tensor_values"];
-    const bool is_tensor = std::ranges::any_of(
-        program.placeholders, [&](const auto& one) { return one.second == value.name; });
-    if (is_tensor && value.graph == kTopGraph) continue;
-    if (declared.contains(value.name)) {
-      resize(declared[value.name], *known->second->dims, *value.dims);
-    }
+    if (value.graph == kTopGraph && tensors.contains(value.name)) continue;
+    const auto& named_there = declared_in(value.graph);
+    const auto meta = named_there.find(value.name);
+    if (meta != named_there.end()) resize(*meta->second, *known->second->dims, *value.dims);
   }
   result.json = draft.text();
   result.inputs = std::move(small_inputs);

@@ -912,12 +912,11 @@ class ProgramReader {
 
 std::string graph_of(const std::string& place) { return place.substr(0, place.rfind("/nodes/")); }
 
-Program read_program(const std::string& json, const std::map<std::string, ArchivedTensor>& tensors,
+Program read_program(const JsonReader& json, const std::map<std::string, ArchivedTensor>& tensors,
                      const std::string& path, const std::vector<InputSpec>& inputs,
                      Literals literals) {
-  const JsonDocument document(json, path, throw_as<ModelError>);
   Program program;
-  ProgramReader(tensors, path, document.root(), inputs, literals, program).run();
+  ProgramReader(tensors, path, json, inputs, literals, program).run();
   return program;
 }
 

@@ -64,7 +64,7 @@ inline Literals literals_of(const Archive& archive) {
 /// @param inputs  shapes by position; empty: those with which it was exported
 /// @throws ModelError, naming the place, for what is not such a program; UnsupportedError
 Program read_program(const Archive& archive, const std::vector<InputSpec>& inputs);
-Program read_program(const std::string& json, const std::map<std::string, ArchivedTensor>& tensors,
+Program read_program(const JsonReader& json, const std::map<std::string, ArchivedTensor>& tensors,
                      const std::string& path, const std::vector<InputSpec>& inputs,
                      Literals literals);
 

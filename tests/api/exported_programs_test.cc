@@ -37,7 +37,7 @@ std::vector<std::string> all_programs() {
   return names;
 }
 
-Json program_of(const std::string& path) { return Json::parse(Archive(path).program()); }
+Json program_of(const std::string& path) { return Json::parse(Archive(path).program().json()); }
 
 /// Prunes by half and writes the small file; proven where there is ONNX Runtime.
 PruneResult prune_file_to(const std::string& from, const std::string& to,
