@@ -18,13 +18,6 @@ using torch::autograd::variable_list;
 
 thread_local const SyncBatchNorm::Sum* current = nullptr;
 
-/// Returns all axes but the channels'.
-std::vector<int64_t> other_axes(const at::Tensor& x) {
-  std::vector<int64_t> axes = {0};
-  for (int64_t axis = 2; axis < x.dim(); ++axis) axes.push_back(axis);
-  return axes;
-}
-
 struct Moments {
   at::Tensor mean;
   at::Tensor variance;
@@ -33,8 +26,9 @@ struct Moments {
 
 Moments moments_of_all(const at::Tensor& x) {
   const auto count = static_cast<double>(x.numel() / std::max<int64_t>(1, x.size(1)));
-  const at::Tensor wide = x.element_size() < 4 ? x.to(at::kFloat) : x;
-  auto [variance, mean] = at::var_mean(wide, other_axes(x), /*unbiased=*/false);
+  // What BatchNorm itself has for this reads x as it lies in memory; it takes no half precision.
+  auto [mean, variance] =
+      at::batch_norm_update_stats(x.element_size() < 4 ? x.to(at::kFloat) : x, {}, {}, 0);
   mean = mean.to(at::kDouble);
   variance = variance.to(at::kDouble);
   if (current == nullptr) return {mean, variance, count};
@@ -85,7 +79,7 @@ struct Synced : torch::autograd::Function<Synced> {
     const at::Tensor scale = weight * inverse;
     const at::Tensor slope = scale * inverse * means.narrow(0, channels, channels);
     const at::Tensor offset = scale * means.narrow(0, 0, channels) - slope * mean;
-    of_x = of_x - (x * slope.reshape(shape) + offset.reshape(shape));
+    of_x.addcmul_(x, slope.reshape(shape).to(x.scalar_type()), -1).sub_(offset.reshape(shape));
     return {of_x, of_weight, of_bias, at::Tensor()};
   }
 };

@@ -35,8 +35,11 @@ void place(TrainedModule& module, c10::Device device, bool channels_last) {
   for (const auto& [name, tensor] : all_tensors(module)) {
     at::Tensor placed = tensor.detach().to(device);
     if (placed.dim() == 4) {
-      placed = placed.contiguous(channels_last ? at::MemoryFormat::ChannelsLast
-                                               : at::MemoryFormat::Contiguous);
+      const auto format =
+          channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
+      // Strides of axes of size 1 as well: buckets of gradients have those of their parameters.
+      const at::Tensor laid_out = at::empty(placed.sizes(), placed.options(), format);
+      if (laid_out.strides() != placed.strides()) placed = laid_out.copy_(placed);
     }
     at::Tensor(tensor).set_data(placed);
   }
