@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <optional>
 
 #include "parsimony/api/prune_impl.h"
@@ -31,8 +32,10 @@ ConfigError too_few_blocks(int64_t expected, size_t blocks, size_t excluded) {
 /// Tolerance for rounding when a budget is compared.
 constexpr double kSlack = 1e-9;
 
-bool of_whole_network(const Request& request) {
-  return request.budget == Budget::kParams || request.budget == Budget::kMacs;
+/// Does it limit the whole network?
+bool limits_network(const Request& request) {
+  return (request.budget == Budget::kParams || request.budget == Budget::kMacs) &&
+         (request.amount || request.ratio > 0);
 }
 
 double quantity(const Cost& cost, Budget budget) {
@@ -55,19 +58,16 @@ Cost cost_of(const Graph& graph, const Facts& sample) {
 
 /// Counts the elements of weights that are used only in the block.
 int64_t params_of(const Graph& graph, const ResidualBlock& block,
-                  const IdVector<WeightId, bool>& counts) {
-  IdVector<WeightId, bool> inside(graph.weights.size(), false);
-  IdVector<WeightId, bool> outside(graph.weights.size(), false);
-  for (const Value& value : graph.values) {
-    if (value.weight == kNone) continue;
-    for (const Use& use : value.uses) {
-      const bool own = std::ranges::binary_search(block.nodes, use.node);
-      (own ? inside : outside)[value.weight] = true;
+                  const IdVector<WeightId, bool>& counts, const IdVector<WeightId, size_t>& uses) {
+  std::map<WeightId, size_t> inside;
+  for (const NodeId n : block.nodes) {
+    for (const ValueId v : graph.node(n).inputs) {
+      if (v != kNone && graph.value(v).weight != kNone) ++inside[graph.value(v).weight];
     }
   }
   int64_t params = 0;
-  for (const WeightId w : inside.ids()) {
-    if (inside[w] && !outside[w] && counts[w]) params += graph.weights[w].count();
+  for (const auto& [w, count] : inside) {
+    if (count == uses[w] && counts[w]) params += graph.weights[w].count();
   }
   return params;
 }
@@ -117,9 +117,8 @@ class DepthPlanner {
 
  private:
   bool asks_for_amount() const {
-    return std::ranges::any_of(settings_.requests, [](const Request& r) {
-      return of_whole_network(r) && (r.amount || r.ratio > 0);
-    });
+    return std::ranges::any_of(settings_.requests,
+                               [](const Request& r) { return limits_network(r); });
   }
 
   size_t excluded() const {
@@ -207,7 +206,7 @@ class DepthPlanner {
     bool met = true;
     for (size_t r = 0; r < settings.requests.size(); ++r) {
       Request& request = settings.requests[r];
-      if (!of_whole_network(request) || (!request.amount && request.ratio <= 0)) continue;
+      if (!limits_network(request)) continue;
       const double most = allowed(settings_.requests[r]);
       const double now = quantity(left, request.budget);
       if (now <= most) {
@@ -251,7 +250,7 @@ class DepthPlanner {
 
   bool meets(const Cost& cost) const {
     return std::ranges::all_of(settings_.requests, [&](const Request& r) {
-      if (!of_whole_network(r) || (!r.amount && r.ratio <= 0)) return true;
+      if (!limits_network(r)) return true;
       return quantity(cost, r.budget) <= allowed(r) * (1 + kSlack);
     });
   }
@@ -311,13 +310,17 @@ class DepthPlanner {
 std::vector<BlockOutcome> describe(const Graph& graph, const Facts& sample,
                                    const std::vector<ResidualBlock>& blocks) {
   const IdVector<WeightId, bool> counts = parameters(graph);
+  IdVector<WeightId, size_t> uses(graph.weights.size(), 0);
+  for (const Value& value : graph.values) {
+    if (value.weight != kNone) uses[value.weight] += value.uses.size();
+  }
   std::vector<BlockOutcome> outcomes;
   for (const ResidualBlock& block : blocks) {
     BlockOutcome& outcome = outcomes.emplace_back();
     outcome.add = key_of(graph, graph.node(block.add));
     outcome.label = label_of(graph, graph.node(block.add));
     outcome.nodes = static_cast<int>(block.nodes.size()) + 1;
-    outcome.cost.params = params_of(graph, block, counts);
+    outcome.cost.params = params_of(graph, block, counts, uses);
     for (const NodeId n : block.nodes) {
       outcome.cost.macs += macs(NodeView(graph, graph.node(n), sample));
     }

@@ -1,7 +1,6 @@
 #include "parsimony/api/known_networks.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 #include <set>
 
@@ -33,11 +32,8 @@ using onnx_io::SkeletonWeight;
 constexpr std::string_view kEnding = ".onnx";
 
 fs::path user_folder() {
-  const char* data = std::getenv("XDG_DATA_HOME");
-  const char* home = std::getenv("HOME");
-  const fs::path base = data != nullptr && *data != '\0'
-                            ? fs::path(data)
-                            : fs::path(home == nullptr ? "" : home) / ".local" / "share";
+  const fs::path data = environment("XDG_DATA_HOME");
+  const fs::path base = data.empty() ? fs::path(environment("HOME")) / ".local" / "share" : data;
   return base / "parsimony" / "networks";
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "parsimony/api/depth.h"
-#include "parsimony/base/errors.h"
 #include "parsimony/base/parse.h"
 #include "parsimony/base/ranges.h"
 #include "parsimony/base/words.h"

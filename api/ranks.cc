@@ -2,22 +2,17 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <string_view>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/base/files.h"
 #include "parsimony/base/parse.h"
 
 namespace parsimony {
 namespace {
 
-std::string text_of(const char* name) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? "" : text;
-}
-
 std::optional<int> number_in(const char* name) {
-  const std::string text = text_of(name);
+  const std::string text = environment(name);
   return text.empty() ? std::nullopt : number_of<int>(text);
 }
 
@@ -65,15 +60,15 @@ std::optional<RankPlace> ranks_of_environment() {
     }
     RankPlace place{.rank = *rank, .size = *size};
     place.local_size = number_in(launcher.local_size)
-                           .value_or(tasks_of_machine(text_of("SLURM_STEP_TASKS_PER_NODE"),
+                           .value_or(tasks_of_machine(environment("SLURM_STEP_TASKS_PER_NODE"),
                                                       number_in("SLURM_NODEID").value_or(0))
                                          .value_or(1));
-    const std::string host = text_of("MASTER_ADDR");
-    const std::string port = text_of("MASTER_PORT");
-    place.store = text_of("PARSIMONY_STORE");
+    const std::string host = environment("MASTER_ADDR");
+    const std::string port = environment("MASTER_PORT");
+    place.store = environment("PARSIMONY_STORE");
     if (!place.store.empty() || host.empty() || port.empty()) return place;
     place.store = "tcp:" + host + ":" + port;
-    place.store_is_open = text_of("TORCHELASTIC_USE_AGENT_STORE") == "True";
+    place.store_is_open = environment("TORCHELASTIC_USE_AGENT_STORE") == "True";
     return place;
   }
   return {};

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/base/files.h"
 #include "parsimony/data/sample_source.h"
 
 namespace parsimony {
@@ -24,13 +25,9 @@ UnsupportedError bad_component(std::string_view path, std::string_view why) {
 
 namespace fs = std::filesystem;
 
-bool is_set(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value != nullptr && *value != '\0';
-}
-
 fs::path component_path() {
-  if (is_set("PARSIMONY_TORCH_COMPONENT")) return std::getenv("PARSIMONY_TORCH_COMPONENT");
+  const std::string given = environment("PARSIMONY_TORCH_COMPONENT");
+  if (!given.empty()) return given;
   return installed_file("parsimony_torch.so");
 }
 
@@ -39,7 +36,7 @@ void (*prepare_program)() = nullptr;
 /// Spinning threads occupy cores that other threads need: when other programs run, a step with two
 /// threads takes twice as long.
 void let_openmp_sleep() {
-  if (!is_set("OMP_WAIT_POLICY") && !is_set("GOMP_SPINCOUNT")) {
+  if (environment("OMP_WAIT_POLICY").empty() && environment("GOMP_SPINCOUNT").empty()) {
     setenv("OMP_WAIT_POLICY", "PASSIVE", 1);
   }
 }

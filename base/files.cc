@@ -62,12 +62,12 @@ std::string content_of(const Descriptor& file, const struct stat& status, const 
   return content;
 }
 
-std::string variable(const char* name) {
+}  // namespace
+
+std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
 }
-
-}  // namespace
 
 bool is_zip(const std::string& path) {
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -209,9 +209,10 @@ void write_file(const std::string& path, std::string_view bytes) {
 
 std::filesystem::path cache_folder() {
   namespace fs = std::filesystem;
-  if (const std::string own = variable("PARSIMONY_CACHE"); !own.empty()) return own;
-  const std::string shared = variable("XDG_CACHE_HOME");
-  return (shared.empty() ? fs::path(variable("HOME")) / ".cache" : fs::path(shared)) / "parsimony";
+  if (const std::string own = environment("PARSIMONY_CACHE"); !own.empty()) return own;
+  const std::string shared = environment("XDG_CACHE_HOME");
+  return (shared.empty() ? fs::path(environment("HOME")) / ".cache" : fs::path(shared)) /
+         "parsimony";
 }
 
 namespace {

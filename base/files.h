@@ -75,6 +75,9 @@ class NewFile {
 /// Writes a complete file through NewFile. @throws IoError
 void write_file(const std::string& path, std::string_view bytes);
 
+/// The value of an environment variable; empty if it is not set.
+std::string environment(const char* name);
+
 /// $PARSIMONY_CACHE; else the folder "parsimony" in $XDG_CACHE_HOME or ~/.cache, as the scripts of
 /// tools/ have it.
 std::filesystem::path cache_folder();

@@ -76,6 +76,14 @@ int64_t element_count(const Shape& shape) {
   return std::find(shape.begin(), shape.end(), 0) == shape.end() ? others : 0;
 }
 
+Shape dense_strides(const Shape& dims) {
+  Shape strides(dims.size(), 1);
+  for (size_t d = dims.size(); d-- > 1;) {
+    strides[d - 1] = strides[d] * std::max<int64_t>(dims[d], 1);
+  }
+  return strides;
+}
+
 std::string to_string(const Shape& shape) {
   std::string text = "[";
   for (size_t i = 0; i < shape.size(); ++i) {

@@ -68,6 +68,9 @@ DType dtype_of_onnx(int64_t number);
 /// @throws ModelError if a dimension is negative or the product of those above 0 exceeds 2^48.
 int64_t element_count(const Shape& shape);
 
+/// Strides of a row-major tensor, in elements.
+Shape dense_strides(const Shape& dims);
+
 /// "[1, 3, 32, 32]"
 std::string to_string(const Shape& shape);
 

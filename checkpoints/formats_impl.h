@@ -50,9 +50,6 @@ struct NewLayout {
 NewLayout lay_out(const IdVector<TensorId, StoredTensor>& tensors, size_t storages,
                   const Edits& edits);
 
-/// Returns the strides of a row-major tensor.
-std::vector<int64_t> dense_strides(const Shape& dims);
-
 using Sink = std::function<void(std::string_view bytes)>;
 
 /// The elements of a storage after the edits.

@@ -59,7 +59,7 @@ class Program {
     ops({pickle::kTupleOfMark, pickle::kBinPersId});
     integer(0);
     integers(tensor.dims);
-    integers(checkpoints::dense_strides(tensor.dims));
+    integers(dense_strides(tensor.dims));
     flag(!tensor.is_parameter && tensor.requires_grad);
     no_hooks();
     ops({pickle::kTupleOfMark, pickle::kReduce});

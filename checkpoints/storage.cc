@@ -252,14 +252,6 @@ NewLayout lay_out(const IdVector<TensorId, StoredTensor>& tensors, size_t storag
   return layout;
 }
 
-std::vector<int64_t> dense_strides(const Shape& dims) {
-  std::vector<int64_t> strides(dims.size(), 1);
-  for (size_t i = dims.size(); i-- > 1;) {
-    strides[i - 1] = strides[i] * std::max<int64_t>(dims[i], 1);
-  }
-  return strides;
-}
-
 void copy_storage(const IdVector<TensorId, StoredTensor>& tensors, std::string_view storage,
                   const NewStorage& as, const Edits& edits, const Sink& sink) {
   for (const TensorId id : as.order) {

@@ -1,11 +1,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "parsimony/base/files.h"
+#include "parsimony/base/words.h"
 #include "parsimony/cli/bench_latency.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/options.h"
@@ -25,11 +25,7 @@ struct BenchTrainingOptions {
 
 using Json = nlohmann::ordered_json;
 
-std::string milliseconds(double seconds) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f", 1e3 * seconds);
-  return text;
-}
+std::string milliseconds(double seconds) { return formatted("%.2f", 1e3 * seconds); }
 
 std::string spread(const machine::Summary& time) {
   return milliseconds(time.low) + ".." + milliseconds(time.high);
@@ -61,12 +57,11 @@ std::string to_text(const std::vector<TrainBenchRow>& rows, int64_t batch) {
                  printable(row.refused) + "\n";
       continue;
     }
-    char share[32];
-    std::snprintf(share, sizeof share, "%.1f%%", 100 * share_of_pipeline(row));
     const double rate = static_cast<double>(batch) / row.pipeline.median;
     table.add({row.memory_format, row.precision, milliseconds(row.cached.median),
                spread(row.cached), milliseconds(row.pipeline.median), spread(row.pipeline),
-               with_thousands(static_cast<int64_t>(rate)), share});
+               with_thousands(static_cast<int64_t>(rate)),
+               formatted("%.1f%%", 100 * share_of_pipeline(row))});
   }
   const TrainBenchRow& best = *quickest(rows);
   return table.text() + refused +

@@ -1,11 +1,9 @@
 #include "parsimony/cli/bench_latency.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <sstream>
 #include <utility>
 
 #include "parsimony/api/engines.h"
@@ -63,9 +61,8 @@ void add_engine_options(CLI::App& command, EngineOptions& options, std::optional
 Engines find_engines(const EngineOptions& options) {
   check_name(options.engine);
   const bool all = options.engine == kAll;
-  const char* variable = std::getenv("PARSIMONY_ONNXRUNTIME");
   const bool library_named =
-      !options.onnxruntime.library.empty() || (variable != nullptr && *variable != '\0');
+      !options.onnxruntime.library.empty() || !environment("PARSIMONY_ONNXRUNTIME").empty();
   Engines engines;
   std::optional<runtime::OnnxRuntime> library;
   if (all || options.engine == kOnnxRuntime) {
@@ -314,13 +311,11 @@ void check_something_ran(const BenchReport& report) {
 std::vector<std::optional<int64_t>> parse_batches(const std::string& text) {
   if (text.empty()) return {std::nullopt};
   std::vector<std::optional<int64_t>> batches;
-  std::istringstream parts(text);
-  for (std::string part; std::getline(parts, part, ',');) {
+  for (const std::string_view part : split(text, ',')) {
     const auto batch = number_of<int64_t>(part);
     if (batch.value_or(0) < 1) throw bad_batch(text);
     batches.push_back(batch);
   }
-  if (batches.empty() || text.back() == ',') throw bad_batch(text);
   return batches;
 }
 

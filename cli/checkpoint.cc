@@ -227,7 +227,7 @@ std::string CheckpointJob::summary() const {
   std::vector<std::string> notes = notes_;
   for (const std::string& left : cut_.left) notes.push_back("unchanged: " + left);
   for (const std::string& note : notes) {
-    text += coloured("note: ", Colour::kYellow, Stream::kOut) + printable(note) + "\n";
+    text += note_mark() + printable(note) + "\n";
   }
   return text;
 }

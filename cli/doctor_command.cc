@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/base/words.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/processes.h"
 #include "parsimony/cli/terminal.h"
@@ -31,11 +32,7 @@ Diagnosis diagnose() {
   }
 }
 
-std::string times(double cost) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f times", cost);
-  return text;
-}
+std::string times(double cost) { return formatted("%.1f times", cost); }
 
 std::string to_text(const Diagnosis& diagnosis) {
   const MachineReport& report = diagnosis.report;
@@ -59,8 +56,7 @@ std::string to_text(const Diagnosis& diagnosis) {
     text += indent + coloured("do: ", Colour::kYellow, Stream::kOut) + finding.advice + "\n";
   }
   if (!diagnosis.not_measured.empty()) {
-    text += coloured("note: ", Colour::kYellow, Stream::kOut) +
-            "no measurements: " + printable(diagnosis.not_measured) + "\n";
+    text += note_mark() + "no measurements: " + printable(diagnosis.not_measured) + "\n";
   } else {
     text += "Measured in " + duration(report.seconds) + ". ";
     text += advice == 0 ? "No advice.\n" : counted(advice, "thing") + " to do.\n";

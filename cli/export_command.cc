@@ -37,7 +37,7 @@ void print_summary(const ExportJob& job, const Exported& made) {
       counted(made.bytes, "byte") + "\n";
   for (const auto* notes : {&made.notes, &made.proof.notes}) {
     for (const std::string& note : *notes) {
-      text += coloured("note: ", Colour::kYellow, Stream::kOut) + printable(note) + "\n";
+      text += note_mark() + printable(note) + "\n";
     }
   }
   print(text + proof_text(made.proof));

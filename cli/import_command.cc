@@ -72,12 +72,11 @@ void run_import(const ImportOptions& options, const Session& session) {
                      counted(static_cast<int64_t>(made.updates.size()), "weight") +
                      " of the checkpoint\n";
   for (const std::string& left : made.left) {
-    text +=
-        coloured("note: ", Colour::kYellow, Stream::kOut) + "unchanged: " + printable(left) + "\n";
+    text += note_mark() + "unchanged: " + printable(left) + "\n";
   }
   if (made.assumed_epsilon) {
     text +=
-        coloured("note: ", Colour::kYellow, Stream::kOut) +
+        note_mark() +
         "normalisations were folded with --epsilon, as the model does not store its own epsilon; "
         "pass the checkpoint that the model was made from with --before to recover it\n";
   }

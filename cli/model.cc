@@ -5,7 +5,6 @@
 #endif
 
 #include <cstdint>
-#include <cstdlib>
 
 #include "parsimony/api/known_networks.h"
 #include "parsimony/api/open_model.h"
@@ -23,8 +22,7 @@ constexpr int64_t kLargeFile = int64_t{16} << 20;
 
 void allow_large_pages() {
 #ifdef PARSIMONY_HAS_MIMALLOC
-  const char* value = std::getenv("MIMALLOC_LARGE_OS_PAGES");
-  if (value == nullptr || *value == '\0') mi_option_enable(mi_option_large_os_pages);
+  if (environment("MIMALLOC_LARGE_OS_PAGES").empty()) mi_option_enable(mi_option_large_os_pages);
 #endif
 }
 

@@ -67,8 +67,8 @@ std::string folder_of_class(const std::string& directory) {
 void hand_over_pretrained(std::string_view command, const std::string& model,
                           const Session& session) {
   if (!is_pretrained(model)) return;
-  const char* named = std::getenv("PARSIMONY_PYTHON");
-  const std::string python = named == nullptr || *named == '\0' ? "python3" : named;
+  const std::string named = environment("PARSIMONY_PYTHON");
+  const std::string python = named.empty() ? "python3" : named;
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   if (!error) setenv("PARSIMONY_COMMAND", self.c_str(), /*overwrite=*/0);

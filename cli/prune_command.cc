@@ -28,6 +28,7 @@
 #include "parsimony/report/prune_report.h"
 #include "parsimony/report/speedup.h"
 #include "parsimony/report/text.h"
+#include "parsimony/speedup/constants.h"
 
 namespace parsimony::cli {
 namespace {
@@ -61,15 +62,7 @@ std::vector<ElementMask> pruning_masks(const Graph& graph, const Pruning& prunin
     return masks;
   }
   auto masks = to_element_masks(graph, pruning.analysis.coupling, pruning.allocation.masks);
-  for (const ElementMask& mask : pruning.element_masks) {
-    const auto same = [&](const ElementMask& other) { return other.tensor == mask.tensor; };
-    const auto it = std::find_if(masks.begin(), masks.end(), same);
-    if (it == masks.end()) {
-      masks.push_back(mask);
-      continue;
-    }
-    for (size_t i = 0; i < mask.keep.size(); ++i) it->keep[i] &= mask.keep[i];
-  }
+  merge_masks(masks, pruning.element_masks);
   return masks;
 }
 
@@ -320,7 +313,7 @@ class PruneRun {
                                 Colour::kBold, Stream::kOut) +
                        "\n" + to_text(report_, session_.verbosity > 0);
     for (const std::string& note : report_.notes) {
-      text += coloured("note: ", Colour::kYellow, Stream::kOut) + printable(note) + "\n";
+      text += note_mark() + printable(note) + "\n";
     }
     if (!plan.empty() && options_.prune.verify) text += to_text(report_.proof, false, plan);
     if (report_.recovery) text += to_text(*report_.recovery);

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <memory>
@@ -11,6 +10,7 @@
 #include <thread>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/base/files.h"
 #include "parsimony/base/parse.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/metric.h"
@@ -22,11 +22,6 @@
 
 namespace parsimony::cli {
 namespace {
-
-std::optional<int> from_environment(const char* name) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? std::nullopt : number_of<int>(text);
-}
 
 /// Environment variables with a launcher's index and number of processes.
 struct Launcher {
@@ -57,10 +52,11 @@ Shard parse_shard(const std::string& text) {
     return {*index - 1, *count};
   }
   for (const Launcher& launcher : kLaunchers) {
-    const auto index = from_environment(launcher.index);
-    const auto count = from_environment(launcher.count);
+    const auto index = number_of<int>(environment(launcher.index));
+    const auto count = number_of<int>(environment(launcher.count));
     if (!index || !count) continue;
-    const int first = launcher.first == nullptr ? 0 : from_environment(launcher.first).value_or(0);
+    const int first =
+        launcher.first == nullptr ? 0 : number_of<int>(environment(launcher.first)).value_or(0);
     if (*index >= first && *index - first < *count) return {*index - first, *count};
   }
   return {};

@@ -4,15 +4,11 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
+
+#include "parsimony/base/files.h"
 
 namespace parsimony::cli {
 namespace {
-
-std::string_view variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? std::string_view{} : value;
-}
 
 const char* code_of(Colour colour) {
   switch (colour) {
@@ -33,13 +29,15 @@ const char* code_of(Colour colour) {
 bool is_terminal(Stream stream) { return isatty(static_cast<int>(stream)) == 1; }
 
 bool has_colours(Stream stream) {
-  return variable("NO_COLOR").empty() && variable("TERM") != "dumb" && is_terminal(stream);
+  return environment("NO_COLOR").empty() && environment("TERM") != "dumb" && is_terminal(stream);
 }
 
 std::string coloured(std::string_view text, Colour colour, Stream stream) {
   if (!has_colours(stream)) return std::string(text);
   return code_of(colour) + std::string(text) + "\033[0m";
 }
+
+std::string note_mark() { return coloured("note: ", Colour::kYellow, Stream::kOut); }
 
 namespace {
 

@@ -26,6 +26,8 @@ enum class Colour { kBold, kRed, kGreen, kYellow };
 
 /// Returns `text` in that colour if the stream shows colours.
 std::string coloured(std::string_view text, Colour colour, Stream stream);
+/// "note: " in yellow, for standard output.
+std::string note_mark();
 
 /// A progress bar on standard error: the current stage and its duration. Nothing appears within the
 /// first second, nor if standard error is not a terminal; the bar is erased at the end.

@@ -2,13 +2,13 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <initializer_list>
 #include <limits>
 #include <optional>
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/parse.h"
+#include "parsimony/base/words.h"
 #include "parsimony/configs/config.h"
 #include "parsimony/configs/keys_impl.h"
 #include "parsimony/configs/request_impl.h"
@@ -32,12 +32,6 @@ constexpr WordTable<Scope, 4> kScopes = {{{"local", Scope::kLocal},
                                           {"outputs", Scope::kOutputs}}};
 
 constexpr double kSlack = 1e-6;  // between a decimal ratio and a pattern's
-
-std::string in_short(double number) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%g", number);
-  return text;
-}
 
 /// An object may have at most one of several synonymous keys.
 std::optional<JsonReader> only_one(const JsonReader& object,
@@ -197,12 +191,12 @@ void imply_ratio(const ElementRule& rule, GivenRequest& given, std::string_view 
   const double ratio = rule.pattern.ratio();
   if (given.keys.contains("sparse_ratio") && std::abs(given.request.ratio - ratio) > kSlack) {
     throw ConfigError(base, ": criterion ", in_quotes(given.request.criterion),
-                      " removes a share of ", in_short(ratio), ", but the ratio is ",
-                      in_short(given.request.ratio));
+                      " removes a share of ", formatted("%g", ratio), ", but the ratio is ",
+                      formatted("%g", given.request.ratio));
   }
   if (ratio < given.request.min_ratio || ratio > given.request.max_ratio) {
     throw ConfigError(base, ": criterion ", in_quotes(given.request.criterion),
-                      " removes a share of ", in_short(ratio),
+                      " removes a share of ", formatted("%g", ratio),
                       ", which \"min_sparse_ratio\" and \"max_sparse_ratio\" do not allow");
   }
   given.request.ratio = ratio;

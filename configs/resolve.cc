@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/base/ranges.h"
 #include "parsimony/configs/config.h"
 #include "parsimony/configs/layer_names_impl.h"
 #include "parsimony/graph/attributes.h"
@@ -174,8 +175,7 @@ std::vector<NodeId> LayerNames::containing(std::string_view part) const {
 std::vector<std::string> LayerNames::present_types() const {
   std::vector<std::string> result;
   for (NodeId layer : layers_) result.push_back(graph_.node(layer).op);
-  std::sort(result.begin(), result.end());
-  result.erase(std::unique(result.begin(), result.end()), result.end());
+  sort_unique(result);
   return result;
 }
 

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "parsimony/base/hash.h"
-#include "parsimony/data/errors.h"
 #include "parsimony/data/formats_impl.h"
 
 namespace parsimony {

@@ -6,7 +6,6 @@
 #include "parsimony/base/parallel.h"
 #include "parsimony/base/random.h"
 #include "parsimony/data/data_file.h"
-#include "parsimony/data/errors.h"
 #include "parsimony/data/formats_impl.h"
 #include "parsimony/data/image.h"
 

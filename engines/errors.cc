@@ -1,7 +1,5 @@
 #include "parsimony/engines/errors.h"
 
-#include <string>
-
 namespace parsimony::runtime::errors {
 
 UnsupportedError no_such_type(std::string_view tensor, std::string_view dtype) {

@@ -1,4 +1,3 @@
-#include <cstdlib>
 #include <filesystem>
 #include <vector>
 
@@ -20,11 +19,6 @@ UnsupportedError not_found(std::span<const std::string> tried) {
 
 namespace fs = std::filesystem;
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 /// Returns libraries in the Python environment of tools/setup.sh:
 /// lib/pythonN/site-packages/onnxruntime/capi/.
 std::vector<std::string> installed() {
@@ -45,7 +39,7 @@ std::vector<std::string> installed() {
 }  // namespace
 
 OnnxRuntime find_onnx_runtime(const std::string& path) {
-  const std::string expected = path.empty() ? variable("PARSIMONY_ONNXRUNTIME") : path;
+  const std::string expected = path.empty() ? environment("PARSIMONY_ONNXRUNTIME") : path;
   if (!expected.empty()) return OnnxRuntime(expected);
   std::vector<std::string> places = {"libonnxruntime.so", "libonnxruntime.so.1"};
   for (std::string& place : installed()) places.push_back(std::move(place));

@@ -1,5 +1,7 @@
 #include "parsimony/graph/blocks.h"
 
+#include <absl/container/flat_hash_map.h>
+
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -237,39 +239,26 @@ void check(const Graph& graph, const Node& node, int input) {
   if (output.captured) refuse("its result leaves a subgraph");
 }
 
-/// Is the node still needed? `read` says which values are.
-bool stays(const Graph& graph, const Node& node, const IdVector<ValueId, bool>& read) {
-  return std::ranges::any_of(node.outputs, [&](ValueId v) {
-    if (v == kNone) return false;
-    const Value& value = graph.value(v);
-    return read[v] || value.is_output || value.captured;
-  });
-}
-
-/// Marks the nodes that lose their last reader with `gone`; what nothing read before stays.
-void spread(const Graph& graph, IdVector<NodeId, bool>& removed) {
-  IdVector<ValueId, bool> read(graph.values.size(), false);
-  const auto was_read = [&](const Node& node) {
-    return std::ranges::any_of(
-        node.outputs, [&](ValueId v) { return v != kNone && !graph.value(v).uses.empty(); });
-  };
-  const auto lost_owner = [&](const Node& node) {
-    if (node.body == kNone) return false;
-    const NodeId owner = graph.bodies[node.body].owner;
-    return owner == kNone || removed[owner];
-  };
-  for (const NodeId n : graph.nodes.reversed_ids()) {
-    const Node& node = graph.nodes[n];
-    if (removed[n]) continue;
-    if (lost_owner(node) || (was_read(node) && !stays(graph, node, read))) {
-      removed[n] = true;
-      continue;
-    }
-    for (const ValueId v : node.inputs) {
-      if (v != kNone) read[v] = true;
+/// What readers of bypassed nodes read instead.
+class Redirection {
+ public:
+  Redirection(const Graph& graph, std::span<const Bypass> bypasses) {
+    for (const auto& [id, input] : bypasses) {
+      const Node& node = graph.node(id);
+      to_.emplace(node.outputs[0], node.inputs[input]);
     }
   }
-}
+
+  ValueId operator()(ValueId value) const {
+    for (auto found = to_.find(value); found != to_.end(); found = to_.find(value)) {
+      value = found->second;
+    }
+    return value;
+  }
+
+ private:
+  absl::flat_hash_map<ValueId, ValueId> to_;
+};
 
 IdVector<ValueId, bool> read_weights(const Graph& graph) {
   IdVector<ValueId, bool> result;
@@ -281,16 +270,46 @@ IdVector<ValueId, bool> read_weights(const Graph& graph) {
 
 }  // namespace
 
-IdVector<NodeId, NodeId> bypass(Graph& graph, NodeId id, int input) {
-  const Node& node = graph.node(id);
-  check(graph, node, input);
-  const ValueId from = node.outputs[0];
-  const ValueId to = node.inputs[input];
-  const IdVector<ValueId, bool> was_read = read_weights(graph);
+IdVector<NodeId, bool> removed_by(const Graph& graph, std::span<const Bypass> bypasses) {
   IdVector<NodeId, bool> removed(graph.nodes.size(), false);
-  removed[id] = true;
-  for (Node& reader : graph.nodes) std::ranges::replace(reader.inputs, from, to);
-  spread(graph, removed);
+  if (bypasses.empty()) return removed;
+  for (const Bypass& one : bypasses) removed[one.node] = true;
+  const Redirection shown(graph, bypasses);
+  IdVector<ValueId, bool> read(graph.values.size(), false);
+  const auto loses_readers = [&](const Node& node) {
+    bool was_read = false;  // what nothing read before stays
+    for (const ValueId v : node.outputs) {
+      if (v == kNone) continue;
+      const Value& value = graph.value(v);
+      if (read[v] || value.is_output || value.captured) return false;
+      was_read = was_read || !value.uses.empty();
+    }
+    return was_read;
+  };
+  const auto loses_owner = [&](const Node& node) {
+    if (node.body == kNone) return false;
+    const NodeId owner = graph.bodies[node.body].owner;
+    return owner == kNone || removed[owner];
+  };
+  for (const NodeId n : graph.nodes.reversed_ids()) {
+    const Node& node = graph.nodes[n];
+    removed[n] = removed[n] || loses_owner(node) || loses_readers(node);
+    if (removed[n]) continue;
+    for (const ValueId v : node.inputs) {
+      if (v != kNone) read[shown(v)] = true;
+    }
+  }
+  return removed;
+}
+
+IdVector<NodeId, NodeId> bypass(Graph& graph, std::span<const Bypass> bypasses) {
+  for (const auto& [id, input] : bypasses) check(graph, graph.node(id), input);
+  const IdVector<ValueId, bool> was_read = read_weights(graph);
+  const IdVector<NodeId, bool> removed = removed_by(graph, bypasses);
+  const Redirection shown(graph, bypasses);
+  for (Node& node : graph.nodes) {
+    for (ValueId& v : node.inputs) v = shown(v);
+  }
 
   IdVector<NodeId, NodeId> numbers(graph.nodes.size(), kNone);
   IdVector<NodeId, Node> nodes;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -75,13 +76,21 @@ struct ResidualBlock : Branch {
 /// is read inside a subgraph, nor where another block lies inside.
 std::vector<ResidualBlock> residual_blocks(const Graph& graph, const Facts& facts);
 
-/// Readers of the node's output read its operand `input` instead. The node is removed, and so is
-/// every node that is then unused. Values and weights keep their ids; a value whose weight has no
-/// reader left refers to no weight.
+/// A node whose readers read its operand `input` instead.
+struct Bypass {
+  NodeId node = kNone;
+  int input = 0;
+};
+
+/// The nodes that are bypassed, and those that nothing reads any more without them.
+IdVector<NodeId, bool> removed_by(const Graph& graph, std::span<const Bypass> bypasses);
+
+/// Removes these. Values and weights keep their ids; a value whose weight has no reader left refers
+/// to no weight.
 /// @returns the new id of each node; kNone for those that were removed
-/// @throws ModelError if the node has several outputs, lacks the operand, or if its output is one
-/// of the graph's or of a body's
-IdVector<NodeId, NodeId> bypass(Graph& graph, NodeId node, int input);
+/// @throws ModelError if a node has several outputs, lacks the operand, or if its output is one of
+/// the graph's or of a body's
+IdVector<NodeId, NodeId> bypass(Graph& graph, std::span<const Bypass> bypasses);
 
 namespace errors {
 

@@ -16,9 +16,8 @@ void ModelEditor::set_number(const std::string& node, const std::string& attribu
                               "cannot become " + std::to_string(value) + " in this format");
 }
 
-void ModelEditor::bypass(const std::string& node, int input) {
-  static_cast<void>(input);
-  throw errors::cannot_bypass(node);
+void ModelEditor::bypass(std::span<const BypassedNode> nodes) {
+  if (!nodes.empty()) throw errors::cannot_bypass(nodes.front().node);
 }
 
 GraphEditor::GraphEditor(const Graph& original, Elements elements)
@@ -33,9 +32,10 @@ GraphEditor::GraphEditor(const Graph& original, Elements elements)
   }
 }
 
-void GraphEditor::bypass(const std::string& key, int input) {
-  const IdVector<NodeId, NodeId> numbers =
-      parsimony::bypass(graph_, graph_.nodes.id_of(node(key)), input);
+void GraphEditor::bypass(std::span<const BypassedNode> nodes) {
+  std::vector<Bypass> bypasses;
+  for (const auto& [key, input] : nodes) bypasses.push_back({graph_.nodes.id_of(node(key)), input});
+  const IdVector<NodeId, NodeId> numbers = parsimony::bypass(graph_, bypasses);
   for (auto& [name, id] : nodes_) id = numbers[id];
   absl::erase_if(nodes_, [](const auto& entry) { return entry.second == kNone; });
 }

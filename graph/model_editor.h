@@ -19,6 +19,12 @@
 
 namespace parsimony {
 
+/// A node whose readers read its operand `input` instead.
+struct BypassedNode {
+  std::string node;
+  int input = 0;
+};
+
 /// A value's shape before and after pruning.
 struct ShapeChange {
   Shape before;
@@ -32,11 +38,11 @@ class ModelEditor {
  public:
   virtual ~ModelEditor() = default;
 
-  /// Readers of the node's output read its operand `input` instead. The node is removed, and so is
-  /// everything that is then unused: nodes before it and their constants.
-  /// @throws UnsupportedError if nodes cannot be removed from this kind of model, or the output is
+  /// The nodes are removed, and so is everything that is then unused: nodes before them and their
+  /// constants. What was removed by an earlier call has no name any more.
+  /// @throws UnsupportedError if nodes cannot be removed from this kind of model, or an output is
   /// one of the model's
-  virtual void bypass(const std::string& node, int input);
+  virtual void bypass(std::span<const BypassedNode> nodes);
 
   /// Adds tensor `name`, equal to `of`, and makes input `input` of `consumer` read it.
   virtual void copy(const std::string& name, const std::string& of, const std::string& consumer,
@@ -90,7 +96,7 @@ class GraphEditor : public ModelEditor {
   const Graph& graph() const { return graph_; }
 
   /// Nodes are renumbered; values and weights keep their ids.
-  void bypass(const std::string& node, int input) override;
+  void bypass(std::span<const BypassedNode> nodes) override;
   void copy(const std::string& name, const std::string& of, const std::string& consumer,
             int input) override;
   void slice(const std::string& tensor, std::span<const AxisKeep> axes) override;

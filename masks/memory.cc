@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
-#include <optional>
 #include <vector>
 
 #include "parsimony/graph/operators/node_view.h"

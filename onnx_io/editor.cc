@@ -144,8 +144,8 @@ OnnxEditor::OnnxEditor(ModelFile& file) : impl_(file.impl()) {
   if (!impl_.index) impl_.index = std::make_unique<ModelIndex>(impl_.model);
 }
 
-void OnnxEditor::bypass(const std::string& node, int input) {
-  impl_.index->bypass(node, input);
+void OnnxEditor::bypass(std::span<const BypassedNode> nodes) {
+  impl_.index->bypass(nodes);
   impl_.edited = true;
 }
 

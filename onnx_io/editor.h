@@ -29,7 +29,7 @@ class OnnxEditor : public ModelEditor {
   explicit OnnxEditor(ModelFile& file);
 
   /// Removes nodes immediately, their constants when the model is written.
-  void bypass(const std::string& node, int input) override;
+  void bypass(std::span<const BypassedNode> nodes) override;
 
   /// Copies the current values of `of`: copies come before slices.
   void copy(const std::string& name, const std::string& of, const std::string& consumer,

@@ -167,10 +167,10 @@ class ModelIndex {
   /// are recorded for `purge`.
   void set_input(const PlacedNode& node, int input, const std::string& name);
 
-  /// Redirects readers of the node's output to its input `input`, and removes the node with
-  /// everything used only by it; constants are recorded for `purge`.
-  /// @throws ModelError if the output is an output of a graph
-  void bypass(const std::string& key, int input);
+  /// Redirects readers of the nodes' outputs, and removes the nodes with everything used only by
+  /// them; constants are recorded for `purge`.
+  /// @throws ModelError if an output is an output of a graph
+  void bypass(std::span<const BypassedNode> nodes);
 
   /// Updates the declared dims of an initializer, if it is declared.
   void declare(const std::string& initializer, const Shape& dims);
@@ -189,8 +189,16 @@ class ModelIndex {
   void find_roots();
   void drop_reader(const std::string& name);
   void drop_reads(const PlacedNode& node, std::vector<std::string>& dropped);
-  void check_bypass(const PlacedNode& node, int input) const;
-  void remove_unread(const PlacedNode& node);
+  struct Redirected {
+    PlacedNode node;
+    std::string to;       ///< the operand, as the node names it
+    std::string to_full;  ///< with its path
+    int seen = 0;         ///< readers
+  };
+  using Redirections = std::map<std::string, Redirected>;
+
+  Redirections redirections(std::span<const BypassedNode> nodes);
+  void remove_unread(std::vector<PlacedNode> work);
   void erase(const std::vector<PlacedNode>& nodes);
   void forget_inside(const onnx::NodeProto& owner);
 

@@ -314,50 +314,71 @@ void ModelIndex::purge() {
   }
 }
 
-void ModelIndex::check_bypass(const PlacedNode& placed, int input) const {
-  const onnx::NodeProto& node = *placed.node;
-  const auto refuse = [&](const std::string& why) {
-    throw parsimony::errors::not_bypassed(label_of(node), why);
-  };
-  if (node.output_size() != 1) refuse("it has several outputs");
-  if (input < 0 || input >= node.input_size() || node.input(input).empty()) {
-    refuse("it has no operand " + std::to_string(input));
-  }
-  const std::string from = full_name(*placed.scope, node.output(0));
-  const std::string to = full_name(*placed.scope, node.input(input));
-  int seen = 0;
-  for (const Scope& scope : scopes_) {
-    if (scope.nodes == nullptr) continue;
-    for (int o = 0; scope.graph != nullptr && o < scope.graph->output_size(); ++o) {
-      const onnx::ValueInfoProto& output = scope.graph->output(o);
-      if (full_name(scope, output.name()) == from) refuse("its result is an output of the network");
+/// By the outputs of the nodes, with their path.
+ModelIndex::Redirections ModelIndex::redirections(std::span<const BypassedNode> nodes) {
+  Redirections found;
+  for (const auto& [key, input] : nodes) {
+    const PlacedNode placed = node(key);
+    const auto refuse = [&](const std::string& why) {
+      throw parsimony::errors::not_bypassed(label_of(*placed.node), why);
+    };
+    if (placed.node->output_size() != 1) refuse("it has several outputs");
+    if (input < 0 || input >= placed.node->input_size() || placed.node->input(input).empty()) {
+      refuse("it has no operand " + std::to_string(input));
     }
-    for (const onnx::NodeProto& reader : *scope.nodes) {
-      for (const std::string& name : reader.input()) {
-        if (full_name(scope, name) != from) continue;
-        ++seen;
-        if (full_name(scope, node.input(input)) != to) refuse("its operand is hidden by another");
-      }
+    const std::string& to = placed.node->input(input);
+    found.try_emplace(full_name(*placed.scope, placed.node->output(0)),
+                      Redirected{placed, to, full_name(*placed.scope, to)});
+  }
+  // What reads a sum that is read by another one goes where the first one leads.
+  for (auto& [from, one] : found) {
+    for (auto next = found.find(one.to_full); next != found.end(); next = found.find(one.to_full)) {
+      one.to = next->second.to;
+      one.to_full = next->second.to_full;
     }
   }
-  if (seen < readers(from)) refuse("its result is described by an annotation");
+  return found;
 }
 
-void ModelIndex::bypass(const std::string& key, int input) {
-  const PlacedNode placed = node(key);
-  check_bypass(placed, input);
-  const std::string from = full_name(*placed.scope, placed.node->output(0));
-  const std::string to = placed.node->input(input);
+void ModelIndex::bypass(std::span<const BypassedNode> nodes) {
+  Redirections redirected = redirections(nodes);
+  const auto refuse = [&](const Redirected& one, const std::string& why) {
+    throw parsimony::errors::not_bypassed(label_of(*one.node.node), why);
+  };
+  struct Read {
+    PlacedNode reader;
+    int input;
+    const std::string* to;
+  };
+  std::vector<Read> reads;
   for (Scope& scope : scopes_) {
     if (scope.nodes == nullptr) continue;
+    for (int o = 0; scope.graph != nullptr && o < scope.graph->output_size(); ++o) {
+      const auto found = redirected.find(full_name(scope, scope.graph->output(o).name()));
+      if (found != redirected.end()) {
+        refuse(found->second, "its result is an output of the network");
+      }
+    }
     for (onnx::NodeProto& reader : *scope.nodes) {
       for (int i = 0; i < reader.input_size(); ++i) {
-        if (full_name(scope, reader.input(i)) == from) set_input({&reader, &scope}, i, to);
+        const auto found = redirected.find(full_name(scope, reader.input(i)));
+        if (found == redirected.end()) continue;
+        Redirected& one = found->second;
+        ++one.seen;
+        if (full_name(scope, one.to) != one.to_full)
+          refuse(one, "its operand is hidden by another");
+        reads.push_back({{&reader, &scope}, i, &one.to});
       }
     }
   }
-  unread_.erase(from);
-  remove_unread(placed);
+  std::vector<PlacedNode> bypassed;
+  for (const auto& [from, one] : redirected) {
+    if (one.seen < readers(from)) refuse(one, "its result is described by an annotation");
+    bypassed.push_back(one.node);
+  }
+  for (const Read& read : reads) set_input(read.reader, read.input, *read.to);
+  for (const auto& [from, one] : redirected) unread_.erase(from);
+  remove_unread(std::move(bypassed));
 }
 
 /// Removes the node from the readers of its operands, and of the values captured inside it.
@@ -379,7 +400,7 @@ void ModelIndex::drop_reads(const PlacedNode& placed, std::vector<std::string>& 
   }
 }
 
-void ModelIndex::remove_unread(const PlacedNode& first) {
+void ModelIndex::remove_unread(std::vector<PlacedNode> work) {
   absl::flat_hash_map<std::string, PlacedNode> producers;
   for (Scope& scope : scopes_) {
     if (scope.nodes == nullptr) continue;
@@ -389,7 +410,6 @@ void ModelIndex::remove_unread(const PlacedNode& first) {
   }
   std::unordered_set<const onnx::NodeProto*> removed;
   std::vector<PlacedNode> nodes;
-  std::vector<PlacedNode> work = {first};
   while (!work.empty()) {
     const PlacedNode placed = work.back();
     work.pop_back();

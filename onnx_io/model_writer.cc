@@ -22,7 +22,6 @@ namespace parsimony::onnx_io {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr int kWriteBlock = 1 << 18;
 constexpr int64_t kWritten = int64_t{4} << 20;
 constexpr int64_t kAlignment = 64;
 

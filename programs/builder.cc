@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/graph/operators/schema.h"
 #include "parsimony/programs/sources.h"
 
@@ -234,8 +235,7 @@ std::vector<ValueId> Builder::emit_control(const std::string& op,
 
 void Builder::pin(const std::string& op, std::vector<ValueId> values) {
   if (values.empty()) return;
-  std::sort(values.begin(), values.end());
-  values.erase(std::unique(values.begin(), values.end()), values.end());
+  sort_unique(values);
   const std::string base = begin(op);
   emit_opaque(op, values, 1, false);
   begin(base);

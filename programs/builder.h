@@ -17,6 +17,9 @@
 
 namespace parsimony::programs {
 
+/// An end of a slice: beyond every axis.
+inline constexpr int64_t kToEnd = std::numeric_limits<int64_t>::max();
+
 /// The call cannot be expressed by known operators.
 struct NotLowered {};
 

@@ -13,7 +13,6 @@ namespace parsimony::programs {
 namespace {
 
 // c10::ScalarType, as programs write it.
-constexpr int64_t kTorchLong = 4;
 constexpr int64_t kTorchFloat = 6;
 constexpr int64_t kTorchComplex = 9;
 

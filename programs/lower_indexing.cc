@@ -11,8 +11,6 @@
 namespace parsimony::programs {
 namespace {
 
-constexpr int64_t kToEnd = std::numeric_limits<int64_t>::max();
-
 int64_t axis_of(Call& call) { return call.axis(call.integer(1), call.rank(call.tensor(0).value)); }
 
 /// x[:, a, b, …]: the indices are broadcast, and their dimensions stand for the indexed ones; in

@@ -238,6 +238,14 @@ Binding fixed_arithmetic(const std::string& op, const Binding& a, const Binding&
 }  // namespace
 
 /// Returns the number as a value of the Graph.
+std::optional<bool> Numbers::decided(const Binding& condition) const {
+  if (condition.fixed_number()) return condition.as_double() != 0;
+  if (!condition.is(BindingKind::kNumber)) return std::nullopt;
+  const HostTensor* known = builder_.known(condition.value);
+  if (known == nullptr || known->count() != 1) return std::nullopt;
+  return known->number(0) != 0;
+}
+
 Binding Numbers::run_time(const Binding& number) {
   if (number.is(BindingKind::kNumber)) return number;
   return Binding::run_time(number.is(BindingKind::kFloat) ? builder_.number(number.number)

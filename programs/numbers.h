@@ -30,6 +30,9 @@ class Numbers {
   /// The number as a value of the Graph.
   Binding run_time(const Binding& number);
 
+  /// Whether a condition holds; empty if that is known at run time only.
+  std::optional<bool> decided(const Binding& condition) const;
+
   /// The sizes that a number was computed from.
   std::vector<Size> source_sizes(ValueId number) const;
 

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <limits>
 
 #include "parsimony/base/ranges.h"
 #include "parsimony/graph/attributes.h"
@@ -7,8 +6,6 @@
 
 namespace parsimony::programs {
 namespace {
-
-constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max();
 
 /// Returns the single integer in an operand, if known.
 std::optional<int64_t> only(Builder& builder, ValueId value) {
@@ -128,8 +125,7 @@ ValueId replaced(Builder& builder, const Part& part, ValueId replacement) {
               : replacement});
   if (part.end < size) {
     const ValueId from = single ? builder.integers({part.index + 1}) : part.ends;
-    operands.push_back(
-        {builder.slice({part.whole}, part.axis, from, builder.integers({kToTheEnd}))});
+    operands.push_back({builder.slice({part.whole}, part.axis, from, builder.integers({kToEnd}))});
   }
   const ValueId whole = operands.size() == 1
                             ? operands[0].value

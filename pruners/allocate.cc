@@ -1,7 +1,6 @@
 #include "parsimony/pruners/allocate.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <map>
 #include <numeric>

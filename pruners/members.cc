@@ -223,15 +223,32 @@ std::vector<const Member*> members_of(const Graph& graph, const Group& group, Wh
   return found;
 }
 
+namespace {
+
+struct Layout {
+  int64_t outer = 1;
+  int64_t size = 1;
+  int64_t inner = 1;
+};
+
+Layout layout_of(const Shape& dims, int axis) {
+  Layout layout;
+  for (int i = 0; i < static_cast<int>(dims.size()); ++i) {
+    int64_t& part = i < axis ? layout.outer : i == axis ? layout.size : layout.inner;
+    part *= dims[i];
+  }
+  return layout;
+}
+
+}  // namespace
+
 Eigen::MatrixXd slices_of(const Graph& graph, const Member& member) {
   const Weight& weight = graph.weight(graph.value(member.value).weight);
   const std::vector<double> values = values_of(graph, member, weight);
-  int64_t outer = 1;
-  int64_t inner = values.empty() ? 1 : std::ssize(values) / weight.count();
-  for (int i = 0; i < static_cast<int>(weight.dims.size()); ++i) {
-    if (i < member.axis) outer *= weight.dims[i];
-    if (i > member.axis) inner *= weight.dims[i];
-  }
+  const Layout layout = layout_of(weight.dims, member.axis);
+  const int64_t outer = layout.outer;
+  const int64_t inner =
+      values.empty() ? layout.inner : layout.inner * (std::ssize(values) / weight.count());
   const auto channels = static_cast<int>(member.offsets.size()) - 1;
   size_t widest = 0;
   for (int c = 0; c < channels; ++c) widest = std::max(widest, member.of(c).size());
@@ -265,21 +282,6 @@ namespace {
 constexpr int kLanes = 16;         // independent sums that the compiler turns into vectors
 constexpr int64_t kTile = 1024;    // columns summed at a time: 8 KB of the first-level cache
 constexpr int64_t kShortRun = 32;  // shorter slices are summed side by side
-
-struct Layout {
-  int64_t outer = 1;
-  int64_t size = 1;
-  int64_t inner = 1;
-};
-
-Layout layout_of(const Shape& dims, int axis) {
-  Layout layout;
-  for (int i = 0; i < static_cast<int>(dims.size()); ++i) {
-    int64_t& part = i < axis ? layout.outer : i == axis ? layout.size : layout.inner;
-    part *= dims[i];
-  }
-  return layout;
-}
 
 /// Elements of one type at one distance; a distance known at compile time makes the loops vectors.
 template <typename Source, Power kPower, bool kPacked>

@@ -1,11 +1,11 @@
 #include "parsimony/pruners/units.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
+#include "parsimony/base/words.h"
 #include "parsimony/graph/operators/schema.h"
 #include "parsimony/masks/union_find.h"
 #include "parsimony/pruners/criterion.h"
@@ -16,12 +16,6 @@ namespace {
 
 std::string quoted(const Graph& graph, NodeId node) {
   return '"' + label_of(graph, graph.node(node)) + '"';
-}
-
-std::string decimal(double number) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%g", number);
-  return text;
 }
 
 /// Decides for the groups of one network.
@@ -150,10 +144,10 @@ class TiedWidths {
 
   std::string asked(NodeId node) const {
     const Request& request = this->request(node);
-    std::string what = "asks for " + decimal(request.ratio);
+    std::string what = "asks for " + formatted("%g", request.ratio);
     if (request.aligned_with != kNone) what = "follows " + quoted(graph_, request.aligned_with);
-    if (request.threshold) what = "has the threshold " + decimal(*request.threshold);
-    if (request.amount) what = "asks for a budget of " + decimal(*request.amount);
+    if (request.threshold) what = "has the threshold " + formatted("%g", *request.threshold);
+    if (request.amount) what = "asks for a budget of " + formatted("%g", *request.amount);
     return quoted(graph_, node) + ' ' + what;
   }
   std::string refusal(NodeId node) const {

@@ -1,18 +1,9 @@
 #include <algorithm>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/report/groups_impl.h"
 
 namespace parsimony {
-namespace {
-
-template <typename Item>
-void sort_unique(std::vector<Item>& items) {
-  std::sort(items.begin(), items.end());
-  items.erase(std::unique(items.begin(), items.end()), items.end());
-}
-
-}  // namespace
-
 DimClassGroups::DimClassGroups(const Coupling& coupling) : coupling_(coupling) {
   groups_.resize(coupling.dim_classes().size());
   for (const DimClassId dim_class : coupling.dim_classes()) {

@@ -126,41 +126,16 @@ void want_same_lengths(const NodeView& before, const NodeView& after) {
   }
 }
 
-/// What leaves with channels as a whole.
-struct Leaving {
-  std::map<NodeId, PlanBlock> blocks;  ///< by their sums
-  IdVector<NodeId, bool> nodes;        ///< sums, branches, and what nothing else has read
-
-  /// Is the value not read there any more? Readers of a sum read its kept operand.
-  bool drops(const Use& use) const {
-    const auto block = blocks.find(use.node);
-    return block == blocks.end() ? nodes[use.node] : use.input != block->second.kept_input;
-  }
-};
-
-Leaving find_leaving(const Graph& graph, const Coupling& coupling, const AxisMasks& masks) {
-  Leaving leaving{{}, IdVector<NodeId, bool>(graph.nodes.size(), false)};
+/// The branches that leave with channels as a whole, by their sums.
+std::map<NodeId, PlanBlock> find_leaving(const Graph& graph, const Coupling& coupling,
+                                         const AxisMasks& masks) {
+  std::map<NodeId, PlanBlock> leaving;
   for (const GroupId g : coupling.groups.ids()) {
     for (const auto& [channel, branch, weights] : coupling.groups[g].branches) {
       if (masks.keeps({g, channel})) continue;
       const std::string& add = key_of(graph, graph.node(branch.add));
-      leaving.blocks.try_emplace(branch.add,
-                                 PlanBlock{add, branch.kept_input, coupling.groups[g].id});
-      leaving.nodes[branch.add] = true;
+      leaving.try_emplace(branch.add, PlanBlock{add, branch.kept_input, coupling.groups[g].id});
     }
-  }
-  if (leaving.blocks.empty()) return leaving;
-  for (const NodeId n : graph.nodes.reversed_ids()) {
-    bool read = false;
-    bool stays = false;
-    for (const ValueId v : graph.nodes[n].outputs) {
-      if (v == kNone) continue;
-      const Value& value = graph.value(v);
-      read = read || !value.uses.empty();
-      stays = stays || value.is_output || value.captured ||
-              !std::ranges::all_of(value.uses, [&](const Use& use) { return leaving.drops(use); });
-    }
-    if (read && !stays) leaving.nodes[n] = true;
   }
   return leaving;
 }
@@ -318,9 +293,13 @@ PlanAttempt make_plan(const Graph& graph, const Facts& facts, const Coupling& co
   PlanAttempt attempt;
   Plan& plan = attempt.plan;
   plan.format = graph.format;
-  const Leaving leaving = find_leaving(graph, coupling, masks);
-  for (const auto& [add, block] : leaving.blocks) plan.blocks.push_back(block);
-  const Naming naming(graph, coupling, masks, leaving.nodes, plan);
+  std::vector<Bypass> bypasses;
+  for (const auto& [add, block] : find_leaving(graph, coupling, masks)) {
+    bypasses.push_back({add, block.kept_input});
+    plan.blocks.push_back(block);
+  }
+  const IdVector<NodeId, bool> leaving = removed_by(graph, bypasses);
+  const Naming naming(graph, coupling, masks, leaving, plan);
   for (const GroupId g : coupling.groups.ids()) {
     const Group& group = coupling.groups[g];
     const int kept = masks.kept(g);
@@ -328,7 +307,7 @@ PlanAttempt make_plan(const Graph& graph, const Facts& facts, const Coupling& co
     PlanGroup entry{group.id, group.size, kept, group.granularity, group.mixes, {}};
     std::set<std::tuple<std::string, int, Role>> seen;
     for (const Member& member : group.members) {
-      if (member.node != kNone && leaving.nodes[member.node]) continue;
+      if (member.node != kNone && leaving[member.node]) continue;
       const std::string& tensor = naming.name_of(member.value);
       if (!seen.emplace(tensor, member.axis, member.role).second) continue;
       entry.slices.push_back(
@@ -340,7 +319,7 @@ PlanAttempt make_plan(const Graph& graph, const Facts& facts, const Coupling& co
   add_ends(graph, coupling, masks, true, plan.ends);
   add_ends(graph, coupling, masks, false, plan.ends);
   for (Patch& patch :
-       find_patches(graph, facts, coupling, masks, leaving.nodes, attempt.refused, plan.followed)) {
+       find_patches(graph, facts, coupling, masks, leaving, attempt.refused, plan.followed)) {
     plan.integers.push_back({key_of(graph, graph.node(patch.node)), std::move(patch.what),
                              patch.input, std::move(patch.from), std::move(patch.to)});
   }

@@ -229,17 +229,15 @@ bool removes_blocks(const Plan& plan) {
 
 std::pair<Graph, IdVector<NodeId, NodeId>> without_blocks(const Graph& graph,
                                                           const std::vector<PlanBlock>& blocks) {
-  Graph less = graph;
-  IdVector<NodeId, NodeId> numbers(graph.nodes.size());
-  for (const NodeId n : graph.nodes.ids()) numbers[n] = n;
-  for (const PlanBlock& block : blocks) {
-    NodeId add = kNone;
-    for (const NodeId n : less.nodes.ids()) {
-      if (key_of(less, less.nodes[n]) == block.add) add = n;
-    }
-    const IdVector<NodeId, NodeId> step = bypass(less, add, block.kept_input);
-    for (NodeId& number : numbers) number = number == kNone ? kNone : step[number];
+  absl::flat_hash_map<std::string_view, const PlanBlock*> by_sum;
+  for (const PlanBlock& block : blocks) by_sum.emplace(block.add, &block);
+  std::vector<Bypass> bypasses;
+  for (const NodeId n : graph.nodes.ids()) {
+    const auto found = by_sum.find(key_of(graph, graph.nodes[n]));
+    if (found != by_sum.end()) bypasses.push_back({n, found->second->kept_input});
   }
+  Graph less = graph;
+  IdVector<NodeId, NodeId> numbers = bypass(less, bypasses);
   return {std::move(less), std::move(numbers)};
 }
 
@@ -251,7 +249,9 @@ void replay(const Plan& plan, ModelEditor& editor) {
   }
   const std::vector<TensorCut> cuts = cuts_of(plan);
 
-  for (const PlanBlock& block : plan.blocks) editor.bypass(block.add, block.kept_input);
+  std::vector<BypassedNode> bypassed;
+  for (const PlanBlock& block : plan.blocks) bypassed.push_back({block.add, block.kept_input});
+  if (!bypassed.empty()) editor.bypass(bypassed);
   for (const PlanCopy& copy : plan.copies) {
     editor.copy(copy.tensor, copy.of, copy.consumer, copy.input);
   }

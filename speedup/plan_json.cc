@@ -388,12 +388,9 @@ std::string text(const HostTensor& tensor) {
 }
 
 std::string line_of(const PlanBlock& block) {
-  if (block.group.empty()) {
-    return object({{"add", text(block.add)}, {"kept_input", text(block.kept_input)}});
-  }
   return object({{"add", text(block.add)},
                  {"kept_input", text(block.kept_input)},
-                 {"group", text(block.group)}});
+                 {"group", block.group.empty() ? std::string() : text(block.group)}});
 }
 
 std::string line_of(const PlanSlice& slice) {

@@ -38,6 +38,10 @@ class Recovering {
     for (const PlanMask& mask : plan.masks) {
       if (has_zeros(mask.tensor)) fixed_.push_back(mask.tensor);
     }
+    for (const TensorUpdate& update : plan.updates) {  // patterns and single elements
+      const bool matrix = !update.values.empty() && update.dims.size() > 1;
+      if (matrix && has_zeros(update.tensor)) fixed_.push_back(update.tensor);
+    }
     report_.samples = source.samples();
     report_.test_samples = source.test_samples();
     const SmallNetwork whole(dense, Plan());

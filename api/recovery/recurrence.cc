@@ -2,11 +2,9 @@
 
 #include <cstring>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 #include "parsimony/graph/attributes.h"
-#include "parsimony/graph/elements.h"
 #include "parsimony/graph/operators/schema.h"
 
 namespace parsimony {

@@ -9,7 +9,6 @@
 #include "parsimony/api/recovery/recurrence.h"
 #include "parsimony/api/recovery/row_sums.h"
 #include "parsimony/graph/attributes.h"
-#include "parsimony/graph/elements.h"
 #include "parsimony/graph/operators/schema.h"
 
 namespace parsimony {

@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <utility>
+
+#include "parsimony/base/files.h"
+#include "parsimony/base/words.h"
 
 namespace parsimony::machine {
 namespace {
@@ -16,20 +17,7 @@ constexpr double kWorthSaying = 1.15;
 constexpr double kSlowProducts = 1.5;  // times as slow as convolutions; libraries differ by shapes
 constexpr double kWorthFetching = 0.05;
 
-std::string number(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), value < 10 ? "%.1f" : "%.0f", value);
-  return text.data();
-}
-
-std::string counted_threads(int count) {
-  return std::to_string(count) + (count == 1 ? " thread" : " threads");
-}
-
-bool is_set(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value != nullptr && *value != '\0';
-}
+std::string number(double value) { return formatted(value < 10 ? "%.1f" : "%.0f", value); }
 
 std::string allocator_in_use() {
   constexpr auto kStates = std::to_array<std::pair<const char*, const char*>>(
@@ -85,8 +73,9 @@ Finding about_aten(const TorchFacts& torch, const Processor& processor) {
   }
   const Vectors could = vectors_of(processor);
   if (torch.capability == "DEFAULT" && could >= Vectors::kAvx2) {
-    finding.advice = is_set("ATEN_CPU_CAPABILITY") ? "unset ATEN_CPU_CAPABILITY"
-                                                   : "this libtorch was built without AVX2 kernels";
+    finding.advice = !environment("ATEN_CPU_CAPABILITY").empty()
+                         ? "unset ATEN_CPU_CAPABILITY"
+                         : "this libtorch was built without AVX2 kernels";
   } else if (!torch.onednn) {
     finding.advice = "convolutions are slow without oneDNN: use a libtorch with it";
   }
@@ -94,7 +83,7 @@ Finding about_aten(const TorchFacts& torch, const Processor& processor) {
 }
 
 Finding about_threads(const TorchFacts& torch, const Cores& cores) {
-  Finding finding = finding_on("threads", counted_threads(torch.aten_threads) + " by default");
+  Finding finding = finding_on("threads", counted(torch.aten_threads, "thread") + " by default");
   double best = torch.seconds_with_aten_threads;
   std::string times;
   for (const ThreadTime& time : torch.steps) {

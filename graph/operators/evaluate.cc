@@ -163,18 +163,8 @@ HostTensor zeros(DType dtype, const Shape& dims) {
   return tensor;
 }
 
-Shape strides_of(const Shape& dims) {
-  Shape strides(dims.size());
-  int64_t stride = 1;
-  for (size_t d = dims.size(); d-- > 0;) {
-    strides[d] = stride;
-    stride *= std::max<int64_t>(dims[d], 1);
-  }
-  return strides;
-}
-
 Shape broadcast_strides(const Shape& dims, const Shape& out) {
-  const Shape own = strides_of(dims);
+  const Shape own = dense_strides(dims);
   const size_t lead = out.size() - dims.size();
   Shape strides(out.size(), 0);
   for (size_t d = 0; d < dims.size(); ++d) {

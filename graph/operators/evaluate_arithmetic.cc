@@ -356,14 +356,14 @@ Result cum_sum(const NodeView& view) {
   if (along.floating() || along.count() != 1) return std::nullopt;
   const size_t axis = axis_of(view, along.ints[0], data.dims.size());
   const int64_t size = data.dims[axis];
-  const int64_t stride = strides_of(data.dims)[axis];
+  const int64_t stride = dense_strides(data.dims)[axis];
   const bool reverse = view.attr("reverse", 0) != 0;
   const bool exclusive = view.attr("exclusive", 0) != 0;
   HostTensor out = zeros(data.dtype, data.dims);
 
   Shape starts = data.dims;
   starts[axis] = std::min<int64_t>(size, 1);
-  for (const int64_t start : positions(starts, strides_of(data.dims))) {
+  for (const int64_t start : positions(starts, dense_strides(data.dims))) {
     int64_t sum = 0;
     double total = 0;
     for (int64_t i = 0; i < size; ++i) {

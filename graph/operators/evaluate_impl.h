@@ -31,9 +31,6 @@ std::optional<int64_t> checked(DType dtype, int64_t value);
 /// An all-zero tensor. `dims` must fit.
 HostTensor zeros(DType dtype, const Shape& dims);
 
-/// Row-major strides, in elements.
-Shape strides_of(const Shape& dims);
-
 /// Strides with which a tensor of `dims` is read as one of shape `out`; 0 along broadcast
 /// dimensions.
 Shape broadcast_strides(const Shape& dims, const Shape& out);

@@ -34,7 +34,7 @@ std::optional<std::vector<int64_t>> element_positions(const NodeView& view) {
   }
   const auto along = indices_of(indices, data.dims[axis]);
   if (!along) return std::nullopt;
-  Shape strides = strides_of(data.dims);
+  Shape strides = dense_strides(data.dims);
   const int64_t stride = std::exchange(strides[axis], 0);
   std::vector<int64_t> at = positions(indices.dims, strides);
   for (size_t i = 0; i < at.size(); ++i) at[i] += (*along)[i] * stride;
@@ -138,7 +138,7 @@ Result non_zero(const NodeView& view) {
   const Shape out_dims = {static_cast<int64_t>(dims.size()), static_cast<int64_t>(found.size())};
   if (!fits(out_dims)) return std::nullopt;
   HostTensor out = zeros(DType::kInt64, out_dims);
-  const Shape strides = strides_of(dims);
+  const Shape strides = dense_strides(dims);
   size_t next = 0;
   for (size_t d = 0; d < dims.size(); ++d) {
     for (const int64_t at : found) out.ints[next++] = at / strides[d] % dims[d];
@@ -174,7 +174,7 @@ StridedRange clamped(int64_t start, int64_t end, int64_t step, int64_t size) {
 
 HostTensor cut(const HostTensor& data, const std::vector<StridedRange>& intervals) {
   Shape dims;
-  Shape strides = strides_of(data.dims);
+  Shape strides = dense_strides(data.dims);
   int64_t offset = 0;
   for (size_t d = 0; d < intervals.size(); ++d) {
     dims.push_back(intervals[d].count);

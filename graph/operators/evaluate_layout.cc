@@ -257,7 +257,7 @@ Result unsqueeze(const NodeView& view) {
 
 Result transpose(const NodeView& view) {
   const HostTensor& data = *view.constant(0);
-  const Shape from = strides_of(data.dims);
+  const Shape from = dense_strides(data.dims);
   Shape dims;
   Shape strides;
   for (const size_t d : permutation_of(view, data.dims.size())) {
@@ -287,7 +287,7 @@ Result tile(const NodeView& view) {
   }
   if (!fits(repeats.ints)) return std::nullopt;
   // [r0, d0, r1, d1, ...], with stride 0 for the repeats.
-  const Shape own = strides_of(data.dims);
+  const Shape own = dense_strides(data.dims);
   Shape dims;
   Shape twofold;
   Shape strides;

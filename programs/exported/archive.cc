@@ -5,7 +5,6 @@
 #include <cstring>
 #include <future>
 #include <limits>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
@@ -131,14 +130,6 @@ const ElementType* type_of_code(int64_t code) {
 int64_t code_of(const ElementType& type) {
   const auto* found = std::ranges::find(kTypes, type.name);
   return found == kTypes.end() ? 0 : found - kTypes.begin();
-}
-
-std::vector<int64_t> row_major(const Shape& dims) {
-  std::vector<int64_t> strides(dims.size(), 1);
-  for (size_t d = dims.size(); d-- > 1;) {
-    strides[d - 1] = strides[d] * std::max<int64_t>(dims[d], 1);
-  }
-  return strides;
 }
 
 bool is_exported(const std::string& path) {
@@ -446,7 +437,7 @@ void Archive::write_list(ZipWriter& zip, const Group& group,
     auto& meta = entry["tensor_meta"];
     meta["dtype"] = code_of(*tensor.type);
     meta["sizes"] = as_integers(tensor.dims);
-    meta["strides"] = as_integers(row_major(tensor.dims));
+    meta["strides"] = as_integers(dense_strides(tensor.dims));
     meta["storage_offset"] = {{"as_int", 0}};
   }
   for (const auto& [name, entry] : before.items()) {  // objects that are no tensors

@@ -50,9 +50,6 @@ const ElementType* type_of_code(int64_t code);
 /// Its number; 0 if programs have none.
 int64_t code_of(const ElementType& type);
 
-/// Strides of a row-major tensor, in elements.
-std::vector<int64_t> row_major(const Shape& dims);
-
 /// Whether a file is such an archive, by the names of its entries. @throws IoError
 bool is_exported(const std::string& path);
 

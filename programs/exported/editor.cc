@@ -8,13 +8,13 @@
 #include <optional>
 #include <set>
 #include <string_view>
-#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/json_reader.h"
+#include "parsimony/base/ranges.h"
 #include "parsimony/graph/blocks.h"
 #include "parsimony/graph/elements.h"
 #include "parsimony/graph/infer.h"
@@ -206,6 +206,7 @@ struct ProgramEditor::Impl {
     for (const NodeId n : program.graph.nodes.ids()) {
       nodes.emplace(key_of(program.graph, program.graph.nodes[n]), n);
     }
+    for (const Weight& weight : program.graph.weights) weights.emplace(weight.name, &weight);
   }
 
   using Place = std::pair<int, int>;  // call and input
@@ -229,6 +230,7 @@ struct ProgramEditor::Impl {
   /// Of tensors with other elements, by name.
   std::map<std::string, std::shared_ptr<EditedElements>> elements;
   std::unordered_map<std::string, NodeId> nodes;
+  std::unordered_map<std::string_view, const Weight*> weights;
   std::map<Place, Change> changes;
   std::map<int, std::vector<int64_t>> splits;  ///< calls that get an explicit list of sizes
   std::map<std::string, Duplicate> duplicates;
@@ -237,16 +239,12 @@ struct ProgramEditor::Impl {
   bool edited = false;
 
   EditedElements& elements_of(const std::string& tensor) {
-    std::shared_ptr<EditedElements>& known = elements[tensor];
-    if (!known) {
-      for (const Weight& weight : program.graph.weights) {
-        if (weight.name == tensor) known = std::make_shared<EditedElements>(weight);
-      }
-    }
-    if (!known) {
-      elements.erase(tensor);
+    const auto weight = weights.find(tensor);
+    if (weight == weights.end() && !elements.contains(tensor)) {
       throw ModelError("there is no tensor ", in_quotes(tensor));
     }
+    std::shared_ptr<EditedElements>& known = elements[tensor];
+    if (!known) known = std::make_shared<EditedElements>(*weight->second);
     edited = true;
     return *known;
   }
@@ -695,7 +693,7 @@ EditedProgram ProgramEditor::Impl::finish() const {
       meta["sizes"] = Json::array();
       meta["strides"] = Json::array();
       for (const int64_t size : tensor.dims) meta["sizes"].push_back(tagged("as_int", size));
-      for (const int64_t stride : row_major(tensor.dims)) {
+      for (const int64_t stride : dense_strides(tensor.dims)) {
         meta["strides"].push_back(tagged("as_int", stride));
       }
     }
@@ -743,11 +741,13 @@ ProgramEditor::ProgramEditor(const Archive& archive, const Program& program,
 
 ProgramEditor::~ProgramEditor() = default;
 
-void ProgramEditor::bypass(const std::string& key, int input) {
-  const NodeId id = impl_->node(key);
-  if (!can_bypass(impl_->program, id, input)) throw not_written(key, input_name(input));
-  const SourceLocation location = impl_->operand(id, input);
-  impl_->bypasses.emplace_back(location.call, location.input);
+void ProgramEditor::bypass(std::span<const BypassedNode> nodes) {
+  for (const auto& [key, input] : nodes) {
+    const NodeId id = impl_->node(key);
+    if (!can_bypass(impl_->program, id, input)) throw not_written(key, input_name(input));
+    const SourceLocation location = impl_->operand(id, input);
+    impl_->bypasses.emplace_back(location.call, location.input);
+  }
   impl_->edited = true;
 }
 
@@ -896,8 +896,7 @@ std::vector<NodeId> ProgramEditor::unwritable(const Archive& archive, const Prog
       nodes.push_back(patch.node);
     }
   }
-  std::ranges::sort(nodes);
-  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  sort_unique(nodes);
   return nodes;
 }
 

@@ -31,7 +31,7 @@ class ProgramEditor : public ModelEditor {
   ~ProgramEditor() override;
 
   /// For additions outside of sub-graphs. @throws UnsupportedError
-  void bypass(const std::string& node, int input) override;
+  void bypass(std::span<const BypassedNode> nodes) override;
   void copy(const std::string& name, const std::string& of, const std::string& consumer,
             int input) override;
   void slice(const std::string& tensor, std::span<const AxisKeep> axes) override;
@@ -51,9 +51,9 @@ class ProgramEditor : public ModelEditor {
   /// that has no form in a program; ModelError if the result cannot be read
   EditedProgram finish() const;
 
-  /// Nodes of the patches whose changes have no form in the program.
   /// Can the readers of the sum read its operand `kept` instead?
   static bool can_bypass(const Program& program, NodeId sum, int kept);
+  /// Nodes of the patches whose changes have no form in the program.
   static std::vector<NodeId> unwritable(const Archive& archive, const Program& program,
                                         const std::vector<Patch>& patches);
 

@@ -15,6 +15,7 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/json_reader.h"
+#include "parsimony/base/ranges.h"
 #include "parsimony/graph/elements.h"
 #include "parsimony/programs/builder.h"
 #include "parsimony/programs/call.h"
@@ -689,8 +690,7 @@ class ProgramReader {
       }
     };
     for (const JsonReader input : node.at("inputs").list()) read(input.at("arg"));
-    std::ranges::sort(values);
-    values.erase(std::unique(values.begin(), values.end()), values.end());
+    sort_unique(values);
     return values;
   }
 
@@ -818,14 +818,6 @@ class ProgramReader {
     return true;
   }
 
-  std::optional<bool> decided(const Binding& condition) {
-    if (condition.fixed_number()) return condition.as_double() != 0;
-    if (!condition.is(BindingKind::kNumber)) return std::nullopt;
-    const HostTensor* known = builder_.known(condition.value);
-    if (known == nullptr || known->count() != 1) return std::nullopt;
-    return known->number(0) != 0;
-  }
-
   /// torch.cond(predicate, graph, graph, operands)
   std::vector<Binding> branch(const JsonReader& node, const std::string& place, Names& names) {
     const auto graphs = graphs_in(node, place);
@@ -835,7 +827,7 @@ class ProgramReader {
     if (condition.is(BindingKind::kTensor)) {
       condition = numbers_.computed({"Bool", false, {condition}}).value_or(Binding{});
     }
-    if (const auto taken = decided(condition)) {
+    if (const auto taken = numbers_.decided(condition)) {
       if (condition.is(BindingKind::kNumber)) numbers_.pin_source_sizes("If", condition.value);
       const auto& [graph, at] = graphs[*taken ? 0 : 1];
       std::vector<ValueId> others;

@@ -2,12 +2,9 @@
 
 #include <Eigen/Cholesky>
 #include <algorithm>
-#include <limits>
 #include <numeric>
-#include <optional>
 #include <utility>
 
-#include "parsimony/graph/elements.h"
 #include "parsimony/masks/magnitude.h"
 #include "parsimony/pruners/criteria/criteria.h"
 #include "parsimony/pruners/elements/contraction.h"

@@ -140,16 +140,10 @@ std::vector<int64_t> kept(const Weight& weight, const std::vector<AxisKeep>& cut
   return all;
 }
 
-std::vector<int64_t> strides_of(const Shape& dims) {
-  std::vector<int64_t> strides(dims.size(), 1);
-  for (size_t i = dims.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * dims[i];
-  return strides;
-}
-
 /// Offsets of all combinations of indices of the axes, the last axis running fastest.
 std::vector<int64_t> offsets(const Weight& weight, const std::vector<AxisKeep>& cuts,
                              const std::vector<int>& axes) {
-  const std::vector<int64_t> strides = strides_of(weight.dims);
+  const std::vector<int64_t> strides = dense_strides(weight.dims);
   std::vector<int64_t> result = {0};
   for (int axis : axes) {
     const std::vector<int64_t> indices = kept(weight, cuts, axis);
@@ -170,7 +164,7 @@ std::vector<int64_t> offsets(const Weight& weight, const std::vector<AxisKeep>& 
 View make_view(const Weight& weight, const Contraction& contraction,
                const std::vector<AxisKeep>& cuts) {
   View view;
-  const std::vector<int64_t> strides = strides_of(weight.dims);
+  const std::vector<int64_t> strides = dense_strides(weight.dims);
   const std::vector<int64_t> positions = offsets(weight, cuts, contraction.kernel);
   const auto count = static_cast<int64_t>(positions.size());
   const size_t input = contraction.input;

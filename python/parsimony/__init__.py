@@ -1,7 +1,7 @@
 """Prunes live PyTorch modules structurally, and verifies the outputs of the small ones.
 
-    plan = parsimony.prune(model, example_inputs, ratio=0.5)
-    parsimony.carry_over(optimizer, plan)
+plan = parsimony.prune(model, example_inputs, ratio=0.5)
+parsimony.carry_over(optimizer, plan)
 """
 
 from __future__ import annotations

@@ -46,6 +46,7 @@ class Blocks:
         read = _reader(network.weights)
         self._read = read if change is None else lambda name: change(name, read(name))
         self._targets = {stored: network.name_of(stored) for stored in network.stored}
+        targets = set(self._targets.values())
         self._places: Dict[int, List["tuple[nn.Module, str]"]] = {}
         self._names: Dict[str, int] = {}
         for path, part in self.model.named_modules(remove_duplicate=False):
@@ -57,8 +58,13 @@ class Blocks:
                 full = join(path, name)
                 if buffer is not None and full in computed:
                     part._buffers[name] = computed[full].to(device)
-                    if full in self._targets.values():
+                    if full in targets:
                         self._names[full] = -1
+        self._beyond = [
+            part
+            for path, part in self.model.named_modules()
+            if not any(_inside(path, block) for block in self.blocks)
+        ]
         self._replaced: Dict[str, Tensor] = {}
         self._current: Optional[str] = None
         self._load(lambda name: not any(_inside(name, block) for block in self.blocks))
@@ -70,7 +76,7 @@ class Blocks:
         if self._current is not None:
             for part in self.model.get_submodule(self._current).modules():
                 for name, tensor in part._parameters.items():
-                    if tensor is not None and not self._outside(tensor):
+                    if tensor is not None and id(tensor) not in self._kept:
                         part._parameters[name] = nn.Parameter(
                             torch.empty_like(tensor, device="meta"), requires_grad=False
                         )
@@ -158,10 +164,6 @@ class Blocks:
                 self.enter(str(block))
         return float(into.value())
 
-    def _outside(self, tensor: Tensor) -> bool:
-        """Returns whether a parameter has a place outside of blocks."""
-        return id(tensor) in self._kept
-
     def _load(self, wanted: Callable[[str], bool]) -> None:
         """Reads the tensors whose names in the model are wanted."""
         stored = [name for name, target in self._targets.items() if wanted(target)]
@@ -169,10 +171,9 @@ class Blocks:
             tensor = self._replaced.get(name, tensor)
             dtype = self._dtype if tensor.is_floating_point() else tensor.dtype
             self._put(name, tensor.to(self._device, dtype))
-        self._kept = {
+        self._kept = {  # parameters that have a place outside of blocks
             id(tensor)
-            for path, part in self.model.named_modules()
-            if not any(_inside(path, block) for block in self.blocks)
+            for part in self._beyond
             for tensor in part._parameters.values()
             if tensor is not None
         }

@@ -11,10 +11,9 @@ from .command import run_command
 from .directories import Pretrained
 from .leaving import what_may_leave
 from .plan import AttributeChange
-from .pretrained import PREFIX, Shapes, integers_of
+from .pretrained import HEADS, PREFIX, integers_of, smaller
 
 _MOST_NAMES = 3
-_HEADS = ("head", "heads")
 
 
 def what_hangs_on_keys(network: Pretrained, file: Path) -> List[str]:
@@ -29,7 +28,7 @@ def what_hangs_on_keys(network: Pretrained, file: Path) -> List[str]:
     for key, (size, groups) in _groups_by_key(network, told["groups"]).items():
         count = f"{len(groups)} group" + ("" if len(groups) == 1 else "s")
         lines.append(f"{key} = {size}: {count} (--keys {key}=25%)")
-        lines += _lines_of("head" if key.endswith(_HEADS) else "channel", groups)
+        lines += _lines_of("head" if key.endswith(HEADS) else "channel", groups)
     return lines + what_may_leave(network)
 
 
@@ -47,7 +46,8 @@ def _groups_by_key(
         for after in (size // 2, size - 1):  # what may have to be even
             change = AttributeChange("", PREFIX + key, size, after)
             if likely and after > 0 and not cut:
-                cut = _smaller(shapes, configured.shapes_with([change]))
+                small = configured.shapes_with([change]) or {}
+                cut = smaller(shapes, small) if small.keys() == shapes.keys() else set()
         of_key = [
             group
             for group in likely
@@ -67,19 +67,7 @@ def _is_number_of(key: str, size: int, channels: int) -> bool:
     that share keys and values are one channel."""
     if size <= 0:
         return False
-    return channels % size == 0 or (key.endswith(_HEADS) and size % channels == 0)
-
-
-def _smaller(before: Shapes, after: Optional[Shapes]) -> Set[Tuple[str, int]]:
-    """Returns the axes of tensors that are smaller; none if tensors are missing."""
-    if after is None or after.keys() != before.keys():
-        return set()
-    return {
-        (name, axis)
-        for name, shape in before.items()
-        for axis, (size, now) in enumerate(zip(shape, after[name]))
-        if now < size
-    }
+    return channels % size == 0 or (key.endswith(HEADS) and size % channels == 0)
 
 
 def _lines_of(unit: str, groups: Sequence[Mapping[str, Any]]) -> List[str]:

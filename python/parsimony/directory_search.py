@@ -28,7 +28,7 @@ from .directories import CONFIG, Pretrained
 from .errors import ConfigError, UnsupportedError
 from .members import Leaving
 from .plan import AttributeChange, Plan
-from .pretrained import Shapes, name_of, path_of
+from .pretrained import HEADS, Shapes, name_of, path_of, smaller
 from .request import Answer, Config, Request, share_of
 from .sentence_modules import SentenceModules
 from .tensor_file import write_tensors
@@ -149,27 +149,25 @@ class Search:
         expected = self._expected(answer)
         solutions = self._solutions(expected, answer.plan.groups)
         whole = [group for group in answer.plan.groups if _of_heads(group)]
-        asked = not self._shares or any(key.endswith(("head", "heads")) for key in self._shares)
+        asked = not self._shares or any(key.endswith(HEADS) for key in self._shares)
         if asked and len(solutions) > 1 and solutions[0][1] and self._resize(answer, whole):
             return None
         found = [changes for changes, wrong in solutions if not wrong]
         if found:
             return None if self._spare_embeddings(answer, found[0]) else found
         changes, wrong = min(solutions, key=lambda solution: len(solution[1]))
+        more = self._cuts_more(expected, changes)
         for change in changes:  # a key may stand for more than the plan cuts
-            if self._cuts_more(expected, changes) - self._cuts_more(
-                expected, [one for one in changes if one is not change]
-            ):
+            if more - self._cuts_more(expected, [one for one in changes if one is not change]):
                 groups = self._groups_of(answer, changes, change)
-                key = path_of(change)
-                more = sorted(self._cuts_more(expected, changes))[0][0]
-                self._spare(answer, _Fault(groups, f"{key} is a size of {more}, too, which stays"))
+                why = f"{path_of(change)} is a size of {sorted(more)[0][0]}, too, which stays"
+                self._spare(answer, _Fault(groups, why))
                 return None
         shapes = self.network.configured.shapes_with(changes)
         guilty = [
             group
             for group in answer.plan.groups
-            if shapes is None or self._cut_otherwise(answer, group, shapes)
+            if shapes is None or self._cut_otherwise(answer, group, expected, shapes)
         ]
         if not self._resize(answer, guilty):
             text = f"no key of {CONFIG} changes the sizes of {sorted(wrong)[0]!r} alone"
@@ -209,7 +207,7 @@ class Search:
         units = {group["size"] for group in of_heads}
         heads: Dict[str, AttributeChange] = {}  # one for each key, of what is a group's own number
         for change in configured.candidates(_sizes(of_heads)):
-            named = name_of(change).endswith(("head", "heads")) and change.before is not None
+            named = name_of(change).endswith(HEADS) and change.before is not None
             if named and path_of(change).rpartition(".")[0] in places:
                 if change.attribute not in heads or change.before in units:
                     heads[change.attribute] = change
@@ -221,14 +219,7 @@ class Search:
         self, expected: Shapes, changes: Sequence[AttributeChange]
     ) -> Set[Tuple[str, int]]:
         """Returns the axes of tensors that are smaller than expected with these changes."""
-        configured = self.network.configured
-        shapes = configured.shapes_with(changes) or {}
-        return {
-            (name, axis)
-            for name, shape in expected.items()
-            for axis, (size, now) in enumerate(zip(shape, shapes.get(name, ())))
-            if now < size
-        }
+        return smaller(expected, self.network.configured.shapes_with(changes) or {})
 
     def _unstored(self, answer: Answer) -> _Fault:
         """Returns the groups that cut what the directory does not store: the class computes it."""
@@ -364,14 +355,14 @@ class Search:
 
     def _groups_of_key_alone(self, answer: Answer, name: str) -> List[Dict[str, Any]]:
         """Returns the groups that one key would give their sizes, although others explain them."""
-        configured = self.network.configured
+        configured, expected = self.network.configured, self._expected(answer)
         for change in configured.candidates(_sizes(answer.plan.groups)):
             changes = [*self.leaving.changes, change]
             shapes = configured.shapes_with(changes) if path_of(change) == name else None
             groups = [
                 group
                 for group in answer.plan.groups
-                if shapes is not None and not self._cut_otherwise(answer, group, shapes)
+                if shapes is not None and not self._cut_otherwise(answer, group, expected, shapes)
             ]
             if groups:
                 return groups
@@ -392,11 +383,12 @@ class Search:
         shapes = configured.shapes_with([c for c in changes if c is not change])
         if shapes is None or shapes == expected:  # it is not taken alone, or no shape shows it
             return of_size
-        return [group for group in of_size if self._cut_otherwise(answer, group, shapes)]
+        return [one for one in of_size if self._cut_otherwise(answer, one, expected, shapes)]
 
-    def _cut_otherwise(self, answer: Answer, group: Dict[str, Any], shapes: Shapes) -> bool:
+    def _cut_otherwise(
+        self, answer: Answer, group: Dict[str, Any], expected: Shapes, shapes: Shapes
+    ) -> bool:
         """Returns whether a group cuts an axis of a tensor that has another size in `shapes`."""
-        expected = self._expected(answer)
         return any(
             name in expected and expected[name][axis] != shapes.get(name, expected[name])[axis]
             for tensor, axes in answer.plan.cuts([group]).items()

@@ -62,14 +62,26 @@ class Layer(NamedTuple):
         return Refusal(self.path, [join(self.path, name) for name in tensors], why)
 
 
+class _Parts(NamedTuple):
+    number: int
+    size: int
+
+
+def _parts_of(indices: Sequence[int], size: int) -> Optional[_Parts]:
+    """Returns the parts of `size` that some of the indices lie in, and how many lie in each; None if
+    these are different numbers."""
+    counts: Dict[int, int] = {}
+    for index in indices:
+        counts[index // size] = counts.get(index // size, 0) + 1
+    sizes = set(counts.values())
+    return _Parts(len(counts), sizes.pop()) if len(sizes) == 1 else None
+
+
 def remaining_groups(cut: Cut, groups: int) -> Optional[int]:
     """Returns how many of `groups` equal parts of an axis still have channels; None if these have
     different numbers of them."""
-    part = max(cut.size // groups, 1)
-    counts: Dict[int, int] = {}
-    for index in cut.keep:
-        counts[index // part] = counts.get(index // part, 0) + 1
-    return len(counts) if len(set(counts.values())) == 1 else None
+    parts = _parts_of(cut.keep, max(cut.size // groups, 1))
+    return parts and parts.number
 
 
 def _conv(layer: Layer) -> None:
@@ -151,21 +163,6 @@ def _recurrent(layer: Layer) -> None:
     layer.set(input_size=inputs, hidden_size=hidden, proj_size=projected)
 
 
-class _Heads(NamedTuple):
-    number: int
-    size: int
-
-
-def _heads_of(rows: Sequence[int], size: int) -> Optional[_Heads]:
-    """Returns the kept heads and their size in a projection with heads of `size` rows."""
-    counts: Dict[int, int] = {}
-    for row in rows:
-        counts[row // size] = counts.get(row // size, 0) + 1
-    if len(set(counts.values())) != 1:
-        return None
-    return _Heads(len(counts), next(iter(counts.values())))
-
-
 def _attention(layer: Layer) -> None:
     module = layer.module
     inner: List[str]
@@ -182,8 +179,8 @@ def _attention(layer: Layer) -> None:
         inputs = module.q_proj_weight.shape[1]
         kdim, vdim = module.k_proj_weight.shape[1], module.v_proj_weight.shape[1]
     head_dim = module.head_dim
-    heads = _heads_of(rows[0], head_dim)
-    if heads is None or any(_heads_of(part, head_dim) != heads for part in rows[1:]):
+    heads = _parts_of(rows[0], head_dim)
+    if heads is None or any(_parts_of(part, head_dim) != heads for part in rows[1:]):
         raise layer.refused("queries, keys and values must keep equal heads", *inner)
     width = heads.number * heads.size
     if width != inputs:

@@ -3,7 +3,6 @@ torch on the module's device (docs/guide/recovery.md, "Matching the outputs").""
 
 from __future__ import annotations
 
-import hashlib
 import math
 import time
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
@@ -16,7 +15,7 @@ from .editing import Journal, alike, named_tensors, shown_elsewhere
 from .engine import NotRun, Samples
 from .errors import UnsupportedError
 from .inputs import Inputs, evaluating
-from .plan import Plan
+from .plan import Plan, updates_of
 from .program import Program
 from .proof import outputs_of
 from .tree import tensors_in
@@ -133,7 +132,10 @@ class Matching:
                 plan.values.pop(name, None)
                 updates.pop(name, None)
             plan.values[one.names[0]] = one.data.cpu().clone()
-            updates[one.names[0]] = _update(one.names[0], plan.values[one.names[0]])
+            new = {one.names[0]: plan.values[one.names[0]]}
+            (updates[one.names[0]],) = updates_of(
+                new, "training to match the dense network's outputs"
+            )
         plan.data["updates"] = list(updates.values())
 
     def _minimise(self, trained: "Sequence[_Trained]") -> List[str]:
@@ -267,17 +269,6 @@ def _rate(share: float) -> float:
 def _size_of(tensor: Tensor) -> float:
     """Returns the root of the mean square, by which steps are measured; 1 for zeros."""
     return float(tensor.detach().float().square().mean().sqrt()) or 1.0 if tensor.numel() else 1.0
-
-
-def _update(name: str, values: Tensor) -> Dict[str, Any]:
-    content = values.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
-    return {
-        "tensor": name,
-        "reason": "training to match the dense network's outputs",
-        "dtype": str(values.dtype).replace("torch.", ""),
-        "dims": list(values.shape),
-        "sha256": hashlib.sha256(content).hexdigest(),
-    }
 
 
 def _kinds(program: Program, count: int) -> List[Mapping[str, int]]:

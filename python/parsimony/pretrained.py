@@ -35,9 +35,20 @@ from .plan import AttributeChange, Cuts
 
 Shapes = Dict[str, Tuple[int, ...]]
 PREFIX = "config."
+HEADS = ("head", "heads")  # ends of keys that count heads
 _MOST_PAIRS = 200
 _MOST_BUILDS = 300  # of one search
 _SIZE = re.compile("dim|size|width")
+
+
+def smaller(before: Shapes, after: Mapping[str, Tuple[int, ...]]) -> Set[Tuple[str, int]]:
+    """Returns the axes of tensors that are smaller."""
+    return {
+        (name, axis)
+        for name, shape in before.items()
+        for axis, (size, now) in enumerate(zip(shape, after.get(name, ())))
+        if now < size
+    }
 
 
 @contextlib.contextmanager

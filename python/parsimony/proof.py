@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Sequence
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 from torch import Tensor, nn
@@ -51,17 +51,25 @@ def _spread(small: Tensor, like: Tensor, axis: int, cut: Cut) -> Tensor:
     return torch.zeros_like(like, dtype=small.dtype).index_copy(axis, index, small)
 
 
-def _layer_norm(
-    func: Any, axes: Cuts, input: Tensor, shape: Any, weight: Tensor, *args: Any, **kwargs: Any
-) -> Tensor:
-    ((axis, cut),) = axes.items()
-    of_input = input.dim() - weight.dim() + axis
+def _affine(
+    weight: Tensor, axis: int, cut: Cut, args: Tuple[Any, ...], kwargs: Dict[str, Any]
+) -> Tuple[List[Tensor], Tuple[Any, ...]]:
+    """Returns the small weight and bias of a norm, and the arguments after these."""
     given = [_select(weight, axis, cut)]
     if args and isinstance(args[0], Tensor):
         given.append(_select(args[0], axis, cut))
         args = args[1:]
     if isinstance(kwargs.get("bias"), Tensor):
         kwargs["bias"] = _select(kwargs["bias"], axis, cut)
+    return given, args
+
+
+def _layer_norm(
+    func: Any, axes: Cuts, input: Tensor, shape: Any, weight: Tensor, *args: Any, **kwargs: Any
+) -> Tensor:
+    ((axis, cut),) = axes.items()
+    of_input = input.dim() - weight.dim() + axis
+    given, args = _affine(weight, axis, cut, args, kwargs)
     small = _select(input, of_input, cut)
     result = func(small, small.shape[-weight.dim() :], *given, *args, **kwargs)
     return _spread(result, input, of_input, cut)
@@ -71,12 +79,7 @@ def _group_norm(
     func: Any, axes: Cuts, input: Tensor, groups: int, weight: Tensor, *args: Any, **kwargs: Any
 ) -> Tensor:
     cut = axes[0]
-    given = [_select(weight, 0, cut)]
-    if args and isinstance(args[0], Tensor):
-        given.append(_select(args[0], 0, cut))
-        args = args[1:]
-    if isinstance(kwargs.get("bias"), Tensor):
-        kwargs["bias"] = _select(kwargs["bias"], 0, cut)
+    given, args = _affine(weight, 0, cut, args, kwargs)
     left = remaining_groups(cut, groups) or groups
     result = func(_select(input, 1, cut), left, *given, *args, **kwargs)
     return _spread(result, input, 1, cut)
@@ -97,12 +100,19 @@ def outputs_of(module: nn.Module, inputs: Sequence[Inputs]) -> List[List[Tensor]
     return found
 
 
+class Comparison(NamedTuple):
+    """The outcome: `proof` has the numbers if there are any, `fault` is empty if they agree."""
+
+    proof: Optional[Proof]
+    fault: str
+
+
 def compare(
     reference: str,
     expected: Sequence[Sequence[Tensor]],
     found: Sequence[Sequence[Tensor]],
     what: str = "the small module",
-) -> "Comparison":
+) -> Comparison:
     """Compares outputs of two networks for the same inputs."""
     difference = scale = allowed = 0.0
     for one, other in zip(expected, found):
@@ -120,6 +130,7 @@ def compare(
                 if not torch.equal(a, b):
                     return Comparison(None, "integer outputs differ")
                 continue
+            relative = _ALLOWED.get(a.dtype, _ALLOWED_SINGLE)
             a, b = a.double(), b.double()
             if not torch.equal(a.isfinite(), b.isfinite()):
                 return Comparison(None, "non-finite outputs differ")
@@ -128,7 +139,7 @@ def compare(
                 continue
             largest = float(a[mask].abs().max())
             apart = float((a[mask] - b[mask]).abs().max())
-            limit = _ALLOWED.get(one[0].dtype, _ALLOWED_SINGLE) * largest
+            limit = relative * largest
             if allowed == 0 or apart / (limit or 1e-30) > difference / (allowed or 1e-30):
                 difference, scale, allowed = apart, largest, limit
     proof = Proof(reference, difference, scale, allowed, len(expected))
@@ -139,11 +150,3 @@ def compare(
         f"{what} differs from {reference} by {difference:.2e} (allowed {allowed:.2e}, "
         f"largest output {scale:.2e})",
     )
-
-
-class Comparison:
-    """The outcome: `proof` has the numbers if there are any, `fault` is empty if they agree."""
-
-    def __init__(self, proof: Any, fault: str) -> None:
-        self.proof = proof
-        self.fault = fault

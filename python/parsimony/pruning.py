@@ -577,7 +577,8 @@ class _Pruning:
         whole = beside_cuts(self.program.unread, tensors, plan.cuts())
         if whole:
             plan.notes.append(
-                f"not pruned with tensors of the same size, since forward does not read them: {whole}"
+                f"not pruned with tensors of the same size, since forward does not read "
+                f"them: {', '.join(whole)}"
             )
         if self.matching is not None:
             self.step("match")

@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 from .editing import Factor, Journal, named_tensors
 from .inputs import evaluating
 from .plan import AttributeChange
-from .program import Operation, Program
+from .program import Program
 
 _NAME = "scaled_dot_product_attention"
 _SCALE = 6  # its operand

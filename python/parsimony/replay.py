@@ -77,10 +77,7 @@ def replay(
     cuts = plan.cuts(groups)
     check(cuts, tensors)
     same = alike(tensors)
-    for entry in plan.data.get("zeros", []):
-        for tensor in same[id(tensor_of(entry["tensor"], tensors))]:
-            journal.set_data(tensor, smallest_zero(tensor, entry["smallest"]))
-    same = alike(tensors)
+    _set_smallest_to_zero(plan, tensors, same, journal)
     done = set()
     for name, axes in cuts.items():
         sharing = same[id(tensors[name])]
@@ -94,6 +91,17 @@ def replay(
     follow_tensors(module, journal, rescaled=bool(plan.data.get("scales")))
     if values:
         assign_values(plan, tensors, journal)
+
+
+def _set_smallest_to_zero(
+    plan: Plan, tensors: Mapping[str, Tensor], same: Mapping[int, List[Tensor]], journal: Journal
+) -> None:
+    """Tensors that share memory share it afterwards, too."""
+    for entry in plan.data.get("zeros", []):
+        sharing = same[id(tensor_of(entry["tensor"], tensors))]
+        zeroed = smallest_zero(sharing[0], entry["smallest"])
+        for tensor in sharing:
+            journal.set_data(tensor, zeroed)
 
 
 def beside_cuts(
@@ -170,9 +178,7 @@ class Masked:
     def _mask(self, cuts: Dict[str, Cuts]) -> Dict[int, Cuts]:
         check(cuts, self._tensors)
         same = alike(self._tensors)
-        for entry in self._plan.data.get("zeros", []):
-            for tensor in same[id(tensor_of(entry["tensor"], self._tensors))]:
-                self._journal.set_data(tensor, smallest_zero(tensor, entry["smallest"]))
+        _set_smallest_to_zero(self._plan, self._tensors, same, self._journal)
         if self._plan.data.get("constants") == "exact":
             for name, mask in self._plan.values.items():
                 if name.endswith(":mask"):

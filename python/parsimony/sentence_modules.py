@@ -34,7 +34,7 @@ class SentenceModules:
         if not (directory / _MODULES).exists():
             return
         folders = [directory / place for place in _places(directory / _MODULES)]
-        found = [one for one in folders if "architectures" in _read(one / _CONFIG, {})]
+        found = [one for one in folders if "architectures" in read_json(one / _CONFIG, {})]
         if not found:
             raise UnsupportedError(
                 f"{directory / _MODULES}: none of the modules has a {_CONFIG} that names a class"
@@ -85,7 +85,7 @@ class SentenceModules:
 
 def _places(file: Path) -> List[str]:
     try:
-        places = [str(module["path"]) for module in _read(file, [])]
+        places = [str(module["path"]) for module in read_json(file, [])]
     except (KeyError, TypeError) as error:
         raise FileError(f"{file}: not a list of modules with paths") from error
     for place in places:
@@ -94,7 +94,12 @@ def _places(file: Path) -> List[str]:
     return places
 
 
-def _read(file: Path, missing: Any) -> Any:
+def read_json(file: Path, missing: Any) -> Any:
+    """Returns the content of a file of JSON; `missing` if there is none.
+
+    Raises:
+        FileError: the file cannot be read.
+    """
     try:
         return json.loads(file.read_text(encoding="utf-8")) if file.exists() else missing
     except (OSError, ValueError) as error:

@@ -28,13 +28,17 @@ class Batch(NamedTuple):
     tokens: Tensor
     mask: Tensor
 
-    def within(self, words: Sequence[int]) -> "Optional[Batch]":
-        """Returns the samples that have no other tokens, numbered among these; None if none has."""
+    def within(self, words: Sequence[int]) -> "Optional[tuple[Batch, Batch]]":
+        """Returns the samples that have no other tokens, as they are and numbered among these; None if
+        none has."""
         new = torch.full((max(int(self.tokens.max()), max(words)) + 1,), -1)
         new[list(words)] = torch.arange(len(words))
         tokens = new[self.tokens].masked_fill(self.mask == 0, 0)
         rows = (tokens >= 0).all(1)
-        return Batch(tokens[rows], self.mask[rows]) if rows.any() else None
+        if not rows.any():
+            return None
+        mask = self.mask[rows]
+        return Batch(self.tokens[rows], mask), Batch(tokens[rows], mask)
 
 
 class Texts(NamedTuple):
@@ -50,21 +54,15 @@ class Texts(NamedTuple):
         Raises:
             ConfigError: there are none to measure on.
         """
-        pairs = [
-            [(_only(one, words), one.within(words)) for one in part]
+        kept = [
+            [pair for pair in (one.within(words) for one in part) if pair]
             for part in (self.calibration, self.measured)
         ]
-        kept = [[(a, b) for a, b in part if a is not None and b is not None] for part in pairs]
         if not kept[1]:
             raise ConfigError("calibration: no text to measure on has kept tokens only")
         counts = sum(len(a.tokens) for a, _ in kept[0]), sum(len(a.tokens) for a, _ in kept[1])
         whole, new = ([[pair[i] for pair in part] for part in kept] for i in range(2))
         return Texts(whole[0], whole[1], counts), Texts(new[0], new[1], counts)
-
-
-def _only(batch: Batch, words: Sequence[int]) -> Optional[Batch]:
-    rows = (torch.isin(batch.tokens, torch.tensor(words)) | (batch.mask == 0)).all(1)
-    return Batch(batch.tokens[rows], batch.mask[rows]) if rows.any() else None
 
 
 def read_texts(spec: str, directory: Path, samples: int, longest: int = _LENGTH) -> Texts:

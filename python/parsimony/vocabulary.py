@@ -12,6 +12,7 @@ from .errors import ConfigError, FileError, UnsupportedError
 from .members import Counted, Leaving, counted_by
 from .plan import AttributeChange
 from .pretrained import PREFIX, integers_of
+from .sentence_modules import read_json
 from .texts import texts_of
 
 TOKENIZER = "tokenizer.json"
@@ -65,7 +66,7 @@ def words_leaving(network: Pretrained, spec: Spec) -> Leaving:
         raise ConfigError(f"keep_tokens: the network has {size} words, and no number {beyond[0]}")
     if not asked:
         raise ConfigError(f"keep_tokens: {spec!r} has no tokens")
-    generation = _read(network.path / _GENERATION)
+    generation = read_json(network.path / _GENERATION, {})
     for name in _UNKNOWN:
         if generation.get(name):
             raise UnsupportedError(
@@ -132,14 +133,6 @@ def _ids(spec: Spec) -> Iterable[int]:
         return [int(word) for word in re.split(r"[\s,\[\]]+", Path(name).read_text()) if word]
     except (OSError, ValueError) as error:
         raise FileError(f"{name}: cannot be read as numbers: {error}") from error
-
-
-def _read(path: Path) -> Dict[str, Any]:
-    try:
-        found: Dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-        return found
-    except (OSError, ValueError) as error:
-        raise FileError(f"{path}: {error}") from error
 
 
 def _named_ids(value: Any) -> Iterable[int]:
@@ -212,7 +205,7 @@ class _Tokenizer:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._content = _read(directory / TOKENIZER)
+        self._content = read_json(directory / TOKENIZER, {})
         self._model: Dict[str, Any] = self._content.get("model") or {}
         vocabulary = self._model.get("vocab")
         if not vocabulary:
@@ -296,7 +289,7 @@ class _Tokenizer:
         files: Dict[str, Optional[str]] = {
             TOKENIZER: json.dumps(content, indent=2, ensure_ascii=False) + "\n"
         }
-        config = _read(self._directory / _TOKENIZER_CONFIG)
+        config = read_json(self._directory / _TOKENIZER_CONFIG, {})
         decoder = config.get("added_tokens_decoder")
         if decoder:
             config["added_tokens_decoder"] = {

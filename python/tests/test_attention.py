@@ -16,7 +16,6 @@ import parsimony
 from parsimony.pruning import _Pruning
 from parsimony.queries import sources_of
 
-
 attend: Any = getattr(F, "scaled_dot_product_attention", None)
 needs_attend = pytest.mark.skipif(attend is None, reason="older releases have no such function")
 
@@ -196,7 +195,9 @@ class Beside(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.inner, self.attention = nn.Linear(6, 16), nn.MultiheadAttention(16, 2, batch_first=True)
+        self.inner, self.attention = nn.Linear(6, 16), nn.MultiheadAttention(
+            16, 2, batch_first=True
+        )
         self.last = Separate()
         self.narrow = nn.Linear(16, 6)
 
@@ -234,7 +235,9 @@ class OfTorch(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.inner, self.attention = nn.Linear(6, 16), nn.MultiheadAttention(16, 2, batch_first=True)
+        self.inner, self.attention = nn.Linear(6, 16), nn.MultiheadAttention(
+            16, 2, batch_first=True
+        )
         self.last = nn.Linear(16, 3)
 
     def forward(self, x: Tensor) -> Tensor:

@@ -221,7 +221,7 @@ def test_outputs_are_matched_after_least_squares(no_files: None, tmp_path: Any) 
     assert _difference(again, small) == 0
 
 
-@pytest.mark.parametrize("where", ["_loss", "_update"])
+@pytest.mark.parametrize("where", ["_loss", "updates_of"])
 def test_a_fault_of_matching_changes_nothing(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = networks.Residual().eval()
     model(data()[0][0]).sum().backward()

@@ -248,7 +248,7 @@ TEST(Exported, WhatIsBypassedIsGone) {
       };
       if (node.op == "Add" && std::ranges::all_of(node.inputs, computed)) sum = node.name;
     }
-    model.editor().bypass(sum, 0);
+    model.editor().bypass({{{sum, 0}}});
     model.finalize();
     model.write(folder / "small.pt2");
     const Archive before(path);

@@ -1,7 +1,10 @@
 // `prune --recover`: what it prints and writes, and that its plan repeats it.
 #include <gtest/gtest.h>
+#include <onnx/onnx_pb.h>
 
 #include <cmath>
+#include <cstring>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "parsimony/base/files.h"
@@ -175,6 +178,33 @@ TEST_F(CliRecover, AConfigNamesStepsAndData) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(lines_with(outcome.out, "+ least-squares"), "") << outcome.out;
   EXPECT_NE(outcome.out.find("16 calibration samples"), std::string::npos) << outcome.out;
+}
+
+TEST_F(CliRecover, KeepsThePatternOfSingleElements) {
+  const auto zeros_of = [&](const std::string& file) {
+    onnx::ModelProto model;
+    EXPECT_TRUE(model.ParseFromString(place_.bytes(file)));
+    std::map<std::string, std::vector<bool>> zeros;
+    for (const auto& tensor : model.graph().initializer()) {
+      if (tensor.dims_size() < 2) continue;
+      std::vector<float> values(tensor.raw_data().size() / sizeof(float));
+      std::memcpy(values.data(), tensor.raw_data().data(), tensor.raw_data().size());
+      for (const float value : values) zeros[tensor.name()].push_back(value == 0);
+    }
+    return zeros;
+  };
+  const std::string prune = "prune net.onnx -o o.onnx";
+  for (const std::string criterion : {"2:4", "wanda_elements"}) {
+    const std::string asked = prune + " --ratio 0.5 --criterion " + criterion + kData;
+    ASSERT_EQ(place_.run(asked).code, 0);
+    const auto before = zeros_of("o.onnx");
+    EXPECT_FALSE(before.empty());
+    for (const std::string step : {"bias,least-squares", "outputs", "finetune"}) {
+      const Outcome done = place_.run(asked + " --in-place --recover-epochs 1 --recover " + step);
+      ASSERT_EQ(done.code, 0) << done.err;
+      EXPECT_EQ(zeros_of("o.onnx"), before) << criterion << ", " << step;
+    }
+  }
 }
 
 TEST_F(CliRecover, StartsFromFoldedConstants) {

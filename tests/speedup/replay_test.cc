@@ -12,8 +12,10 @@ namespace {
 /// Writes down what it is asked to do.
 class Recorder : public ModelEditor {
  public:
-  void bypass(const std::string& node, int input) override {
-    calls.push_back("bypass " + node + " by " + std::to_string(input));
+  void bypass(std::span<const BypassedNode> nodes) override {
+    for (const auto& [node, input] : nodes) {
+      calls.push_back("bypass " + node + " by " + std::to_string(input));
+    }
   }
   void copy(const std::string& name, const std::string& of, const std::string& consumer,
             int input) override {
@@ -82,7 +84,7 @@ TEST(Replay, BlocksLeaveFirst) {
 
 TEST(Replay, AModelThatKeepsItsNodesRefusesBlocks) {
   class Keeps : public Recorder {
-    void bypass(const std::string& node, int input) override { ModelEditor::bypass(node, input); }
+    void bypass(std::span<const BypassedNode> nodes) override { ModelEditor::bypass(nodes); }
   } editor;
   Plan plan;
   plan.blocks = {{"add2", 1}};

@@ -2,13 +2,15 @@
 """Seconds of each epoch of the CIFAR-10 CNN in Python, in one process or by DistributedDataParallel.
 
     tools/ranks/ddp.py CIFAR [--ranks N] [--threads N] [--batch N] [--samples N] [--epochs N] [--channels-last]
+      [--resnet20]
 
-The network is that of `parsimony train --model cnn`, the optimizer Adam, the images are in memory and
+The network is that of `parsimony train --model cnn`, or of `--model resnet20`, the optimizer Adam, the images are in memory and
 shuffled each epoch. --batch is that of all ranks together, --threads each rank's. One rank goes
 without DistributedDataParallel; several meet in a file and talk over Gloo on the loopback interface.
 Prints {"seconds": [], "loss": [of rank 0's shares], "allocator": "malloc" or "mimalloc"}.
 Needs torch.
 """
+
 import argparse
 import json
 import os
@@ -21,21 +23,23 @@ import torch
 from torch import distributed, nn
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from networks import CifarResNet  # noqa: E402
 from python_training import Cnn, images_of  # noqa: E402
 
 
 def train(rank, options, folder):
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
-    net = Cnn()
+    net = CifarResNet(20) if options.resnet20 else Cnn()
     if options.channels_last:
         net = net.to(memory_format=torch.channels_last)
     if options.ranks > 1:
         distributed.init_process_group(
-            "gloo", init_method=f"file://{folder}/store", rank=rank, world_size=options.ranks)
+            "gloo", init_method=f"file://{folder}/store", rank=rank, world_size=options.ranks
+        )
         net = nn.parallel.DistributedDataParallel(net)  # buckets of 25 MB
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
-    images, labels = (rows[:options.samples] for rows in images_of(options.data))
+    images, labels = (rows[: options.samples] for rows in images_of(options.data))
     images = images.float() / 255
     share = options.batch // options.ranks
     seconds, losses = [], []
@@ -44,7 +48,7 @@ def train(rank, options, folder):
         order = torch.randperm(len(images))  # the same on all ranks
         for step in range(steps):
             first = step * options.batch + rank * share
-            rows = order[first:first + share]
+            rows = order[first : first + share]
             x, y = images[rows], labels[rows]
             if options.channels_last:
                 x = x.contiguous(memory_format=torch.channels_last)
@@ -69,6 +73,7 @@ def main():
     for name, value in (("ranks", 2), ("threads", 1), ("batch", 64), ("samples", 6400), ("epochs", 3)):
         parser.add_argument("--" + name, type=int, default=value)
     parser.add_argument("--channels-last", action="store_true")
+    parser.add_argument("--resnet20", action="store_true")
     options = parser.parse_args()
     if options.batch % options.ranks or options.samples % options.batch:
         parser.error("expected a batch of equal shares, and whole batches")

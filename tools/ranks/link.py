@@ -10,6 +10,7 @@ milliseconds are lost, as in a switch.
 Says "ready" when packets flow; on SIGTERM it prints how many
 packets and bytes it took and lost, and ends. Needs root and /dev/net/tun.
 """
+
 import argparse
 import collections
 import ctypes
@@ -96,10 +97,8 @@ def parsed():
 
 def main():
     options = parsed()
-    first, second = (tun(name, f"10.77.0.{i}", options.mtu)
-                     for i, name in enumerate(options.between, 1))
-    ways = [Direction(first, second, options, options.seed),
-            Direction(second, first, options, options.seed + 1)]
+    first, second = (tun(name, f"10.77.0.{i}", options.mtu) for i, name in enumerate(options.between, 1))
+    ways = [Direction(first, second, options, options.seed), Direction(second, first, options, options.seed + 1)]
     running = [True]
     signal.signal(signal.SIGTERM, lambda *_: running.clear())
     print("ready", flush=True)

@@ -2,11 +2,12 @@
 """Measures docs/results/data/processes.json: training in several processes against threads and against
 Python's DistributedDataParallel, what ranks send, and what becomes of a network cut on the way.
 
-    tools/ranks/measure.py [--runs 5] [--quick] [--model FILE.onnx] PARSIMONY CIFAR
+    tools/ranks/measure.py [--runs 5] [--quick] [--only TABLE,…] [--model FILE.onnx] PARSIMONY CIFAR
       > docs/results/data/processes.json
     tools/results.py
 
-CIFAR is a folder with CIFAR-10 in its binary layout; --model is pruned and recovered. Needs the
+CIFAR is a folder with CIFAR-10 in its binary layout; --model is pruned and recovered; --only prints these
+tables (epoch, resnet20, exposed, sent, learnt, recovered), which replace those of their title. Needs the
 PyTorch of tools/setup.sh and libmimalloc2.0, and root to count bytes. Times mean something on an idle machine
 only, for about an hour; --quick shows in minutes that all of it runs.
 """
@@ -31,6 +32,7 @@ QUICK = Sizes(1, 128, 2, 320, 2, 5, 128, [0], [1, 2], 32)
 FULL = Sizes(5, 6400, 3, 6400, 10, 60, 8000, [0, 1, 2], [1, 2, 4], 512)
 BATCH = 64
 LAYOUTS = [(1, 1), (1, 2), (2, 1)]  # ranks, threads
+LOCAL = "--local-batch-norm"  # as DistributedDataParallel has it
 BASE = 1
 
 PYTHON = CACHE / "torch/bin/python"
@@ -52,6 +54,7 @@ def parsed():
     parser = parser_of(__doc__)
     parser.add_argument("--runs", type=int)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--only", default=",".join(TABLES))
     parser.add_argument("--model", metavar="FILE.onnx", type=pathlib.Path)
     parser.add_argument("command", metavar="PARSIMONY")
     parser.add_argument("cifar", metavar="CIFAR")
@@ -87,9 +90,9 @@ def layout(ranks, threads):
     return f"{ranks} × {threads}"
 
 
-def recipe(epochs, prune):
+def recipe(epochs, prune, model="cnn"):
     train = {"epochs": epochs, "batch": BATCH, "optimizer": "adam", "lr": 1e-3, "evaluate_every": 0}
-    return {"model": "cnn", "train": train, **({"prune": prune} if prune else {})}
+    return {"model": model, "train": train, **({"prune": prune} if prune else {})}
 
 
 class Bench:
@@ -164,18 +167,47 @@ def times(bench):
     )
 
 
-def epoch_times(bench, machine, program, ranks, threads):
+def resnet20(bench):
+    """BatchNorm of each rank's share is what DistributedDataParallel has; of all is the command's default."""
+    layouts = [(*one, *more) for one in LAYOUTS for more in ([(), (LOCAL,)] if one[0] > 1 else [()])]
+    variants = [("parsimony", *one) for one in layouts] + [("tuned", *one) for one in LAYOUTS]
+
+    def epoch_time(program, ranks, threads, *more):
+        found = epoch_times(bench, {}, program, ranks, threads, *more, model="resnet20")
+        return statistics.median(found[1:])
+
+    values = dict(zip(variants, bench.interleaved("ResNet-20", variants, epoch_time)))
+    base = values[("parsimony", *LAYOUTS[BASE])]
+    python = {one: values[("tuned", *one)] for one in LAYOUTS}
+    both = [*map(min, *(found for one, found in python.items() if math.prod(one) > 1))]
+    rows = []
+    for one in layouts:
+        ours, theirs = values[("parsimony", *one)], python[one[:2]]
+        name = layout(*one[:2]) + (f", `{LOCAL}`" if one[2:] else "")
+        faster = both if math.prod(one[:2]) > 1 else theirs
+        rows.append([name, spread(ours), against(ours, base), spread(theirs), against(ours, faster)])
+    return bench.headed(
+        f"An epoch of ResNet-20, {bench.sizes.images:,} images",
+        f"As above, `--model resnet20`. PyTorch, tuned as above, has the statistics of each rank's share, as with "
+        f"`{LOCAL}`. The last column compares with PyTorch's faster one on as many cores.",
+        "processes × threads|parsimony|against 1 × 2|PyTorch|parsimony against the faster",
+        rows,
+    )
+
+
+def epoch_times(bench, machine, program, ranks, threads, *more, model="cnn"):
     """`machine` is filled with what the command's reports say of it."""
     sizes = bench.sizes
     if program == "parsimony":
-        words = bench.training(ranks, threads, recipe(sizes.epochs, None), sizes.images, *FEW_TESTS)
+        asked = recipe(sizes.epochs, None, model)
+        words = bench.training(ranks, threads, asked, sizes.images, *FEW_TESTS, *more)
         report = bench.command.report(*words)
         machine.update(report["machine"])
         return [epoch["seconds"] for epoch in report["epochs"]]
     tuned = program == "tuned"
     environment = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE", **(MIMALLOC if tuned else {})}
     line = f"--ranks {ranks} --threads {threads} --batch {BATCH} --samples {sizes.images} --epochs {sizes.epochs}"
-    words = [*line.split(), *(["--channels-last"] if tuned else [])]
+    words = [*line.split(), *(["--channels-last"] if tuned else []), *(["--resnet20"] if model != "cnn" else [])]
     done = finished([PYTHON, DDP, bench.asked.cifar, *words], env=environment, stderr=None)
     done.check_returncode()
     said = json.loads(done.stdout)
@@ -375,6 +407,16 @@ ABOUT = (
 )
 
 
+TABLES = {
+    "epoch": times,
+    "resnet20": resnet20,
+    "exposed": exposed,
+    "sent": sent,
+    "learnt": learnt,
+    "recovered": recovered,
+}
+
+
 def main():
     asked = parsed()
     load = os.getloadavg()[0]
@@ -382,7 +424,7 @@ def main():
         told(f"measure: the machine is not idle (load {load:.1f}); do not publish these times")
     with tempfile.TemporaryDirectory(prefix="parsimony-processes-") as folder:
         bench = Bench(asked, folder)
-        tables = [table(bench) for table in (times, exposed, sent, learnt, recovered)]
+        tables = [TABLES[name](bench) for name in asked.only.split(",")]
     print(as_data({"title": "Several processes", "about": ABOUT, "tables": [*filter(None, tables)]}))
 
 

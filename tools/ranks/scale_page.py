@@ -61,9 +61,7 @@ def page(result):
 
     at = {(row["ranks"], row["gbit"]): row for row in result["many"]}
     counts, rates = (list(dict.fromkeys(of)) for of in zip(*at))
-    figures = [
-        [n, *(f"{ms(at[n, gbit]['dense'])} / {ms(at[n, gbit]['pruned'])}" for gbit in rates)] for n in counts
-    ]
+    figures = [[n, *(f"{ms(at[n, gbit]['dense'])} / {ms(at[n, gbit]['pruned'])}" for gbit in rates)] for n in counts]
     few, most = (counts[0], rates[0]), (counts[-1], rates[-1])
     saved = [percent(1 - at[where]["pruned"] / at[where]["dense"]) for where in (few, most)]
 

@@ -2,16 +2,17 @@
 """Measures docs/results/data/defaults.json: which criterion and scope leave the most of a network at
 70 % of its MACs after least squares, for the ten networks of main.py.
 
-    tools/tasks/defaults.py [--networks A,B] [--folder DIR] PARSIMONY SHARED
+    tools/tasks/defaults.py [--networks A,B] [--folder DIR] [--repair] PARSIMONY SHARED
       > docs/results/data/defaults.json
     tools/results.py
 
-About a minute for each network and choice. What is measured once stays in the folder, which may be
-that of main.py.
+With --repair: criteria before and after least squares. About a minute for each network and choice. What is
+measured once stays in the folder, which may be that of main.py.
 """
 
 import json
 import pathlib
+import subprocess
 import sys
 import tempfile
 
@@ -33,16 +34,28 @@ CHOICES = (
     ("obs", "isomorphic"),
     ("obs", "global"),
 )
+REPAIRED = (
+    ("l1", "local"),
+    ("taylor", "local"),
+    ("fisher", "local"),
+    ("wanda", "local"),
+    ("obs", "local"),
+    ("obs", "outputs"),
+)
 BUDGET = "macs=70%"
 
 
 def main():
     parser = parser_of_tasks(__doc__)
     parser.add_argument("--criteria", help="only these, separated by commas")
+    parser.add_argument("--repair", action="store_true", help="what least squares repairs of each criterion's cut")
     asked = parser.parse_args()
+    if asked.repair:
+        print(as_data({"tables": [repaired(asked)]}))
+        return
     of = asked.criteria.split(",") if asked.criteria else [criterion for criterion, _ in CHOICES]
     choices = [choice for choice in CHOICES if choice[0] in of]
-    root = asked.folder or tempfile.mkdtemp(prefix="parsimony-defaults-")
+    root = root_of(asked)
     errors, values = [], []
     for name in asked.networks.split(","):
         task = Task(name, asked.shared, root)
@@ -54,10 +67,48 @@ def main():
     print(as_data(data(asked, choices, errors, values)))
 
 
-def result(command, task, criterion, scope):
-    """{error, value} after least squares."""
-    model = f"least squares {criterion} {scope}"
-    choice = ["--budget", BUDGET, "--criterion", criterion, "--scope", scope, "--recover", "least-squares"]
+def root_of(asked):
+    return asked.folder or tempfile.mkdtemp(prefix="parsimony-defaults-")
+
+
+def repaired(asked):
+    """The table of errors of each criterion's cut, before and after least squares."""
+    rows = []
+    for name in asked.networks.split(","):
+        task = Task(name, asked.shared, root_of(asked))
+        errors = [[error_of(asked.command, task, *choice, fit) for fit in (False, True)] for choice in REPAIRED]
+        least = [min(error[fit] for error in errors if error[fit] is not None) for fit in (0, 1)]
+        cells = [
+            " → ".join(
+                "–" if one is None else f"**{significant(one, 3)}**" if one == best else f"{significant(one, 3)}"
+                for one, best in zip(error, least)
+            )
+            for error in errors
+        ]
+        rows.append([name, *cells])
+    heads = [f"`{criterion}`, {scope}" for criterion, scope in REPAIRED]
+    chosen = "" if asked.networks == ALL else f" --networks {asked.networks}"
+    command = f"tools/tasks/defaults.py --repair{chosen} build/release/bin/parsimony SHARED"
+    about = (
+        "‖small − dense‖ / ‖dense‖ of the cut → after least squares; the least of each is bold, and a dash is a "
+        "criterion that can score nothing there."
+    )
+    return table("Choice and repair", about, command, ["network", *heads], rows)
+
+
+def error_of(command, task, criterion, scope, fit):
+    """None where the criterion is refused."""
+    try:
+        return result(command, task, criterion, scope, fit)["error"]
+    except subprocess.CalledProcessError:
+        return None
+
+
+def result(command, task, criterion, scope, fit=True):
+    """{error, value} after least squares, or of the cut alone."""
+    model = f"{'least squares' if fit else 'cut'} {criterion} {scope}"
+    choice = ["--budget", BUDGET, "--criterion", criterion, "--scope", scope]
+    choice += ["--recover", "least-squares"] if fit else []
 
     def prune():
         task.run(command, ["prune", task.model, "-o", task.at(f"{model}.onnx"), *choice], task.samples)
@@ -65,7 +116,7 @@ def result(command, task, criterion, scope):
 
     once(task.at(f"{model}.made.json"), prune)
     found = task.value(model)
-    print(task.name, criterion, scope, json.dumps(found), file=sys.stderr)
+    print(task.name, model, json.dumps(found), file=sys.stderr)
     return found
 
 

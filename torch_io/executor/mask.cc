@@ -5,6 +5,8 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "parsimony/graph/errors.h"
@@ -31,7 +33,7 @@ class Masking {
 
   /// Makes the block's sum its kept operand.
   void remove(const PlanBlock& entry) {
-    Step* step = program_.find(entry.add);
+    Step* step = step_of(entry.add);
     const auto kept = static_cast<size_t>(entry.kept_input);
     if (step == nullptr || kept >= step->node.inputs.size()) {
       throw ModelError("the network has no addition ", in_quotes(entry.add),
@@ -51,12 +53,13 @@ class Masking {
       if (v != kNone) read[v] = true;
     };
     for (const ValueId v : program_.outputs) mark(v);
+    steps_.clear();
     drop_unread(program_.steps, read, mark);
   }
 
   /// Gives a reader of a shared weight its own copy.
   void copy(const PlanCopy& entry, const AddWeight& add) {
-    Step* step = program_.find(entry.consumer);
+    Step* step = step_of(entry.consumer);
     const size_t input = entry.input;
     if (step == nullptr || input >= step->node.inputs.size()) {
       throw no_such_weight(entry.tensor);
@@ -76,7 +79,7 @@ class Masking {
 
   void patch(const PlanInteger& entry) {
     if (entry.input < 0) return;
-    Step* step = program_.find(entry.node);
+    Step* step = step_of(entry.node);
     if (step == nullptr) return;
     step->patches.emplace_back(entry.input, torch_io::to_tensor(entry.to));
   }
@@ -109,20 +112,32 @@ class Masking {
   template <typename Mark>
   void drop_unread(std::vector<Step>& steps, const IdVector<ValueId, bool>& read,
                    const Mark& mark) {
+    auto kept = steps.end();
     for (size_t s = steps.size(); s-- > 0;) {
       const Step& step = steps[s];
       const auto is_read = [&](ValueId v) { return v != kNone && read[v]; };
-      if (std::none_of(step.node.outputs.begin(), step.node.outputs.end(), is_read)) {
-        steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(s));
-        continue;
-      }
+      if (std::none_of(step.node.outputs.begin(), step.node.outputs.end(), is_read)) continue;
       std::ranges::for_each(step.node.inputs, mark);
       for (const BodyId b : step.node.bodies) {
         BodyProgram& body = program_.bodies[b];
         for (const ValueId v : body.outputs) mark(v);
         drop_unread(body.steps, read, mark);
       }
+      if (--kept != steps.begin() + static_cast<std::ptrdiff_t>(s)) *kept = std::move(steps[s]);
     }
+    steps.erase(steps.begin(), kept);
+  }
+
+  /// Null if there is none; of equal keys that of the main graph.
+  Step* step_of(const std::string& key) {
+    if (steps_.empty()) {
+      for (Step& step : program_.steps) steps_.emplace(step.key, &step);
+      for (BodyProgram& body : program_.bodies) {
+        for (Step& step : body.steps) steps_.emplace(step.key, &step);
+      }
+    }
+    const auto found = steps_.find(key);
+    return found == steps_.end() ? nullptr : found->second;
   }
 
   WeightId id_of(const std::string& name) const {
@@ -134,6 +149,7 @@ class Masking {
   StoredWeight& weight(const std::string& name) { return program_.weights[id_of(name)]; }
 
   Program& program_;
+  std::unordered_map<std::string_view, Step*> steps_;
 };
 
 }  // namespace

@@ -88,18 +88,6 @@ Program::Program(const Graph& graph) : inputs(graph.inputs), outputs(graph.outpu
   for (const BodyId b : bodies.ids()) releases.place(bodies[b].steps, bodies[b].outputs, b);
 }
 
-Step* Program::find(const std::string& key) {
-  const auto find_in = [&](std::vector<Step>& list) {
-    const auto found = std::ranges::find(list, key, &Step::key);
-    return found == list.end() ? nullptr : &*found;
-  };
-  Step* found = find_in(steps);
-  for (BodyProgram& body : bodies) {
-    if (found == nullptr) found = find_in(body.steps);
-  }
-  return found;
-}
-
 const StoredWeight* Program::stored(ValueId v) const {
   if (v == kNone || weight_of[v] == kNone) return nullptr;
   return &weights[weight_of[v]];

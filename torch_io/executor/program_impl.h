@@ -54,9 +54,6 @@ struct Program {
   bool branches = false;  ///< the small network lacks parts that stay here: see mask()
   bool widens = false;    ///< float16 is widened to float32 and stays so
 
-  /// Returns the step whose node has this first output, in the main graph or else in a body; null
-  /// if there is none.
-  Step* find(const std::string& key);
   /// Returns null if the value is not a weight.
   const StoredWeight* stored(ValueId v) const;
 };

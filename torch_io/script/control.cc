@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/programs/builder.h"
 #include "parsimony/torch_io/script/interpreter_impl.h"
 
@@ -23,19 +24,10 @@ bool raises(const jit::Block& block) {
 
 }  // namespace
 
-/// Returns empty if the condition is only known at run time.
-std::optional<bool> Interpreter::decided(const Binding& condition) {
-  if (condition.fixed_number()) return condition.as_double() != 0;
-  if (!condition.is(BindingKind::kNumber)) return std::nullopt;
-  const HostTensor* known = builder_.known(condition.value);
-  if (known == nullptr || known->count() != 1) return std::nullopt;
-  return known->number(0) != 0;
-}
-
 void Interpreter::branch(jit::Node* node) {
   const Binding condition = of_input(node, 0);
   const std::vector<jit::Block*> blocks{node->blocks()[0], node->blocks()[1]};
-  std::optional<bool> taken = decided(condition);
+  std::optional<bool> taken = numbers_.decided(condition);
   const bool check = raises(*blocks[0]) != raises(*blocks[1]);
   if (check && (!taken || raises(*blocks[*taken ? 0 : 1]))) taken = raises(*blocks[1]);
   if (!taken) {
@@ -77,7 +69,7 @@ void Interpreter::loop(jit::Node* node) {
   Binding condition = of_input(node, 1);
   const std::optional<int64_t> rounds = count(most);
   const bool is_for = body.outputs()[0]->node()->kind() == c10::prim::Constant;
-  if (!rounds || !decided(condition) || (is_for && *rounds > kMostRounds)) {
+  if (!rounds || !numbers_.decided(condition) || (is_for && *rounds > kMostRounds)) {
     if (!loop_with_body(node)) opaque(node);
     return;
   }
@@ -86,7 +78,7 @@ void Interpreter::loop(jit::Node* node) {
   for (size_t i = 2; i < node->inputs().size(); ++i) carried.push_back(of_input(node, i));
   if (most.is(BindingKind::kNumber)) numbers_.pin_source_sizes("Loop", most.value);
   ++loops_;
-  std::optional<bool> goes_on = decided(condition);
+  std::optional<bool> goes_on = numbers_.decided(condition);
   for (int64_t round = 0; round < *rounds && goes_on == true; ++round) {
     if (condition.is(BindingKind::kNumber)) numbers_.pin_source_sizes("Loop", condition.value);
     bindings_[body.inputs()[0]] = Binding::of_int(round);
@@ -94,7 +86,7 @@ void Interpreter::loop(jit::Node* node) {
     follow(body);
     for (size_t i = 0; i < carried.size(); ++i) carried[i] = of(body.outputs()[i + 1]);
     condition = of(body.outputs()[0]);
-    goes_on = round < kMostRounds ? decided(condition) : std::nullopt;
+    goes_on = round < kMostRounds ? numbers_.decided(condition) : std::nullopt;
   }
   --loops_;
   if (goes_on) return bind(node, std::move(carried));
@@ -137,8 +129,7 @@ void Interpreter::opaque(jit::Node* node) {
   std::vector<ValueId> values;
   for (const jit::Value* input : node->inputs()) collect_tensors(of(input), values);
   for (jit::Block* block : node->blocks()) collect_captures(*block, values);
-  std::sort(values.begin(), values.end());
-  values.erase(std::unique(values.begin(), values.end()), values.end());
+  sort_unique(values);
   const std::string op = node->kind().toUnqualString();
   if (is_in_place(op) && !node->inputs().empty() && of_input(node, 0).is(BindingKind::kTensor)) {
     pin_aliases(op, of_input(node, 0).value);
@@ -232,8 +223,7 @@ bool is_made_of_mode(const jit::Value& condition) {
 void Interpreter::keep_for_training(jit::Block& block) {
   std::vector<ValueId> values;
   if (!collect_for_training(block, values)) return;
-  std::sort(values.begin(), values.end());
-  values.erase(std::unique(values.begin(), values.end()), values.end());
+  sort_unique(values);
   for (const ValueId value : values) {
     graph_.pinned_values.emplace_back(value, "a training-only branch has layers that read it");
   }

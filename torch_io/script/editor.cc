@@ -149,19 +149,21 @@ ScriptEditor::ScriptEditor(const ScriptGraph& script, Original original)
 
 ScriptEditor::~ScriptEditor() = default;
 
-void ScriptEditor::bypass(const std::string& key, int input) {
+void ScriptEditor::bypass(std::span<const BypassedNode> nodes) {
   impl_->check_open();
-  const SourceLocation location = impl_->operand(impl_->node(key), input);
   const auto& calls = impl_->origins->calls;
-  jit::Node* call = location.known() && location.item == kNone ? calls[location.call] : nullptr;
-  const std::string op = call == nullptr ? "" : call->kind().toUnqualString();
-  const bool adds = op == "add" || op == "add_" || op == "__iadd__";
-  if (!adds || std::count(calls.begin(), calls.end(), call) != 1) {
-    throw errors::not_written(key, input_name(input));
+  for (const auto& [key, input] : nodes) {
+    const SourceLocation location = impl_->operand(impl_->node(key), input);
+    jit::Node* call = location.known() && location.item == kNone ? calls[location.call] : nullptr;
+    const std::string op = call == nullptr ? "" : call->kind().toUnqualString();
+    const bool adds = op == "add" || op == "add_" || op == "__iadd__";
+    if (!adds || std::count(calls.begin(), calls.end(), call) != 1) {
+      throw errors::not_written(key, input_name(input));
+    }
+    impl_->edits.bypasses.emplace_back(call, location.input);
   }
   if (!impl_->shallow) impl_->shallow.emplace(impl_->graph);
-  impl_->shallow->bypass(key, input);
-  impl_->edits.bypasses.emplace_back(call, location.input);
+  impl_->shallow->bypass(nodes);
   impl_->empty_unread();
 }
 

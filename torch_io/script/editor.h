@@ -39,7 +39,7 @@ class ScriptEditor : public ModelEditor {
 
   /// Supports additions outside of loops. Everything that only the other operand needed is removed;
   /// unused tensors become empty. @throws UnsupportedError
-  void bypass(const std::string& node, int input) override;
+  void bypass(std::span<const BypassedNode> nodes) override;
 
   /// Copies the current values of `of`: call before slicing.
   void copy(const std::string& name, const std::string& of, const std::string& consumer,

@@ -182,7 +182,6 @@ class Interpreter {
   void opaque(torch::jit::Node* node);
   void record_shape(torch::jit::Value* of, ValueId value);
   void collect_captures(torch::jit::Block& block, std::vector<ValueId>& values);
-  std::optional<bool> decided(const Binding& condition);
   std::optional<int64_t> count(const Binding& number);
   void keep_for_training(torch::jit::Block& block);
   bool collect_for_training(torch::jit::Block& block, std::vector<ValueId>& values);

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/graph/operators/factor.h"
 #include "parsimony/graph/operators/node_view.h"
 #include "parsimony/graph/weights.h"
@@ -71,8 +72,7 @@ std::vector<NodeId> unwritable(const ScriptGraph& script, const std::vector<Patc
     const std::string& key = key_of(script.graph, script.graph.node(patch.node));
     if (!trial.can_write(key)) nodes.push_back(patch.node);
   }
-  std::sort(nodes.begin(), nodes.end());
-  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  sort_unique(nodes);
   return nodes;
 }
 

@@ -453,7 +453,7 @@ int assign_trained(SmallNetwork& small, const std::vector<NamedParameter>& tenso
     const at::Tensor old = torch_io::to_tensor(*weight);
     at::Tensor now = tensor.detach().cpu().to(old.scalar_type()).contiguous();
     if (at::equal(old, now)) continue;
-    // Elements zeroed by level pruning stay zero.
+    // Single elements that were pruned stay zero.
     if (contains(fixed, name)) now = now.masked_fill(old.eq(0), 0);
     const auto* bytes = static_cast<const std::byte*>(now.data_ptr());
     small.assign(*weight, {bytes, bytes + now.nbytes()}, reason);

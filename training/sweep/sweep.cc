@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/base/words.h"
 
 namespace parsimony::training {
 namespace {
@@ -56,15 +57,9 @@ class Estimate {
     const double passed = std::chrono::duration<double>(Clock::now() - begin_).count();
     const double seconds = passed / static_cast<double>(left_ - left) * static_cast<double>(left);
     constexpr double kMinute = 60;
-    char text[48];
-    if (seconds < 2 * kMinute) {
-      std::snprintf(text, sizeof text, "; about %.0f s left", seconds);
-    } else if (seconds < 120 * kMinute) {
-      std::snprintf(text, sizeof text, "; about %.0f min left", seconds / kMinute);
-    } else {
-      std::snprintf(text, sizeof text, "; about %.1f h left", seconds / (60 * kMinute));
-    }
-    return text;
+    if (seconds < 2 * kMinute) return formatted("; about %.0f s left", seconds);
+    if (seconds < 120 * kMinute) return formatted("; about %.0f min left", seconds / kMinute);
+    return formatted("; about %.1f h left", seconds / (60 * kMinute));
   }
 
  private:
