@@ -188,7 +188,8 @@ class ModelIndex {
   void count_reads(const Scope& scope);
   void find_roots();
   void drop_reader(const std::string& name);
-  void drop_reads(const PlacedNode& node, std::vector<std::string>& dropped);
+  void drop_reads(const PlacedNode& node, std::vector<std::string>& dropped,
+                  std::unordered_set<const onnx::NodeProto*>& removed);
   struct Redirected {
     PlacedNode node;
     std::string to;       ///< the operand, as the node names it

@@ -382,7 +382,8 @@ void ModelIndex::bypass(std::span<const BypassedNode> nodes) {
 }
 
 /// Removes the node from the readers of its operands, and of the values captured inside it.
-void ModelIndex::drop_reads(const PlacedNode& placed, std::vector<std::string>& dropped) {
+void ModelIndex::drop_reads(const PlacedNode& placed, std::vector<std::string>& dropped,
+                            std::unordered_set<const onnx::NodeProto*>& removed) {
   const auto drop = [&](const Scope& scope, const std::string& name) {
     if (name.empty()) return;
     dropped.push_back(full_name(scope, name));
@@ -395,7 +396,7 @@ void ModelIndex::drop_reads(const PlacedNode& placed, std::vector<std::string>& 
       drop(scope, scope.graph->output(o).name());
     }
     for (onnx::NodeProto& inner : *scope.nodes) {
-      drop_reads({&inner, &scope}, dropped);
+      if (removed.insert(&inner).second) drop_reads({&inner, &scope}, dropped, removed);
     }
   }
 }
@@ -423,7 +424,7 @@ void ModelIndex::remove_unread(std::vector<PlacedNode> work) {
     removed.insert(placed.node);
     nodes.push_back(placed);
     std::vector<std::string> dropped;
-    drop_reads(placed, dropped);
+    drop_reads(placed, dropped, removed);
     for (const std::string& name : dropped) {
       const auto producer = producers.find(name);
       const bool shows_constant = constants_.contains(root_of(name));

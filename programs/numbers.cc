@@ -237,7 +237,6 @@ Binding fixed_arithmetic(const std::string& op, const Binding& a, const Binding&
 
 }  // namespace
 
-/// Returns the number as a value of the Graph.
 std::optional<bool> Numbers::decided(const Binding& condition) const {
   if (condition.fixed_number()) return condition.as_double() != 0;
   if (!condition.is(BindingKind::kNumber)) return std::nullopt;
@@ -246,6 +245,7 @@ std::optional<bool> Numbers::decided(const Binding& condition) const {
   return known->number(0) != 0;
 }
 
+/// Returns the number as a value of the Graph.
 Binding Numbers::run_time(const Binding& number) {
   if (number.is(BindingKind::kNumber)) return number;
   return Binding::run_time(number.is(BindingKind::kFloat) ? builder_.number(number.number)

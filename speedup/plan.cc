@@ -249,8 +249,14 @@ void replay(const Plan& plan, ModelEditor& editor) {
   }
   const std::vector<TensorCut> cuts = cuts_of(plan);
 
+  std::unordered_set<std::string_view> sums;
   std::vector<BypassedNode> bypassed;
-  for (const PlanBlock& block : plan.blocks) bypassed.push_back({block.add, block.kept_input});
+  for (const PlanBlock& block : plan.blocks) {
+    if (!sums.insert(block.add).second) {
+      throw ModelError("plan: blocks: ", in_quotes(block.add), " occurs twice");
+    }
+    bypassed.push_back({block.add, block.kept_input});
+  }
   if (!bypassed.empty()) editor.bypass(bypassed);
   for (const PlanCopy& copy : plan.copies) {
     editor.copy(copy.tensor, copy.of, copy.consumer, copy.input);

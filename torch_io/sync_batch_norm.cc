@@ -79,7 +79,13 @@ struct Synced : torch::autograd::Function<Synced> {
     const at::Tensor scale = weight * inverse;
     const at::Tensor slope = scale * inverse * means.narrow(0, channels, channels);
     const at::Tensor offset = scale * means.narrow(0, 0, channels) - slope * mean;
-    of_x.addcmul_(x, slope.reshape(shape).to(x.scalar_type()), -1).sub_(offset.reshape(shape));
+    const at::Tensor slopes = slope.reshape(shape);
+    const at::Tensor offsets = offset.reshape(shape);
+    if (x.element_size() < 4) {  // rounded once
+      of_x = of_x - (x * slopes + offsets);
+    } else {
+      of_x.addcmul_(x, slopes.to(x.scalar_type()), -1).sub_(offsets);
+    }
     return {of_x, of_weight, of_bias, at::Tensor()};
   }
 };

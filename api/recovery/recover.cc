@@ -39,6 +39,7 @@ class Recovering {
       if (has_zeros(mask.tensor)) fixed_.push_back(mask.tensor);
     }
     for (const TensorUpdate& update : plan.updates) {  // patterns and single elements
+      if (plan.constants == Constants::kExact) break;  // they are masks, beside folded constants
       const bool matrix = !update.values.empty() && update.dims.size() > 1;
       if (matrix && has_zeros(update.tensor)) fixed_.push_back(update.tensor);
     }
@@ -88,7 +89,7 @@ class Recovering {
                             source_.together()};
     switch (method) {
       case RecoveryMethod::kBias:
-        return refit(data, dense_, small_, fixed_, {.weights = false, .batch = batch, .log = &log});
+        return refit(data, dense_, small_, {}, {.weights = false, .batch = batch, .log = &log});
       case RecoveryMethod::kLeastSquares:
         return refit(
             data, dense_, small_, fixed_,
@@ -123,7 +124,9 @@ class Recovering {
 
   /// Notes the layers that the step did not change, by reason.
   void note_unfit(RecoveryMethod method, const std::vector<UnfitLayer>& of_data) {
-    std::vector<UnfitLayer> unfit = unfit_layers(small_.graph(), fixed_);
+    const bool weights = method != RecoveryMethod::kBias;
+    std::vector<UnfitLayer> unfit =
+        unfit_layers(small_.graph(), weights ? fixed_ : std::vector<std::string>());
     unfit.insert(unfit.end(), of_data.begin(), of_data.end());
     std::map<std::string_view, std::vector<std::string>> layers;
     for (const UnfitLayer& layer : unfit) {

@@ -234,6 +234,7 @@ class _Trained:
 def _kept(plan: Plan, names: Sequence[str], values: Tensor) -> Optional[Tensor]:
     """Returns what is not zero of a tensor of which single elements were removed."""
     entries = [*plan.data.get("zeros", []), *plan.data.get("masks", [])]
+    entries += [one for one in plan.data.get("updates", []) if len(one.get("dims", ())) > 1]
     return values != 0 if any(entry["tensor"] in names for entry in entries) else None
 
 

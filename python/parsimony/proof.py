@@ -140,7 +140,8 @@ def compare(
             largest = float(a[mask].abs().max())
             apart = float((a[mask] - b[mask]).abs().max())
             limit = relative * largest
-            if allowed == 0 or apart / (limit or 1e-30) > difference / (allowed or 1e-30):
+            nothing_yet = allowed == difference == 0  # or what is zero in both
+            if nothing_yet or apart / (limit or 1e-30) > difference / (allowed or 1e-30):
                 difference, scale, allowed = apart, largest, limit
     proof = Proof(reference, difference, scale, allowed, len(expected))
     if difference <= allowed:

@@ -246,6 +246,18 @@ def test_a_fault_of_matching_changes_nothing(where: str, monkeypatch: pytest.Mon
         assert parameter.grad is gradients[name]
 
 
+@pytest.mark.parametrize("criterion", ["2:4", "level"])
+def test_matching_keeps_the_zeros_of_single_elements(criterion: str) -> None:
+    model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 8)).eval()
+    batches = [(torch.randn(8, 16), torch.zeros(8).long()) for _ in range(6)]
+    plan = parsimony.prune(
+        model, batches[0][0], ratio=0.5, criterion=criterion, data=batches, recover="outputs"
+    )
+    assert any("training" in entry["reason"] for entry in plan.data["updates"])
+    for layer in (model[0], model[2]):
+        assert int((layer.weight == 0).sum()) == layer.weight.numel() // 2
+
+
 def test_matching_from_a_config_keeps_gradients_and_the_users_tensors(no_files: None) -> None:
     model = networks.Residual().eval()
     model(data()[0][0]).sum().backward()

@@ -203,6 +203,7 @@ TEST_F(CliRecover, KeepsThePatternOfSingleElements) {
       const Outcome done = place_.run(asked + " --in-place --recover-epochs 1 --recover " + step);
       ASSERT_EQ(done.code, 0) << done.err;
       EXPECT_EQ(zeros_of("o.onnx"), before) << criterion << ", " << step;
+      EXPECT_EQ(done.out.find("recover bias leaves"), std::string::npos) << done.out;
     }
   }
 }

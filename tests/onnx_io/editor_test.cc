@@ -318,5 +318,23 @@ TEST(Editor, NamesWhatIsNotThere) {
   EXPECT_FALSE(edit.file.edited());
 }
 
+/// A body's reads leave with the node that owns it, each once.
+TEST(Editor, WhatABodyThatLeavesHasReadStays) {
+  Edit edit(R"(net (float[2] x, bool c) => (float[2] y) {
+    z = Neg(x)
+    m = If (c) < then_branch = t () => (float[2] o) { r = Relu(z) o = Abs(r) },
+                 else_branch = e () => (float[2] p) { p = Exp(z) } >
+    a = Sigmoid(z)
+    b = Mul(a, m)
+    s = Add(a, b)
+    y = Tanh(s)
+  })");
+  edit.editor.bypass({{{"s", 0}}});
+  const onnx::ModelProto out = edit.written();
+  std::vector<std::string> left;
+  for (const auto& node : out.graph().node()) left.push_back(node.op_type());
+  EXPECT_EQ(left, (std::vector<std::string>{"Neg", "Sigmoid", "Tanh"}));
+}
+
 }  // namespace
 }  // namespace parsimony::onnx_io::test

@@ -82,6 +82,17 @@ TEST(Replay, BlocksLeaveFirst) {
             (Calls{"bypass add2 by 1", "bypass add5 by 0", "copy b_2 of b for add7:1"}));
 }
 
+TEST(Replay, ABlockLeavesOnce) {
+  Plan plan;
+  plan.blocks = {{"add2", 1}, {"add2", 0}};
+  try {
+    replayed(plan);
+    FAIL();
+  } catch (const ModelError& error) {
+    EXPECT_STREQ(error.what(), "plan: blocks: \"add2\" occurs twice");
+  }
+}
+
 TEST(Replay, AModelThatKeepsItsNodesRefusesBlocks) {
   class Keeps : public Recorder {
     void bypass(std::span<const BypassedNode> nodes) override { ModelEditor::bypass(nodes); }

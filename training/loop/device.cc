@@ -38,8 +38,9 @@ void place(TrainedModule& module, c10::Device device, bool channels_last) {
       const auto format =
           channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
       // Strides of axes of size 1 as well: buckets of gradients have those of their parameters.
+      placed = placed.contiguous(format);
       const at::Tensor laid_out = at::empty(placed.sizes(), placed.options(), format);
-      if (laid_out.strides() != placed.strides()) placed = laid_out.copy_(placed);
+      placed = placed.as_strided(placed.sizes(), laid_out.strides());
     }
     at::Tensor(tensor).set_data(placed);
   }
