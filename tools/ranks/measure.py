@@ -128,6 +128,7 @@ class Bench:
     def headed(self, title, about, columns, rows):
         words = ["--runs", str(self.runs)] if self.runs != self.sizes.runs else []
         words += ["--quick"] if self.asked.quick else []
+        words += ["--only", self.asked.only] if self.asked.only != ",".join(TABLES) else []
         words += ["--model", self.asked.model.name] if self.asked.model else []
         line = " ".join(["tools/ranks/measure.py", *words, "build/release/bin/parsimony CIFAR"])
         return table(title, about, line, columns, rows)
