@@ -75,7 +75,7 @@ ExternalData::Range external_range(const onnx::TensorProto& tensor, ExternalData
 /// @throws ModelError if dims and data disagree.
 Weight view_of(const onnx::TensorProto& tensor, const std::string& name, ExternalData& files);
 
-/// Returns the elements of a packed tensor: see packed_impl.h. @throws ModelError like `view_of`
+/// Returns the elements of a packed tensor, one in each byte. @throws ModelError like `view_of`
 std::vector<std::byte> unpacked(const onnx::TensorProto& tensor, const std::string& name,
                                 ExternalData& files);
 

@@ -71,8 +71,8 @@ void check_shares(const Settings& settings, const Coupling& coupling, Quantities
 /// Checks one limit as check_shares does, for a network that has `dense` of its quantity.
 void check_share(const Limit& limit, double dense);
 
-/// "asked for at most 1000 MACs: no fewer than 1200 can be reached". @param share_gone  of what is
-/// limited, used if the limit is a ratio
+/// "asked for at most 1000 MACs: no fewer than 1200 can be reached".
+/// @param share_removed  of what is limited, used if the limit is a ratio
 std::string shortfall(const Limit& limit, double share_removed, double left);
 
 /// "asked for at most 1500 bytes of the file: 1561 remain"; empty if the limit holds.
