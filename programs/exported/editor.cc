@@ -350,7 +350,13 @@ class Draft {
   Json& at(const std::string& place) { return json_.at(Json::json_pointer(place)); }
   Json& graph() { return at(kTopGraph); }
   Json& signature() { return json_["graph_module"]["signature"]; }
-  Json& values() { return graph()["tensor_values"]; }
+  Json& values() { return values_of(kTopGraph); }
+  /// What a graph declares of its tensors; an empty object if it declares none.
+  Json& values_of(const std::string& graph) {
+    Json& declared = at(graph)["tensor_values"];
+    if (!declared.is_object()) declared = Json::object();
+    return declared;
+  }
   /// The members of an object, by name, for as long as it gets no others.
   static std::unordered_map<std::string_view, Json*> members_of(Json& object) {
     std::unordered_map<std::string_view, Json*> members;
@@ -678,7 +684,7 @@ EditedProgram ProgramEditor::Impl::finish() const {
   std::map<std::string, std::unordered_map<std::string_view, Json*>> declared;  // by graph
   const auto declared_in = [&](const std::string& graph) -> const auto& {
     const auto [found, fresh] = declared.try_emplace(graph);
-    if (fresh) found->second = Draft::members_of(draft.at(graph)["tensor_values"]);
+    if (fresh) found->second = Draft::members_of(draft.values_of(graph));
     return found->second;
   };
   const auto& on_top = declared_in(kTopGraph);
