@@ -37,6 +37,18 @@ TEST(RankGroup, SumsAndShares) {
   });
 }
 
+TEST(RankGroup, SumsOfEverySizeFollowEachOther) {
+  on_ranks(3, [](const RankGroup& group) {
+    for (int64_t round = 0; round < 600; ++round) {
+      // Those of 40 kB do not go through shared memory.
+      const int64_t size = round % 7 == 0 ? 10'000 : 1 + round % 50;
+      const at::Tensor own = at::arange(size, at::kFloat) * (group.rank() + 1) + round;
+      group.sum(own);
+      ASSERT_TRUE(own.equal(at::arange(size, at::kFloat) * 6 + 3 * round)) << round;
+    }
+  });
+}
+
 TEST(RankGroup, NamesTheRankThatDiffers) {
   EXPECT_EQ(test::message_of<ConfigError>([] {
               on_ranks(3, [](const RankGroup& group) {

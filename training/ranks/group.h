@@ -1,16 +1,19 @@
-// A group of processes that train one network, connected by c10d over Gloo.
+// A group of processes that train one network, connected by c10d over Gloo and, on one machine, by
+// shared memory.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 #include <c10/util/intrusive_ptr.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "parsimony/api/ranks.h"
 #include "parsimony/base/errors.h"
+#include "parsimony/training/ranks/shared_sums.h"
 
 namespace c10d {
 class ProcessGroup;
@@ -73,6 +76,7 @@ class RankGroup {
   RankPlace place_;
   c10::intrusive_ptr<c10d::Store> store_;
   c10::intrusive_ptr<c10d::ProcessGroup> group_;
+  std::unique_ptr<SharedSums> sums_;  ///< of small tensors; null: the group's
   std::string transport_;
 };
 

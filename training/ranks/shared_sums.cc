@@ -1,0 +1,166 @@
+#include "parsimony/training/ranks/shared_sums.h"
+
+#include <ATen/ATen.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <torch/csrc/distributed/c10d/Store.hpp>
+#include <utility>
+#include <vector>
+
+namespace parsimony::training {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr int64_t kMostBytes = int64_t{32} << 10;
+
+}  // namespace
+
+/// What a rank adds, of two rounds in turn: nobody is behind by more than one.
+struct alignas(64) SharedSums::Slot {
+  std::atomic<uint64_t> round;
+  std::array<int64_t, 2> bytes;
+  alignas(64) std::array<std::array<std::byte, kMostBytes>, 2> values;
+};
+
+/// A file in memory with a slot for each rank. A rank that is alive holds the lock of the byte that
+/// has its number.
+struct SharedSums::File {
+  /// @param name  removed again by the caller; @returns null if it cannot be used
+  static std::unique_ptr<File> open(const std::string& name, int rank, int size, bool creates) {
+    const int flags = O_RDWR | (creates ? O_CREAT | O_EXCL : 0);
+    auto file = std::make_unique<File>();
+    file->descriptor = shm_open(name.c_str(), flags, 0600);
+    if (file->descriptor < 0) return nullptr;
+    file->bytes = static_cast<size_t>(size) * sizeof(Slot);
+    // A file that has no pages yet would end the process if memory ran out.
+    const auto end = static_cast<off_t>(file->bytes);
+    if (creates && posix_fallocate(file->descriptor, 0, end) != 0) return nullptr;
+    void* const begin =
+        mmap(nullptr, file->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file->descriptor, 0);
+    if (begin == MAP_FAILED) return nullptr;
+    file->slots = static_cast<Slot*>(begin);
+    struct flock own = lock_of(rank);
+    if (fcntl(file->descriptor, F_OFD_SETLK, &own) != 0) return nullptr;
+    return file;
+  }
+
+  File() = default;
+  ~File() {
+    if (slots != nullptr) munmap(slots, bytes);
+    if (descriptor >= 0) close(descriptor);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  bool is_alive(int rank) const {
+    struct flock lock = lock_of(rank);
+    return fcntl(descriptor, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+  }
+
+  static struct flock lock_of(int rank) {
+    struct flock lock = {};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    lock.l_start = rank;
+    lock.l_len = 1;
+    return lock;
+  }
+
+  int descriptor = -1;
+  size_t bytes = 0;
+  Slot* slots = nullptr;
+};
+
+std::unique_ptr<SharedSums> SharedSums::of(c10d::Store& store, int rank, int size,
+                                           std::chrono::milliseconds timeout) {
+  const auto bytes_of = [](const std::string& text) {
+    return std::vector<uint8_t>(text.begin(), text.end());
+  };
+  const std::string key = "shared-sums";
+  std::string name;
+  std::unique_ptr<File> file;
+  if (rank == 0) {
+    name = "/parsimony-" + std::to_string(getpid()) + "-" + std::to_string(std::random_device()());
+    file = File::open(name, rank, size, /*creates=*/true);
+    store.set(key, bytes_of(name));
+  } else {
+    const std::vector<uint8_t> given = store.get(key);
+    name.assign(given.begin(), given.end());
+    file = File::open(name, rank, size, /*creates=*/false);
+  }
+  store.set(key + std::to_string(rank), bytes_of(file ? "shared" : "not shared"));
+  bool all = true;
+  for (int other = 0; other < size; ++other) {
+    all = store.get(key + std::to_string(other)) == bytes_of("shared") && all;
+  }
+  if (rank == 0) shm_unlink(name.c_str());
+  if (!all) return nullptr;
+  return std::unique_ptr<SharedSums>(new SharedSums(std::move(file), rank, size, timeout));
+}
+
+SharedSums::SharedSums(std::unique_ptr<File> file, int rank, int size,
+                       std::chrono::milliseconds timeout)
+    : file_(std::move(file)), rank_(rank), size_(size), timeout_(timeout) {}
+
+SharedSums::~SharedSums() = default;
+
+bool SharedSums::takes(const at::Tensor& tensor) {
+  return tensor.device().is_cpu() && tensor.is_contiguous() &&
+         tensor.nbytes() <= static_cast<size_t>(kMostBytes);
+}
+
+void SharedSums::sum(const at::Tensor& tensor) {
+  const size_t half = ++round_ % 2;
+  Slot& own = file_->slots[rank_];
+  own.bytes[half] = static_cast<int64_t>(tensor.nbytes());
+  std::memcpy(own.values[half].data(), tensor.data_ptr(), tensor.nbytes());
+  own.round.store(round_, std::memory_order_release);
+  for (int rank = 0; rank < size_; ++rank) {
+    wait_for(rank);
+    Slot& slot = file_->slots[rank];
+    if (slot.bytes[half] != own.bytes[half]) {
+      throw std::runtime_error("ranks sum tensors of different sizes");
+    }
+    const at::Tensor values =
+        at::from_blob(slot.values[half].data(), tensor.sizes(), tensor.options());
+    if (rank == 0) {
+      tensor.copy_(values);
+    } else {
+      tensor.add_(values);
+    }
+  }
+}
+
+/// Asks again and again, as ranks that train alike are apart by less than it takes to wake up.
+void SharedSums::wait_for(int other) const {
+  constexpr std::chrono::milliseconds kAwake{2};
+  constexpr std::chrono::microseconds kAsleep{200};
+  constexpr int kChecks = 64;  // between questions whether it is alive
+  const std::atomic<uint64_t>& round = file_->slots[other].round;
+  const auto arrived = [&] { return round.load(std::memory_order_acquire) >= round_; };
+  const auto begin = steady_clock::now();
+  for (int64_t i = 1; !arrived(); ++i) {
+    const auto waited = steady_clock::now() - begin;
+    if (waited < kAwake) {
+      std::this_thread::yield();
+      continue;
+    }
+    if (i % kChecks == 0 && !file_->is_alive(other) && !arrived()) {
+      throw std::runtime_error("rank " + std::to_string(other) + " has ended");
+    }
+    if (waited > timeout_) throw std::runtime_error("timed out");
+    std::this_thread::sleep_for(kAsleep);
+  }
+}
+
+}  // namespace parsimony::training
