@@ -296,7 +296,7 @@ void Reference::run_steps(Network& masked) {
   outputs_.clear();
   ended_.clear();
   try {
-    drive(masked, Side::kOriginal, &choices_, false, outputs_);
+    drive(masked, Side::kOriginal, &choices_, outputs_);
   } catch (const std::exception& error) {
     const size_t steps = outputs_.size() / inputs_.front().size();
     if (steps == 0) throw;
@@ -306,8 +306,23 @@ void Reference::run_steps(Network& masked) {
   }
 }
 
+namespace {
+
+/// Moves each number by one unit in its last place, as far as it has one.
+void move_last_bits(TensorBytes& tensor) {
+  const ReadNumber read = reader_of(tensor.dtype);
+  const auto size = static_cast<size_t>(size_of(tensor.dtype));
+  if (read == nullptr || !is_floating(tensor.dtype) || size < 2) return;
+  for (size_t at = 0; at < tensor.bytes.size(); at += size) {
+    const double number = read(tensor.bytes.data() + at);
+    if (number != 0 && std::isfinite(number)) tensor.bytes[at] ^= std::byte{1};  // little-endian
+  }
+}
+
+}  // namespace
+
 void Reference::drive(Network& network, Side side, std::vector<ChoiceRecord>* choices,
-                      bool alternate_kernels, std::vector<TensorList>& outputs) const {
+                      std::vector<TensorList>& outputs) const {
   const bool small = side == Side::kSmall;
   std::vector<TensorList> last;
   for (size_t s = 0; s < inputs_.size(); ++s) {
@@ -316,9 +331,10 @@ void Reference::drive(Network& network, Side side, std::vector<ChoiceRecord>* ch
       if (small) inputs[i] = feed_.small_inputs(std::move(inputs[i]));
       if (s > 0) feed_.feed_back(last[i], inputs[i]);
       if (!small) feed_.mask(inputs[i]);
+      if (side == Side::kRounded) std::ranges::for_each(inputs[i], move_last_bits);
     }
     ChoiceRecord* record = choices == nullptr ? nullptr : &choices->at(s);
-    last = network.run(inputs, {.alternate_kernels = alternate_kernels, .choices = record});
+    last = network.run(inputs, {.alternate_kernels = side == Side::kRounded, .choices = record});
     for (const TensorList& one : last) {
       outputs.push_back(small ? one : feed_.small_outputs(one));
     }
@@ -369,11 +385,11 @@ std::string Reference::without_numbers() const {
   return {};
 }
 
-/// Returns the difference of the original from itself when computed with alternate kernels.
-double Reference::rounding(size_t output, const std::vector<TensorList>& alternates) const {
+/// Returns the difference of the original from itself when all is rounded otherwise.
+double Reference::rounding(size_t output, const std::vector<TensorList>& rounded) const {
   double largest = 0;
-  for (size_t i = 0; i < alternates.size(); ++i) {
-    const double apart = difference_of(outputs_[i].at(output), alternates[i].at(output));
+  for (size_t i = 0; i < rounded.size(); ++i) {
+    const double apart = difference_of(outputs_[i].at(output), rounded[i].at(output));
     if (apart <= std::numeric_limits<double>::max()) largest = std::max(largest, apart);
   }
   return largest;
@@ -390,12 +406,12 @@ double Reference::difference(size_t output, const std::vector<TensorList>& found
 }
 
 void Reference::widen_tolerance(Proof& proof, Network& masked) const {
-  std::vector<TensorList> alternates;
+  std::vector<TensorList> rounded;
   for (size_t o = 0; o < proof.outputs.size(); ++o) {
     OutputDifference& output = proof.outputs[o];
     if (output.difference <= output.tolerance) continue;
-    if (alternates.empty()) drive(masked, Side::kOriginal, nullptr, true, alternates);
-    output.tolerance = std::max(output.tolerance, kRoundingMargin * rounding(o, alternates));
+    if (rounded.empty()) drive(masked, Side::kRounded, nullptr, rounded);
+    output.tolerance = std::max(output.tolerance, kRoundingMargin * rounding(o, rounded));
     if (output.tolerance <= kWeakTolerance) continue;
     proof.notes.push_back("output \"" + output.name +
                           "\": inconclusive: the original's own rounding error is as large");
@@ -439,7 +455,7 @@ Proof Reference::compare(Network& small) const {
   std::vector<TensorList> found;
   std::string fault;
   try {
-    drive(small, Side::kSmall, nullptr, false, found);
+    drive(small, Side::kSmall, nullptr, found);
   } catch (const std::exception& error) {
     fault = std::string("the small network does not run: ") + error.what();
   }
@@ -457,7 +473,7 @@ std::optional<Proof> Reference::compare_choosing_alike(Network& small) const {
   std::vector<TensorList> found;
   std::vector<ChoiceRecord> choices = choices_;
   try {
-    drive(small, Side::kSmall, &choices, false, found);
+    drive(small, Side::kSmall, &choices, found);
   } catch (const std::exception&) {
     return std::nullopt;
   }

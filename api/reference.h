@@ -97,7 +97,11 @@ class Reference {
 
  private:
   using Steps = std::vector<std::vector<TensorList>>;  ///< of each step, for each random input
-  enum class Side : uint8_t { kOriginal, kSmall };
+  enum class Side : uint8_t {
+    kOriginal,
+    kRounded,  ///< the original with other kernels, on inputs that are rounded otherwise
+    kSmall
+  };
 
   void run(const Graph& graph, const Probe& probe, Network& masked, runtime::Floats floats);
   void run_steps(Network& masked);
@@ -105,14 +109,14 @@ class Reference {
   /// Runs all steps and appends the outputs of each, cut to those of the small network. `choices`
   /// has one record per step, or is null.
   void drive(Network& network, Side side, std::vector<ChoiceRecord>* choices,
-             bool alternate_kernels, std::vector<TensorList>& outputs) const;
+             std::vector<TensorList>& outputs) const;
   /// Returns the name of the first output with NaN or only infinities; empty if there is none.
   std::string without_numbers() const;
   Proof compare_outputs(const std::vector<TensorList>& found) const;
   /// Compares with the original's choices; empty if it still differs.
   std::optional<Proof> compare_choosing_alike(Network& small) const;
   double difference(size_t output, const std::vector<TensorList>& found) const;
-  double rounding(size_t output, const std::vector<TensorList>& alternates) const;
+  double rounding(size_t output, const std::vector<TensorList>& rounded) const;
   bool hardly_moves(size_t output) const;
 
   ProofOptions options_;
