@@ -122,6 +122,12 @@ struct Sources {
   std::unordered_set<std::string> literals;   ///< weights that are constants of the program
   TensorMemory storage;                       ///< of constants
   Probe probe;
+
+  SourceLocation operand(NodeId node, int input) const {
+    const auto found = operands.find(node);
+    const bool has = found != operands.end() && input < std::ssize(found->second);
+    return has ? found->second[static_cast<size_t>(input)] : SourceLocation{};
+  }
 };
 
 }  // namespace parsimony::programs

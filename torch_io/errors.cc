@@ -34,11 +34,6 @@ ModelError unknown_tensor(std::string_view name) {
   return ModelError("there is no tensor ", in_quotes(name));
 }
 
-UnsupportedError not_written(std::string_view node, std::string_view what) {
-  return UnsupportedError("node ", in_quotes(node), ": ", what,
-                          " is not a literal in the program, so it cannot be changed");
-}
-
 UnsupportedError shared_place(std::string_view node, std::string_view what) {
   return UnsupportedError("node ", in_quotes(node), ": ", what,
                           " is in a loop, whose iterations require different values");

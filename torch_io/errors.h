@@ -15,7 +15,6 @@ namespace parsimony::torch_io::errors {
 
 ModelError no_forward();
 ModelError unknown_tensor(std::string_view name);
-UnsupportedError not_written(std::string_view node, std::string_view what);
 UnsupportedError shared_place(std::string_view node, std::string_view what);
 
 // Live modules.

@@ -50,16 +50,9 @@ Json tree_of(const JsonReader& value) {
   return object;
 }
 
-UnsupportedError not_written(std::string_view node, std::string_view what) {
-  return UnsupportedError("node ", in_quotes(node), ": ", what,
-                          " is not written in the program as a number that could be changed");
-}
-
 UnsupportedError cannot_rewrite(std::string_view node, std::string_view why) {
   return UnsupportedError("node ", in_quotes(node), " of the program: ", why);
 }
-
-std::string input_name(int input) { return "input " + std::to_string(input); }
 
 /// {"as_int": 3}
 Json tagged(const char* kind, Json value) {
@@ -74,10 +67,6 @@ Json named(const std::string& value) { return tagged("as_tensor", tagged("name",
 std::string tensor_in(const Json& argument) {
   if (!argument.is_object() || !argument.contains("as_tensor")) return {};
   return argument["as_tensor"].value("name", "");
-}
-
-bool all_equal(const std::vector<int64_t>& values) {
-  return std::ranges::adjacent_find(values, std::not_equal_to<>()) == values.end();
 }
 
 /// Calls `visit` with every name of a value in a JSON tree: {"name": "x"}, {"as_name": "x"}.
@@ -189,23 +178,9 @@ class EditedElements final : public LateElements {
   std::vector<Step> steps_;
 };
 
-namespace {
-
-SourceLocation operand_of(const Program& program, NodeId id, int input) {
-  const auto found = program.sources.operands.find(id);
-  if (found == program.sources.operands.end()) return {};
-  const auto& locations = found->second;
-  return static_cast<size_t>(input) < locations.size() ? locations[input] : SourceLocation{};
-}
-
-}  // namespace
-
 struct ProgramEditor::Impl {
   Impl(const Archive& from, const Program& read, const std::vector<InputSpec>& read_with)
       : archive(from), program(read), inputs(read_with), values(read.graph) {
-    for (const NodeId n : program.graph.nodes.ids()) {
-      nodes.emplace(key_of(program.graph, program.graph.nodes[n]), n);
-    }
     for (const Weight& weight : program.graph.weights) weights.emplace(weight.name, &weight);
   }
 
@@ -229,7 +204,6 @@ struct ProgramEditor::Impl {
   GraphEditor values;  ///< has the tensors' shapes as they are now
   /// Of tensors with other elements, by name.
   std::map<std::string, std::shared_ptr<EditedElements>> elements;
-  std::unordered_map<std::string, NodeId> nodes;
   std::unordered_map<std::string_view, const Weight*> weights;
   std::map<Place, Change> changes;
   std::map<int, std::vector<int64_t>> splits;  ///< calls that get an explicit list of sizes
@@ -249,90 +223,7 @@ struct ProgramEditor::Impl {
     return *known;
   }
 
-  NodeId node(const std::string& key) const {
-    const auto found = nodes.find(key);
-    if (found == nodes.end()) throw ModelError("there is no node ", in_quotes(key));
-    return found->second;
-  }
-
-  SourceLocation operand(NodeId id, int input) const { return operand_of(program, id, input); }
-
-  Change& change_at(const SourceLocation& location, const std::string& key,
-                    const std::string& what) {
-    if (!location.known()) throw not_written(key, what);
-    Change& change = changes[{location.call, location.input}];
-    change.node = key;
-    change.what = what;
-    edited = true;
-    return change;
-  }
-
-  void set_number(const SourceLocation& location, const HostTensor& value, const std::string& key,
-                  const std::string& what) {
-    Change& change = change_at(location, key, what);
-    if (location.item == kNone) {
-      change.whole = value;
-    } else if (!value.floating() && value.ints.size() == 1) {
-      change.items[location.item] = value.ints[0];
-    } else {
-      throw not_written(key, what);
-    }
-  }
-
-  void set_elements(const std::string& key, const std::string& what, const ConstantOrigin& written,
-                    const HostTensor& from, const HostTensor& to) {
-    if (from.ints.size() != to.ints.size()) throw not_written(key, what);
-    const int64_t sign = written.negated ? -1 : 1;
-    for (size_t i = 0; i < to.ints.size(); ++i) {
-      const SourceLocation location =
-          i < written.elements.size() ? written.elements[i] : SourceLocation{};
-      if (location.known() && location.item != kNone) {
-        changes[{location.call, location.input}].known.emplace(location.item, sign * from.ints[i]);
-      }
-      if (from.ints[i] == to.ints[i]) continue;
-      set_number(location, HostTensor::scalar(sign * to.ints[i]), key, what);
-    }
-  }
-
-  /// chunk, tensor_split, split and split_with_sizes of computed sizes get explicit sizes.
-  void set_split(const std::string& key, NodeId id, const HostTensor& to, bool equal_parts) {
-    if (equal_parts && all_equal(to.ints)) return;
-    const SourceLocation location = operand(id, 0);
-    if (!location.known()) throw not_written(key, "the sizes of the parts");
-    const auto [it, fresh] = splits.emplace(location.call, to.ints);
-    if (!fresh && it->second != to.ints) throw not_written(key, "the sizes of the parts");
-    edited = true;
-  }
-
-  /// narrow(x, dim, start, length): the end is where the length has brought it.
-  void set_length(const std::string& key, const ConstantOrigin& written, const HostTensor& to) {
-    const ValueId start = written.start_of;
-    const SourceLocation place = program.sources.constants.at(start).elements.at(0);
-    int64_t begin = to_host(program.graph.weight(program.graph.value(start).weight)).ints.at(0);
-    const auto changed = changes.find({place.call, place.input});
-    if (changed != changes.end() && changed->second.whole) {
-      begin = changed->second.whole->ints.at(0);
-    }
-    set_number(written.elements.at(0), HostTensor::scalar(to.ints.at(0) - begin), key,
-               "the length");
-  }
-
-  /// Of a list that is put together from numbers, such as the bounds of a slice.
-  bool set_pieces(NodeId id, int input, const HostTensor& to) {
-    const Graph& graph = program.graph;
-    const NodeId list = graph.value(graph.node(id).inputs[input]).producer;
-    if (list == kNone || graph.node(list).op != "Concat" || to.floating()) return false;
-    const auto pieces = static_cast<int>(graph.node(list).inputs.size());
-    if (to.count() != pieces) return false;
-    for (int i = 0; i < pieces; ++i) {
-      if (!operand(list, i).known()) return false;
-    }
-    const std::string& key = key_of(graph, graph.node(list));
-    for (int i = 0; i < pieces; ++i) {
-      set_number(operand(list, i), HostTensor::vector({to.ints[i]}), key, input_name(i));
-    }
-    return true;
-  }
+  SourceLocation operand(NodeId id, int input) const { return program.sources.operand(id, input); }
 
   EditedProgram finish() const;
 };
@@ -743,13 +634,14 @@ EditedProgram ProgramEditor::Impl::finish() const {
 
 ProgramEditor::ProgramEditor(const Archive& archive, const Program& program,
                              const std::vector<InputSpec>& inputs)
-    : impl_(std::make_unique<Impl>(archive, program, inputs)) {}
+    : LiteralEditor(program.graph, program.sources),
+      impl_(std::make_unique<Impl>(archive, program, inputs)) {}
 
 ProgramEditor::~ProgramEditor() = default;
 
 void ProgramEditor::bypass(std::span<const BypassedNode> nodes) {
   for (const auto& [key, input] : nodes) {
-    const NodeId id = impl_->node(key);
+    const NodeId id = node(key);
     if (!can_bypass(impl_->program, id, input)) throw not_written(key, input_name(input));
     const SourceLocation location = impl_->operand(id, input);
     impl_->bypasses.emplace_back(location.call, location.input);
@@ -759,7 +651,7 @@ void ProgramEditor::bypass(std::span<const BypassedNode> nodes) {
 
 void ProgramEditor::copy(const std::string& name, const std::string& of,
                          const std::string& consumer, int input) {
-  const NodeId id = impl_->node(consumer);
+  const NodeId id = node(consumer);
   impl_->values.copy(name, of, consumer, input);
   impl_->edited = true;
   impl_->elements[name] = std::make_shared<EditedElements>(impl_->elements_of(of));
@@ -800,81 +692,41 @@ void ProgramEditor::assign(const std::string& tensor, std::span<const std::byte>
   impl_->elements_of(tensor).assign(values);
 }
 
-void ProgramEditor::set_attribute(const std::string& key, const std::string& attribute,
-                                  std::span<const int64_t> values) {
-  const auto found = impl_->program.sources.attributes.find(impl_->node(key));
-  if (found != impl_->program.sources.attributes.end() && values.size() == 1) {
-    for (const auto& [name, location] : found->second) {
-      if (name != attribute) continue;
-      return impl_->set_number(location, HostTensor::scalar(values[0]), key, in_quotes(attribute));
-    }
+void ProgramEditor::write(const SourceLocation& location, const HostTensor& value,
+                          const std::string& node, const std::string& what) {
+  const bool is_item = location.item != kNone;
+  if (!location.known() || (is_item && (value.floating() || value.ints.size() != 1))) {
+    throw not_written(node, what);
   }
-  throw not_written(key, in_quotes(attribute));
-}
-
-void ProgramEditor::set_input(const std::string& key, int input, const HostTensor& constant) {
-  const NodeId id = impl_->node(key);
-  const Graph& graph = impl_->program.graph;
-  const Node& node = graph.node(id);
-  const bool exists = input >= 0 && static_cast<size_t>(input) < node.inputs.size();
-  const ValueId value = exists ? node.inputs[static_cast<size_t>(input)] : ValueId();
-  if (value == kNone) throw not_written(key, input_name(input));
-  const auto found = impl_->program.sources.constants.find(value);
-  const SourceLocation location = impl_->operand(id, input);
-  const bool is_number = found != impl_->program.sources.constants.end() &&
-                         found->second.elements.empty() && !found->second.equal_parts;
-  if (found == impl_->program.sources.constants.end() || constant.floating() ||
-      (is_number && location.known())) {
-    if (!location.known() && impl_->set_pieces(id, input, constant)) return;
-    return impl_->set_number(location, constant, key, input_name(input));
-  }
-  const ConstantOrigin& written = found->second;
-  if (graph.value(value).weight == kNone) {  // put together when the program runs
-    return impl_->set_split(key, id, constant, written.equal_parts);
-  }
-  const HostTensor from = to_host(graph.weight(graph.value(value).weight));
-  const bool placed = std::ranges::any_of(written.elements, &SourceLocation::known);
-  if (written.start_of != kNone) {
-    impl_->set_length(key, written, constant);
-  } else if (node.op == "Split" && (written.equal_parts || !placed)) {
-    impl_->set_split(key, id, constant, written.equal_parts);
+  Impl::Change& change = impl_->changes[{location.call, location.input}];
+  change.node = node;
+  change.what = what;
+  if (is_item) {
+    change.items[location.item] = value.ints[0];
   } else {
-    impl_->set_elements(key, input_name(input), written, from, constant);
+    change.whole = value;
   }
+  impl_->edited = true;
 }
 
-/// Numbers that repeat a size follow it; those that were derived from one become literals.
-void ProgramEditor::update_shapes(const ChangeOf& change) {
-  const Graph& graph = impl_->program.graph;
-  const auto changed = [&](ValueId value) { return change(graph.value(value).name); };
-  for (const SizeLiteral& literal : impl_->program.sources.size_literals) {
-    const auto shapes = changed(literal.value);
-    if (!shapes) continue;
-    const auto dim = static_cast<size_t>(literal.dim);
-    const int64_t before = shapes->before.at(dim);
-    const int64_t after = shapes->after.at(dim);
-    if (literal.location.known() && literal.location.item != kNone) {
-      impl_->changes[{literal.location.call, literal.location.input}].known.emplace(
-          literal.location.item, before);
-    }
-    if (before == after) continue;
-    impl_->set_number(literal.location, HostTensor::scalar(after), graph.value(literal.value).name,
-                      "a repeated size");
-  }
-  for (const ImplicitScale& frozen : impl_->program.sources.frozen) {
-    const auto shapes = changed(frozen.value);
-    const auto dim = static_cast<size_t>(frozen.dim);
-    if (!shapes || shapes->before.at(dim) == shapes->after.at(dim)) continue;
-    const auto known = impl_->changes.find({frozen.location.call, frozen.location.input});
-    if (known != impl_->changes.end()) {  // a plan may have let it follow
-      const Impl::Change& made = known->second;
-      if (made.whole || made.items.contains(frozen.location.item)) continue;
-    }
-    const HostTensor number = frozen.whole ? HostTensor::scalar(static_cast<int64_t>(frozen.number))
-                                           : HostTensor::of(frozen.number, DType::kFloat32);
-    impl_->set_number(frozen.location, number, graph.value(frozen.value).name,
-                      frozen.whole ? "a number" : "the scale");
-  }
+void ProgramEditor::write_parts(const SourceLocation& call, const std::vector<int64_t>& sizes,
+                                const std::string& node) {
+  const auto [it, fresh] = impl_->splits.emplace(call.call, sizes);
+  if (!fresh && it->second != sizes) throw not_written(node, "the sizes of the parts");
+  impl_->edited = true;
+}
+
+void ProgramEditor::note_item(const SourceLocation& location, int64_t number) {
+  impl_->changes[{location.call, location.input}].known.emplace(location.item, number);
+}
+
+std::optional<HostTensor> ProgramEditor::written_at(const SourceLocation& location) const {
+  const auto found = impl_->changes.find({location.call, location.input});
+  if (found == impl_->changes.end()) return {};
+  if (found->second.whole) return found->second.whole;
+  const auto item = found->second.items.find(location.item);
+  if (item == found->second.items.end()) return {};
+  return HostTensor::scalar(item->second);
 }
 
 bool ProgramEditor::edited() const { return impl_->edited; }
@@ -882,28 +734,8 @@ bool ProgramEditor::edited() const { return impl_->edited; }
 EditedProgram ProgramEditor::finish() const { return impl_->finish(); }
 
 bool ProgramEditor::can_bypass(const Program& program, NodeId sum, int kept) {
-  const SourceLocation location = operand_of(program, sum, kept);
+  const SourceLocation location = program.sources.operand(sum, kept);
   return adds_branches(program.graph.node(sum)) && location.known() && location.item == kNone;
-}
-
-std::vector<NodeId> ProgramEditor::unwritable(const Archive& archive, const Program& program,
-                                              const std::vector<Patch>& patches) {
-  std::vector<NodeId> nodes;
-  ProgramEditor trial(archive, program, program.inputs);
-  for (const Patch& patch : patches) {
-    const std::string& key = key_of(program.graph, program.graph.node(patch.node));
-    try {
-      if (patch.input >= 0) {
-        trial.set_input(key, patch.input, patch.to);
-      } else if (!patch.to.floating()) {
-        trial.set_attribute(key, patch.what, patch.to.ints);
-      }
-    } catch (const UnsupportedError&) {
-      nodes.push_back(patch.node);
-    }
-  }
-  sort_unique(nodes);
-  return nodes;
 }
 
 }  // namespace parsimony::programs

@@ -4,12 +4,13 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "parsimony/graph/model_editor.h"
 #include "parsimony/programs/exported/archive.h"
 #include "parsimony/programs/exported/program.h"
+#include "parsimony/programs/literal_editor.h"
 
 namespace parsimony::programs {
 
@@ -23,7 +24,7 @@ struct EditedProgram {
 
 /// Collects the changes of a plan and applies them to the program's JSON, in which everything else
 /// stays as it was written.
-class ProgramEditor : public ModelEditor {
+class ProgramEditor : public LiteralEditor {
  public:
   /// All three must outlive the editor. @param inputs  with which the program was read
   ProgramEditor(const Archive& archive, const Program& program,
@@ -38,12 +39,6 @@ class ProgramEditor : public ModelEditor {
   void slice_input(const std::string& input, std::span<const AxisKeep> axes) override;
   void zero_smallest(const std::string& tensor, int64_t count) override;
   void assign(const std::string& tensor, std::span<const std::byte> values) override;
-  /// @throws UnsupportedError if the program has no literal for it
-  void set_attribute(const std::string& node, const std::string& attribute,
-                     std::span<const int64_t> values) override;
-  /// @throws UnsupportedError if the program has no literal for it
-  void set_input(const std::string& node, int input, const HostTensor& constant) override;
-  void update_shapes(const ChangeOf& change) override;
 
   bool edited() const;
 
@@ -53,11 +48,15 @@ class ProgramEditor : public ModelEditor {
 
   /// Can the readers of the sum read its operand `kept` instead?
   static bool can_bypass(const Program& program, NodeId sum, int kept);
-  /// Nodes of the patches whose changes have no form in the program.
-  static std::vector<NodeId> unwritable(const Archive& archive, const Program& program,
-                                        const std::vector<Patch>& patches);
 
  private:
+  void write(const SourceLocation& location, const HostTensor& value, const std::string& node,
+             const std::string& what) override;
+  void write_parts(const SourceLocation& call, const std::vector<int64_t>& sizes,
+                   const std::string& node) override;
+  void note_item(const SourceLocation& location, int64_t number) override;
+  std::optional<HostTensor> written_at(const SourceLocation& location) const override;
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -24,7 +24,7 @@ class ProgramSource final : public ParameterSource {
 
   std::vector<NodeId> unwritable(const Graph& /*graph*/,
                                  const std::vector<Patch>& patches) const override {
-    return ProgramEditor::unwritable(archive_, program_, patches);
+    return ProgramEditor(archive_, program_, program_.inputs).refused(patches);
   }
 
   bool can_bypass(const Graph& /*graph*/, NodeId sum, int kept) const override {

@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "parsimony/programs/literal_editor.h"
 #include "parsimony/torch_io/errors.h"
 #include "parsimony/torch_io/script/edits_impl.h"
 #include "parsimony/torch_io/script/module_tensors_impl.h"
@@ -63,7 +64,7 @@ std::vector<jit::Value*> elements_of(const Origins& origins, jit::Node* node, in
     }
     if (!elements.empty()) return elements;
   }
-  if (!is_all_known(edits, node, input)) throw errors::not_written(why.node, why.what);
+  if (!is_all_known(edits, node, input)) throw programs::not_written(why.node, why.what);
   for (const auto& [item, number] : edits.lists.at({node, input})) {
     elements.push_back(graph.insertConstant(number));
   }
@@ -77,7 +78,7 @@ void change_elements(const Origins& origins, jit::Node* node, int input, const E
   std::vector<jit::Value*> elements = elements_of(origins, node, input, edits, *changes[0].second);
   for (const auto& [item, change] : changes) {
     if (static_cast<size_t>(item) >= elements.size()) {
-      throw errors::not_written(change->node, change->what);
+      throw programs::not_written(change->node, change->what);
     }
     elements[item] = graph.insertConstant(change->value);
   }
@@ -179,7 +180,7 @@ Nodes add_duplicates(Edits& edits, const Origins& origins) {
       jit::Node* node = origins.calls[location.call];
       const jit::WithInsertPoint before(node);
       jit::Value* value = graph.insertGetAttr(graph.inputs()[0], attribute);
-      if (location.item != kNone) throw errors::not_written(name, "a tensor in a list");
+      if (location.item != kNone) throw programs::not_written(name, "a tensor in a list");
       node->replaceInput(location.input, value);
     }
     edits.placed[name] = held;

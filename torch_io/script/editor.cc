@@ -24,8 +24,9 @@ namespace parsimony::torch_io {
 
 namespace jit = torch::jit;
 
+using programs::input_name;
+using programs::not_written;
 using script::Change;
-using script::ConstantOrigin;
 using script::Edits;
 using script::Origins;
 using script::Outside;
@@ -38,8 +39,15 @@ UnsupportedError cannot_edit(std::string_view why) {
   return UnsupportedError("the module cannot be edited: ", why);
 }
 
-ModelError no_such_input(std::string_view node, int input, int inputs) {
-  return ModelError("node ", in_quotes(node), " has no input ", input, ", only ", inputs);
+/// What stands for these numbers in a place of this type.
+c10::IValue literal_of(const HostTensor& numbers, c10::TypePtr type) {
+  const auto list = type->cast<c10::ListType>();
+  if (list) type = list->getElementType();
+  if (!type->isSubtypeOf(*c10::TensorType::get()) && numbers.count() == 1) {
+    return numbers.floating() ? c10::IValue(numbers.floats[0]) : c10::IValue(numbers.ints[0]);
+  }
+  if (list && type->kind() == c10::TypeKind::IntType) return numbers.ints;
+  return to_tensor(numbers);
 }
 
 UnsupportedError no_scale(std::string_view node) {
@@ -51,13 +59,20 @@ UnsupportedError no_scale(std::string_view node) {
 }  // namespace
 
 struct ScriptEditor::Impl {
+  Impl(const ScriptGraph& script, Original fate)
+      : graph(script.graph), origins(script.origins), original(fate) {
+    if (original == Original::kGivenUp) shared = script::shared_memory(*origins);
+    for (const Weight& weight : graph.weights) {
+      if (is_synthetic(script, weight.name)) synthetic[weight.name] = weight.dims;
+    }
+  }
+
   Graph graph;  // its weights are views: only constants' values are read
   std::shared_ptr<Origins> origins;
   Edits edits;
-  std::unordered_map<std::string, NodeId> nodes;
   std::unordered_map<std::string, Shape> synthetic;  // current
   std::optional<GraphEditor> shallow;                // without removed blocks
-  Original original = Original::kStays;
+  Original original;
   std::unordered_set<const c10::StorageImpl*> shared;
   bool applied = false;
   std::optional<jit::Module> small;  // with the current tensors
@@ -66,15 +81,10 @@ struct ScriptEditor::Impl {
     if (applied) throw cannot_edit("after finish() only values may change");
   }
 
-  NodeId node(const std::string& key) const {
-    const auto found = nodes.find(key);
-    if (found == nodes.end()) throw ModelError("there is no node ", in_quotes(key));
-    return found->second;
-  }
+  SourceLocation operand(NodeId id, int input) const { return origins->operand(id, input); }
 
-  SourceLocation operand(NodeId id, int input) const {
-    const auto& locations = origins->operands.at(id);
-    return static_cast<size_t>(input) < locations.size() ? locations[input] : SourceLocation{};
+  Edits::Spot spot(const SourceLocation& location) const {
+    return {origins->calls[location.call], location.input, location.item};
   }
 
   const TensorOrigin& origin(const std::string& name) const {
@@ -96,18 +106,6 @@ struct ScriptEditor::Impl {
         .first->second.tensor;
   }
 
-  void change(const SourceLocation& location, const c10::IValue& value, const std::string& node_key,
-              const std::string& what) {
-    if (!location.known()) throw errors::not_written(node_key, what);
-    jit::Node* call = origins->calls[location.call];
-    const Edits::Spot spot(call, location.input, location.item);
-    const auto [it, fresh] = edits.changes.try_emplace(spot, Change{value, node_key, what, {}});
-    it->second.calls.insert(location.call);
-    if (fresh) return;
-    const bool same = !value.isTensor() && it->second.value == value;
-    if (!same) throw errors::shared_place(node_key, what);
-  }
-
   /// Whether its memory may be reused. Integers are read again by later changes.
   bool may_use_up(const at::Tensor& tensor) const {
     return original == Original::kGivenUp && at::isFloatingType(tensor.scalar_type()) &&
@@ -115,37 +113,13 @@ struct ScriptEditor::Impl {
   }
 
   void empty_unread();
-  void set_elements(const std::string& key, const std::string& what, const ConstantOrigin& written,
-                    const HostTensor& from, const HostTensor& to);
-  void set_split(const std::string& key, NodeId id, const HostTensor& to, bool equal_parts);
-  void set_length(const std::string& key, const ConstantOrigin& written, const HostTensor& to);
-  void set_tensor(const std::string& key, NodeId id, int input, const HostTensor& to);
-  bool set_pieces(NodeId id, int input, const HostTensor& to);
 };
 
-namespace {
-
-bool all_equal(const std::vector<int64_t>& values) {
-  return std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end();
-}
-
-std::string input_name(int input) { return "input " + std::to_string(input); }
-
-}  // namespace
-
 ScriptEditor::ScriptEditor(const ScriptGraph& script, Original original)
-    : impl_(std::make_unique<Impl>()) {
-  impl_->graph = script.graph;
-  impl_->origins = script.origins;
-  impl_->original = original;
-  if (original == Original::kGivenUp) impl_->shared = script::shared_memory(*script.origins);
-  for (const NodeId n : script.graph.nodes.ids()) {
-    impl_->nodes.emplace(key_of(script.graph, script.graph.nodes[n]), n);
-  }
-  for (const Weight& weight : script.graph.weights) {
-    if (is_synthetic(script, weight.name)) impl_->synthetic[weight.name] = weight.dims;
-  }
-}
+    : ScriptEditor(std::make_unique<Impl>(script, original)) {}
+
+ScriptEditor::ScriptEditor(std::unique_ptr<Impl> impl)
+    : LiteralEditor(impl->graph, *impl->origins), impl_(std::move(impl)) {}
 
 ScriptEditor::~ScriptEditor() = default;
 
@@ -153,12 +127,12 @@ void ScriptEditor::bypass(std::span<const BypassedNode> nodes) {
   impl_->check_open();
   const auto& calls = impl_->origins->calls;
   for (const auto& [key, input] : nodes) {
-    const SourceLocation location = impl_->operand(impl_->node(key), input);
+    const SourceLocation location = impl_->operand(node(key), input);
     jit::Node* call = location.known() && location.item == kNone ? calls[location.call] : nullptr;
     const std::string op = call == nullptr ? "" : call->kind().toUnqualString();
     const bool adds = op == "add" || op == "add_" || op == "__iadd__";
     if (!adds || std::count(calls.begin(), calls.end(), call) != 1) {
-      throw errors::not_written(key, input_name(input));
+      throw not_written(key, input_name(input));
     }
     impl_->edits.bypasses.emplace_back(call, location.input);
   }
@@ -189,9 +163,11 @@ void ScriptEditor::Impl::empty_unread() {
 void ScriptEditor::copy(const std::string& name, const std::string& of, const std::string& consumer,
                         int input) {
   impl_->check_open();
-  const NodeId id = impl_->node(consumer);
-  const auto inputs = static_cast<int>(impl_->graph.node(id).inputs.size());
-  if (input < 0 || input >= inputs) throw no_such_input(consumer, input, inputs);
+  const NodeId id = node(consumer);
+  const auto inputs = std::ssize(impl_->graph.node(id).inputs);
+  if (input < 0 || input >= inputs) {
+    throw ModelError("node ", in_quotes(consumer), " has no input ", input, ", only ", inputs);
+  }
   if (const auto known = impl_->synthetic.find(of); known != impl_->synthetic.end()) {
     const Shape dims = known->second;
     impl_->synthetic[name] = dims;
@@ -203,7 +179,7 @@ void ScriptEditor::copy(const std::string& name, const std::string& of, const st
   }
   const SourceLocation location = impl_->operand(id, input);
   const bool complex = original.source.defined() && original.source.is_complex();
-  if (!location.known() || complex) throw errors::not_written(consumer, input_name(input));
+  if (!location.known() || complex) throw not_written(consumer, input_name(input));
   auto& duplicate = impl_->edits.duplicates[name];
   const auto changed = impl_->edits.tensors.find(of);
   if (!duplicate.tensor.defined()) {
@@ -235,167 +211,58 @@ void ScriptEditor::assign(const std::string& name, std::span<const std::byte> va
   tensor = with_values(name, tensor, values);
 }
 
-void ScriptEditor::set_attribute(const std::string& key, const std::string& attribute,
-                                 std::span<const int64_t> values) {
+void ScriptEditor::write(const SourceLocation& location, const HostTensor& value,
+                         const std::string& node, const std::string& what) {
   impl_->check_open();
-  const NodeId id = impl_->node(key);
-  const auto found = impl_->origins->attributes.find(id);
-  if (found == impl_->origins->attributes.end() || values.size() != 1) {
-    throw errors::not_written(key, "\"" + attribute + "\"");
-  }
-  for (const auto& [name, location] : found->second) {
-    if (name == attribute) return impl_->change(location, values[0], key, "\"" + attribute + "\"");
-  }
-  throw errors::not_written(key, "\"" + attribute + "\"");
+  if (!location.known()) throw not_written(node, what);
+  const jit::Node* call = impl_->origins->calls[location.call];
+  if (static_cast<size_t>(location.input) >= call->inputs().size()) throw no_scale(node);
+  const c10::IValue literal = literal_of(value, call->input(location.input)->type());
+  const auto [it, fresh] =
+      impl_->edits.changes.try_emplace(impl_->spot(location), Change{literal, node, what, {}});
+  Change& change = it->second;
+  change.calls.insert(location.call);
+  const bool same = fresh || (!literal.isTensor() && change.value == literal);
+  if (!same) throw errors::shared_place(node, what);
 }
 
-void ScriptEditor::Impl::set_elements(const std::string& key, const std::string& what,
-                                      const ConstantOrigin& written, const HostTensor& from,
-                                      const HostTensor& to) {
-  if (from.ints.size() != to.ints.size()) throw errors::not_written(key, what);
-  const int64_t sign = written.negated ? -1 : 1;
-  for (size_t i = 0; i < to.ints.size(); ++i) {
-    const SourceLocation location =
-        i < written.elements.size() ? written.elements[i] : SourceLocation{};
-    if (location.known() && location.item != kNone) {
-      jit::Node* call = origins->calls[location.call];
-      edits.lists[{call, location.input}].emplace(location.item, sign * from.ints[i]);
-    }
-    if (from.ints[i] != to.ints[i]) change(location, sign * to.ints[i], key, what);
-  }
-}
-
-/// chunk(x, n, dim), tensor_split(x, …, dim), split(x, size, dim) and split_with_sizes of computed
-/// sizes become split_with_sizes(x, sizes, dim).
-void ScriptEditor::Impl::set_split(const std::string& key, NodeId id, const HostTensor& to,
-                                   bool equal_parts) {
-  if (equal_parts && all_equal(to.ints)) return;
-  const SourceLocation location = operand(id, 0);
-  jit::Node* call = location.known() ? origins->calls[location.call] : nullptr;
-  std::string op = call == nullptr ? "" : call->kind().toUnqualString();
+/// The call becomes split_with_sizes(x, sizes, dim).
+void ScriptEditor::write_parts(const SourceLocation& call, const std::vector<int64_t>& sizes,
+                               const std::string& node) {
+  impl_->check_open();
+  jit::Node* splits = impl_->origins->calls[call.call];
+  std::string op = splits->kind().toUnqualString();
   if (op.starts_with("unsafe_")) op.erase(0, std::string_view("unsafe_").size());
   if (op != "chunk" && op != "split" && op != "split_with_sizes" && op != "tensor_split") {
-    throw errors::not_written(key, "the sizes of the parts");
+    throw not_written(node, "the sizes of the parts");
   }
-  const auto [it, fresh] = edits.splits.emplace(call, to.ints);
-  if (!fresh && it->second != to.ints) throw errors::shared_place(key, "the sizes of the parts");
+  const auto [it, fresh] = impl_->edits.splits.emplace(splits, sizes);
+  if (!fresh && it->second != sizes) throw errors::shared_place(node, "the sizes of the parts");
 }
 
-/// narrow(x, dim, start, length): the end follows from the length.
-void ScriptEditor::Impl::set_length(const std::string& key, const ConstantOrigin& written,
-                                    const HostTensor& to) {
-  const SourceLocation start = origins->constants.at(written.start_of).elements.at(0);
-  jit::Node* call = origins->calls[start.call];
-  const auto changed = edits.changes.find(Edits::Spot(call, start.input, start.item));
-  const Weight& before = graph.weight(graph.value(written.start_of).weight);
-  const int64_t begin =
-      changed == edits.changes.end() ? to_host(before).ints.at(0) : changed->second.value.toInt();
-  change(written.elements.at(0), to.ints.at(0) - begin, key, "the length");
+void ScriptEditor::note_item(const SourceLocation& location, int64_t number) {
+  jit::Node* call = impl_->origins->calls[location.call];
+  impl_->edits.lists[{call, location.input}].emplace(location.item, number);
 }
 
-/// Sets elements of a list that is built from numbers, such as the bounds of a slice.
-bool ScriptEditor::Impl::set_pieces(NodeId id, int input, const HostTensor& to) {
-  const NodeId list = graph.value(graph.node(id).inputs[input]).producer;
-  if (list == kNone || graph.node(list).op != "Concat" || to.floating()) return false;
-  const auto pieces = static_cast<int>(graph.node(list).inputs.size());
-  if (to.count() != pieces) return false;
-  for (int i = 0; i < pieces; ++i) {
-    if (!operand(list, i).known()) return false;
-  }
-  for (int i = 0; i < pieces; ++i) {
-    set_tensor(key_of(graph, graph.node(list)), list, i, HostTensor::vector({to.ints[i]}));
-  }
-  return true;
-}
-
-void ScriptEditor::Impl::set_tensor(const std::string& key, NodeId id, int input,
-                                    const HostTensor& to) {
-  const SourceLocation location = operand(id, input);
-  if (!location.known() && set_pieces(id, input, to)) return;
-  if (!location.known()) throw errors::not_written(key, input_name(input));
-  jit::Node* call = origins->calls[location.call];
-  if (static_cast<size_t>(location.input) >= call->inputs().size()) throw no_scale(key);
-  c10::TypePtr type = call->input(location.input)->type();
-  const auto list = type->cast<c10::ListType>();
-  if (list) type = list->getElementType();
-  const bool scalar = !type->isSubtypeOf(*c10::TensorType::get()) && to.count() == 1;
-  if (scalar && to.floating()) return change(location, to.floats[0], key, input_name(input));
-  if (scalar) return change(location, to.ints[0], key, input_name(input));
-  if (list && type->kind() == c10::TypeKind::IntType) {
-    return change(location, to.ints, key, input_name(input));
-  }
-  change(location, to_tensor(to), key, input_name(input));
-}
-
-void ScriptEditor::set_input(const std::string& key, int input, const HostTensor& constant) {
-  impl_->check_open();
-  const NodeId id = impl_->node(key);
-  const Node& node = impl_->graph.node(id);
-  if (input < 0) throw no_such_input(key, input, static_cast<int>(node.inputs.size()));
-  const ValueId value =
-      static_cast<size_t>(input) < node.inputs.size() ? node.inputs[input] : kNone;
-  if (value == kNone) throw errors::not_written(key, input_name(input));
-  const auto found = impl_->origins->constants.find(value);
-  if (found == impl_->origins->constants.end()) return impl_->set_tensor(key, id, input, constant);
-  const ConstantOrigin& written = found->second;
-  if (impl_->graph.value(value).weight == kNone) {  // built at run time
-    return impl_->set_split(key, id, constant, written.equal_parts);
-  }
-  const HostTensor from = to_host(impl_->graph.weight(impl_->graph.value(value).weight));
-  if (constant.floating()) return impl_->set_tensor(key, id, input, constant);
-  const bool placed = std::any_of(written.elements.begin(), written.elements.end(),
-                                  [](const SourceLocation& location) { return location.known(); });
-  if (written.start_of != kNone) {
-    impl_->set_length(key, written, constant);
-  } else if (node.op == "Split" && (written.equal_parts || !placed)) {
-    impl_->set_split(key, id, constant, written.equal_parts);
-  } else {
-    impl_->set_elements(key, input_name(input), written, from, constant);
-  }
+std::optional<HostTensor> ScriptEditor::written_at(const SourceLocation& location) const {
+  const auto found = impl_->edits.changes.find(impl_->spot(location));
+  if (found == impl_->edits.changes.end()) return {};
+  const c10::IValue& value = found->second.value;
+  return value.isInt() ? HostTensor::scalar(value.toInt()) : HostTensor();
 }
 
 void ScriptEditor::update_shapes(const ChangeOf& change) {
-  impl_->check_open();
-  const Graph& graph = impl_->graph;
-  const auto changed = [&](ValueId value) { return change(graph.value(value).name); };
-  for (const script::SizeLiteral& size_literal : impl_->origins->size_literals) {
-    const auto shapes = changed(size_literal.value);
-    if (!shapes) continue;
-    const size_t dim = size_literal.dim;
-    const int64_t size = shapes->after.at(dim);
-    jit::Node* call = impl_->origins->calls[size_literal.location.call];
-    impl_->edits.lists[{call, size_literal.location.input}].emplace(size_literal.location.item,
-                                                                    shapes->before.at(dim));
-    if (size != shapes->before.at(dim)) {
-      impl_->change(size_literal.location, size, graph.value(size_literal.value).name,
-                    "a repeated size");
-    }
-  }
-  for (const script::ImplicitScale& frozen : impl_->origins->frozen) {
-    const auto shapes = changed(frozen.value);
-    const size_t dim = frozen.dim;
-    if (!shapes || shapes->before.at(dim) == shapes->after.at(dim)) continue;
-    jit::Node* call = impl_->origins->calls[frozen.location.call];
-    const std::string& name = graph.value(frozen.value).name;
-    if (call->inputs().size() <= static_cast<size_t>(frozen.location.input)) {
-      throw no_scale(name);
-    }
-    // A plan may have derived it.
-    const Edits::Spot spot(call, frozen.location.input, frozen.location.item);
-    if (impl_->edits.changes.contains(spot)) continue;
-    const c10::IValue number = frozen.whole ? c10::IValue(static_cast<int64_t>(frozen.number))
-                                            : c10::IValue(frozen.number);
-    impl_->change(frozen.location, number, name, frozen.whole ? "a number" : "the scale");
-  }
+  LiteralEditor::update_shapes(change);
+  const auto changes = [&](const script::Size& size) {
+    if (size.value == kNone) return false;
+    const auto shapes = change(impl_->graph.value(size.value).name);
+    if (!shapes || size.dim == kNone) return shapes.has_value();
+    const auto dim = static_cast<size_t>(size.dim);
+    return shapes->before.at(dim) != shapes->after.at(dim);
+  };
   for (const script::Check& check : impl_->origins->checks) {
-    const auto changes = [&](const script::Size& size) {
-      const auto shapes = size.value == kNone ? std::nullopt : changed(size.value);
-      if (!shapes || size.dim == kNone) return shapes.has_value();
-      const size_t dim = size.dim;
-      return shapes->before.at(dim) != shapes->after.at(dim);
-    };
-    const bool differs = std::any_of(check.sizes.begin(), check.sizes.end(), changes);
-    if (differs) impl_->edits.drops.insert(check.node);
+    if (std::ranges::any_of(check.sizes, changes)) impl_->edits.drops.insert(check.node);
   }
 }
 

@@ -4,11 +4,13 @@
 #include <torch/csrc/jit/api/module.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
-#include "parsimony/graph/model_editor.h"
+#include "parsimony/programs/literal_editor.h"
 #include "parsimony/torch_io/script/read.h"
 
 namespace parsimony::torch_io {
@@ -28,7 +30,7 @@ enum class Original {
 ///     ScriptEditor editor(script);
 ///     apply_plan(pruning.plan, script.graph, pruning.analysis.probe, editor);
 ///     torch::jit::Module small = editor.finish();
-class ScriptEditor : public ModelEditor {
+class ScriptEditor : public programs::LiteralEditor {
  public:
   /// `script` need not outlive the editor.
   explicit ScriptEditor(const ScriptGraph& script, Original original = Original::kStays);
@@ -48,12 +50,6 @@ class ScriptEditor : public ModelEditor {
   void zero_smallest(const std::string& tensor, int64_t count) override;
   void assign(const std::string& tensor, std::span<const std::byte> values) override;
 
-  /// @throws UnsupportedError if the program has no literal for it
-  void set_attribute(const std::string& node, const std::string& attribute,
-                     std::span<const int64_t> values) override;
-  /// @throws UnsupportedError if the program has no literal for it
-  void set_input(const std::string& node, int input, const HostTensor& constant) override;
-
   /// Updates numbers that repeat a size, and removes checks of changed sizes.
   void update_shapes(const ChangeOf& change) override;
 
@@ -67,6 +63,15 @@ class ScriptEditor : public ModelEditor {
 
  private:
   struct Impl;
+
+  explicit ScriptEditor(std::unique_ptr<Impl> impl);
+  void write(const programs::SourceLocation& location, const HostTensor& value,
+             const std::string& node, const std::string& what) override;
+  void write_parts(const programs::SourceLocation& call, const std::vector<int64_t>& sizes,
+                   const std::string& node) override;
+  void note_item(const programs::SourceLocation& location, int64_t number) override;
+  std::optional<HostTensor> written_at(const programs::SourceLocation& location) const override;
+
   std::unique_ptr<Impl> impl_;
 };
 

@@ -54,20 +54,8 @@ std::vector<jit::Value*> follow(ScriptGraph& result, const std::vector<InputSpec
 
 /// Tries the changes in order on a temporary editor.
 std::vector<NodeId> unwritable(const ScriptGraph& script, const std::vector<Patch>& patches) {
-  std::vector<NodeId> nodes;
   ScriptEditor trial(script);
-  for (const Patch& patch : patches) {
-    const std::string& key = key_of(script.graph, script.graph.node(patch.node));
-    try {
-      if (patch.input >= 0) {
-        trial.set_input(key, patch.input, patch.to);
-      } else if (!patch.to.floating()) {
-        trial.set_attribute(key, patch.what, patch.to.ints);
-      }
-    } catch (const UnsupportedError&) {
-      nodes.push_back(patch.node);
-    }
-  }
+  std::vector<NodeId> nodes = trial.refused(patches);
   for (const Patch& patch : patches) {
     const std::string& key = key_of(script.graph, script.graph.node(patch.node));
     if (!trial.can_write(key)) nodes.push_back(patch.node);
