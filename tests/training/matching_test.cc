@@ -86,6 +86,17 @@ std::vector<std::string> names_of(const Graph& graph, const std::vector<ValueId>
   return names;
 }
 
+TEST(Matching, PrunedElementsTakeNoSteps) {
+  at::Tensor w = at::tensor({0., 2., 0., 4.}).requires_grad_(true);
+  at::Tensor free = at::tensor({0., 2.}).requires_grad_(true);
+  const std::function<void()> hook = keeping_zeros({{"w", w}, {"free", free}}, {"w"});
+  w.mutable_grad() = at::ones({4}, w.options());
+  free.mutable_grad() = at::ones({2}, free.options());
+  hook();
+  EXPECT_TRUE(w.grad().equal(at::tensor({0., 1., 0., 1.})));
+  EXPECT_TRUE(free.grad().equal(at::ones({2}, free.options())));
+}
+
 TEST(OutputLoss, TakesOutputsApartIntoWhatCanBeTrained) {
   const Detector net;
   const SmallNetwork small(net.graph(), net.pruning.plan);

@@ -276,20 +276,6 @@ std::vector<at::Tensor> copies_of(const std::vector<NamedParameter>& parameters)
   return copies;
 }
 
-/// Returns a hook for after_backward that keeps zeros in the tensors `fixed`.
-std::function<void()> keeping_zeros(const std::vector<NamedParameter>& parameters,
-                                    const std::vector<std::string>& fixed) {
-  std::vector<std::pair<at::Tensor, at::Tensor>> zeros;
-  for (const auto& [name, parameter] : parameters) {
-    if (contains(fixed, name)) zeros.emplace_back(parameter, parameter.detach().eq(0));
-  }
-  return [zeros = std::move(zeros)] {
-    for (const auto& [parameter, zero] : zeros) {
-      if (parameter.grad().defined()) at::Tensor(parameter).mutable_grad().masked_fill_(zero, 0);
-    }
-  };
-}
-
 /// Trains the small network for an objective of `values`.
 class Fitting {
  public:
@@ -441,6 +427,19 @@ int fit_targets(SmallNetwork& small, const std::vector<std::string>& fixed, cons
   };
   fitting.run(objective, fixed, settings, "finetune", data.say);
   return assign_trained(small, fitting.weights(), fixed, "fine-tuning");
+}
+
+std::function<void()> keeping_zeros(const std::vector<NamedParameter>& parameters,
+                                    const std::vector<std::string>& fixed) {
+  std::vector<std::pair<at::Tensor, at::Tensor>> zeros;
+  for (const auto& [name, parameter] : parameters) {
+    if (contains(fixed, name)) zeros.emplace_back(parameter, parameter.detach().eq(0));
+  }
+  return [zeros = std::move(zeros)] {
+    for (const auto& [parameter, zero] : zeros) {
+      if (parameter.grad().defined()) at::Tensor(parameter).mutable_grad().masked_fill_(zero, 0);
+    }
+  };
 }
 
 int assign_trained(SmallNetwork& small, const std::vector<NamedParameter>& tensors,

@@ -46,6 +46,11 @@ int match_blocks(const Graph& dense, SmallNetwork& small, const std::vector<std:
 int fit_targets(SmallNetwork& small, const std::vector<std::string>& fixed, const MatchData& data,
                 const Loss& loss, const MatchSettings& settings);
 
+/// Returns a hook that keeps elements that are zero now, of the parameters `fixed`, out of each
+/// step.
+std::function<void()> keeping_zeros(const std::vector<NamedParameter>& parameters,
+                                    const std::vector<std::string>& fixed);
+
 /// Assigns tensors to the small network's weights of the same names; others are ignored. Elements
 /// of the tensors `fixed` that are zero stay zero. @returns how many changed
 int assign_trained(SmallNetwork& small, const std::vector<NamedParameter>& tensors,

@@ -211,7 +211,8 @@ class TorchRecovery final : public RecoverySource {
       place(*dense, device_, false);
       dense->train(false);
     }
-    const TrainContext where{*data_.labelled, device_, false, dense.get(), data_.ranks};
+    TrainContext where{*data_.labelled, device_, false, dense.get(), data_.ranks};
+    if (!fixed.empty()) where.after_backward = keeping_zeros(net->parameters(), fixed);
     Trainer trainer(labelled_training(*net, where, options_.finetune));
     trainer.run(options_.finetune.epochs, [&](int64_t epoch, const EpochTimes& times) {
       if (say_) {
