@@ -338,6 +338,7 @@ void add_options(CLI::App& command, LatencyOptions& options) {
       ->check(not_below_zero());
   for (CLI::Option* option : add_settings(command, latency_command_settings(), options.command)) {
     option->group("Remote device");
+    if (option->check_lname("latency-runs")) command.remove_option(option);  // it has --runs
   }
   add_option(command, "--seed", options.seed, "N", "Random seed (default: 1)")
       ->check(not_below_zero());
