@@ -75,7 +75,7 @@ Meeting meeting_of(const RankPlace& place) {
   options.timeout = time_of(place.settings.timeout);
   const auto store = c10::make_intrusive<c10d::TCPStore>(host, options);
   return {c10::make_intrusive<c10d::PrefixStore>("parsimony" + start_of_job(), store),
-          is_here(host) || place.local_size == place.size};
+          is_here(host)};
 }
 
 /// Uses the interface in GLOO_SOCKET_IFNAME; otherwise ranks of one machine use the loopback.
@@ -159,7 +159,7 @@ void RankGroup::meet(const c10::intrusive_ptr<c10d::Store>& store, bool within_m
   const auto device = device_for(within_machine);
   transport_ = device->str();
   group_ = gloo_group(store, place_, device);
-  if (place_.several() && within_machine) {
+  if (place_.several()) {
     sums_ = SharedSums::of(*store, rank(), size(), time_of(place_.settings.timeout));
   }
   if (sums_) transport_ += ", shared memory for sums of up to 32 kB";
@@ -169,7 +169,7 @@ RankGroup::~RankGroup() = default;
 
 void RankGroup::sum(const at::Tensor& tensor) const {
   collective("summing", [&] {
-    if (sums_ && SharedSums::takes(tensor)) return sums_->sum(tensor);
+    if (sums_ && SharedSums::takes(tensor)) return sums_->sum(tensor.detach());
     std::vector<at::Tensor> tensors = {tensor};
     group_->allreduce(tensors)->wait();
   });

@@ -62,7 +62,7 @@ class RankGroup {
   void agree(std::string_view what, const std::string& text) const;
 
   const c10::intrusive_ptr<c10d::ProcessGroup>& handle() const { return group_; }
-  /// Returns Gloo's description: "tcp, …, iface=eth0, …".
+  /// Returns Gloo's description, "tcp, …, iface=eth0, …", and whether memory is shared.
   const std::string& transport() const { return transport_; }
 
   /// Reports that `what` failed; waits a moment to learn which ranks do not report the same.

@@ -16,12 +16,25 @@
 #include <utility>
 #include <vector>
 
+#include "parsimony/base/errors.h"
+
 namespace parsimony::training {
 namespace {
 
 using std::chrono::steady_clock;
 
 constexpr int64_t kMostBytes = int64_t{32} << 10;
+
+/// Removes a file in memory at the end of the scope; all but the first to do so find it gone.
+struct Removed {
+  explicit Removed(const std::string& name) : name_(name) {}
+  ~Removed() { shm_unlink(name_.c_str()); }
+  Removed(const Removed&) = delete;
+  Removed& operator=(const Removed&) = delete;
+
+ private:
+  const std::string& name_;
+};
 
 }  // namespace
 
@@ -88,6 +101,7 @@ std::unique_ptr<SharedSums> SharedSums::of(c10d::Store& store, int rank, int siz
   };
   const std::string key = "shared-sums";
   std::string name;
+  const Removed removed{name};  // once all have opened it, or one is lost
   std::unique_ptr<File> file;
   if (rank == 0) {
     name = "/parsimony-" + std::to_string(getpid()) + "-" + std::to_string(std::random_device()());
@@ -103,7 +117,6 @@ std::unique_ptr<SharedSums> SharedSums::of(c10d::Store& store, int rank, int siz
   for (int other = 0; other < size; ++other) {
     all = store.get(key + std::to_string(other)) == bytes_of("shared") && all;
   }
-  if (rank == 0) shm_unlink(name.c_str());
   if (!all) return nullptr;
   return std::unique_ptr<SharedSums>(new SharedSums(std::move(file), rank, size, timeout));
 }
@@ -115,7 +128,8 @@ SharedSums::SharedSums(std::unique_ptr<File> file, int rank, int size,
 SharedSums::~SharedSums() = default;
 
 bool SharedSums::takes(const at::Tensor& tensor) {
-  return tensor.device().is_cpu() && tensor.is_contiguous() &&
+  return tensor.device().is_cpu() && tensor.layout() == at::kStrided && tensor.is_contiguous() &&
+         tensor.scalar_type() != at::kBool && tensor.numel() > 0 &&
          tensor.nbytes() <= static_cast<size_t>(kMostBytes);
 }
 
@@ -129,7 +143,7 @@ void SharedSums::sum(const at::Tensor& tensor) {
     wait_for(rank);
     Slot& slot = file_->slots[rank];
     if (slot.bytes[half] != own.bytes[half]) {
-      throw std::runtime_error("ranks sum tensors of different sizes");
+      throw ConfigError("ranks sum tensors of different sizes");
     }
     const at::Tensor values =
         at::from_blob(slot.values[half].data(), tensor.sizes(), tensor.options());

@@ -26,7 +26,7 @@ class SharedSums {
   SharedSums(const SharedSums&) = delete;
   SharedSums& operator=(const SharedSums&) = delete;
 
-  /// Whether it is small enough, and on the CPU.
+  /// Whether it is small enough, dense, contiguous, and on the CPU.
   static bool takes(const at::Tensor& tensor);
   /// In place. @throws std::runtime_error if a rank has ended or does not arrive in time
   void sum(const at::Tensor& tensor);
