@@ -157,18 +157,22 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// Returns whether a result can jump when operands change slightly: not if it is computed from
 /// integers, which are equal in both networks unless a node before them chose, nor if it is only
 /// cast to another type.
-bool chooses(const Graph& graph, const Facts& facts, const Node& node) {
+bool chooses(const Graph& graph, const Node& node) {
   if (!has_trait(node, kChooses)) return false;
   const auto moves = [&](ValueId v) {
     const DType type = v == kNone ? DType::kInt64 : graph.value(v).dtype;
     return type == DType::kUnknown || is_floating(type);
   };
-  const auto is_computed = [&](ValueId v) { return v == kNone || facts.computed[v]; };
-  if (std::ranges::all_of(node.outputs, is_computed)) return false;
   if (std::ranges::none_of(node.inputs, moves)) return false;
   if (!has_trait(node, kCopies)) return true;
   const DType to = dtype_of_onnx(attr(node, "to", int64_t{0}));
   return !is_floating(to) || is_small_float(to);
+}
+
+/// The same, but for sizes, which are known before the network runs.
+bool chooses(const Graph& graph, const Facts& facts, const Node& node) {
+  const auto is_computed = [&](ValueId v) { return v == kNone || facts.computed[v]; };
+  return chooses(graph, node) && !std::ranges::all_of(node.outputs, is_computed);
 }
 
 }  // namespace
@@ -253,7 +257,12 @@ double difference_of(const TensorBytes& a, const TensorBytes& b) {
 
 Reference::Reference(const Graph& graph, const Probe& probe, const Plan& plan, Network& masked,
                      const ProofOptions& options, const TensorList& sample)
-    : options_(options), mixes_(mixes(plan)), feed_(graph, plan), sample_(sample) {
+    : options_(options),
+      mixes_(mixes(plan)),
+      smooth_(std::ranges::none_of(graph.nodes,
+                                   [&](const Node& node) { return chooses(graph, node); })),
+      feed_(graph, plan),
+      sample_(sample) {
   for (const ValueId output : graph.outputs) names_.push_back(graph.value(output).name);
   std::string first_without;
   for (const runtime::Floats floats : runtime::kFloats) {
@@ -308,14 +317,16 @@ void Reference::run_steps(Network& masked) {
 
 namespace {
 
-/// Moves each number by one unit in its last place, as far as it has one.
+/// Moves each number by one unit in its last place, as far as it has one. Whole numbers stay: masks
+/// and ids are not rounded.
 void move_last_bits(TensorBytes& tensor) {
   const ReadNumber read = reader_of(tensor.dtype);
   const auto size = static_cast<size_t>(size_of(tensor.dtype));
   if (read == nullptr || !is_floating(tensor.dtype) || size < 2) return;
   for (size_t at = 0; at < tensor.bytes.size(); at += size) {
     const double number = read(tensor.bytes.data() + at);
-    if (number != 0 && std::isfinite(number)) tensor.bytes[at] ^= std::byte{1};  // little-endian
+    if (!std::isfinite(number) || number == std::trunc(number)) continue;
+    tensor.bytes[at] ^= std::byte{1};  // little-endian
   }
 }
 
@@ -331,7 +342,7 @@ void Reference::drive(Network& network, Side side, std::vector<ChoiceRecord>* ch
       if (small) inputs[i] = feed_.small_inputs(std::move(inputs[i]));
       if (s > 0) feed_.feed_back(last[i], inputs[i]);
       if (!small) feed_.mask(inputs[i]);
-      if (side == Side::kRounded) std::ranges::for_each(inputs[i], move_last_bits);
+      if (side == Side::kRounded && smooth_) std::ranges::for_each(inputs[i], move_last_bits);
     }
     ChoiceRecord* record = choices == nullptr ? nullptr : &choices->at(s);
     last = network.run(inputs, {.alternate_kernels = side == Side::kRounded, .choices = record});

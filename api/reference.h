@@ -99,7 +99,7 @@ class Reference {
   using Steps = std::vector<std::vector<TensorList>>;  ///< of each step, for each random input
   enum class Side : uint8_t {
     kOriginal,
-    kRounded,  ///< the original with other kernels, on inputs that are rounded otherwise
+    kRounded,  ///< the original with other kernels; without choices, on inputs rounded otherwise
     kSmall
   };
 
@@ -121,6 +121,7 @@ class Reference {
 
   ProofOptions options_;
   bool mixes_;
+  bool smooth_;  ///< makes no discrete choices
   InputSlicer feed_;
   TensorList sample_;
   runtime::Floats floats_ = {};

@@ -83,7 +83,8 @@ class Verification {
     if (!own() && proof.worst() != nullptr && proof.worst()->difference > kWeak) {
       proof.not_run =
           "in ONNX Runtime the masked original differs as much from itself when computed with "
-          "other kernels; --engine libtorch compares the operands of discrete choices";
+          "other kernels or on inputs rounded otherwise; --engine libtorch compares the operands "
+          "of discrete choices";
     }
     return proof;
   }

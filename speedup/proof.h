@@ -14,7 +14,7 @@ struct ProofOptions {
   int inputs = 3;  ///< random inputs; float inputs are normally distributed
   uint64_t seed = 1;
   /// For max|a - b| / max|a|, per output. Raised to four times the original's own rounding error,
-  /// which is measured by computing the original in another way.
+  /// which is measured by computing the original with all rounded otherwise.
   double tolerance = 1e-4;
 
   bool operator==(const ProofOptions&) const = default;
