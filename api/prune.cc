@@ -12,6 +12,7 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
 #include "parsimony/base/words.h"
+#include "parsimony/engines/machine/processor.h"
 #include "parsimony/graph/elements.h"
 #include "parsimony/graph/interface.h"
 #include "parsimony/graph/model_editor.h"
@@ -371,8 +372,9 @@ class Planner {
   }
 
   CriterionOptions criterion() const {
+    static const int cores = machine::these_cores().usable();
     return {request_.seed, needs_.empty() ? nullptr : &statistics_, services_.score,
-            request_.scores.empty() ? nullptr : &request_.scores};
+            request_.scores.empty() ? nullptr : &request_.scores, request_.threads.value_or(cores)};
   }
 
   /// Returns the importance measured on outputs; empty if networks cannot be run.

@@ -6,8 +6,10 @@
 #include <string_view>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/base/parallel.h"
 #include "parsimony/base/ranges.h"
 #include "parsimony/pruners/given_scores.h"
+#include "parsimony/pruners/statistics.h"
 
 namespace parsimony {
 namespace {
@@ -162,6 +164,7 @@ class Scorer {
     const bool any_isomorphic = std::ranges::any_of(
         settings_.requests, [](const Request& r) { return r.scope == Scope::kIsomorphic; });
     if (any_isomorphic) shapes_ = subgraph_shapes(graph_, coupling_);
+    score_all(units);
     for (Unit& unit : units) add(std::move(unit));
     return std::move(result_);
   }
@@ -200,11 +203,39 @@ class Scorer {
     return scoring(graph_, as_read(group(g), r), options_);
   }
 
+  /// Returns on how many threads groups may be scored: each has matrices of its own.
+  int threads() const {
+    constexpr int64_t kMostBytes = int64_t{1} << 30;
+    constexpr int64_t kMatrices = 3;
+    const auto is_lazy = [](const Weight& weight) { return weight.data == nullptr; };
+    if (options_.own || std::ranges::any_of(graph_.weights, is_lazy)) return 1;
+    int64_t bytes = 1;
+    for (const Weight& weight : graph_.weights) {
+      bytes = std::max(bytes, weight.count() * kMatrices * int64_t{sizeof(double)});
+    }
+    if (options_.statistics != nullptr) {
+      for (const auto& [name, moments] : options_.statistics->inputs) {
+        bytes = std::max(bytes, moments.second.size() * kMatrices * int64_t{sizeof(double)});
+      }
+    }
+    return static_cast<int>(
+        std::clamp<int64_t>(kMostBytes / bytes, 1, std::max(1, options_.threads)));
+  }
+
+  void score_all(const std::vector<Unit>& units) {
+    std::vector<GroupId> groups;
+    for (const Unit& unit : units)
+      groups.insert(groups.end(), unit.scored.begin(), unit.scored.end());
+    scores_.resize(coupling_.groups.size());
+    parallel_for(std::ssize(groups), threads(),
+                 [&](int64_t i) { scores_[groups[i]] = score(groups[i]); });
+  }
+
   /// A unit that the criterion cannot score is not pruned.
   void add(Unit unit) {
     Scores sum(group(unit.groups.front()).size);
     for (const GroupId g : unit.scored) {
-      const Scores scores = score(g);
+      const Scores& scores = scores_[g];
       if (scores.empty()) {
         result_.conflicts.push_back({g, "is not pruned: criterion \"" +
                                             request(unit.request).criterion +
@@ -276,6 +307,7 @@ class Scorer {
   const Layers layers_;
   PerGroup<int> own_request_;  ///< per group, before it was tied to others
   PerGroup<uint64_t> shapes_;
+  PerGroup<Scores> scores_;  ///< empty: not scored
   Scored result_;
 };
 

@@ -42,8 +42,6 @@ constexpr auto kTable = std::to_array<Criterion>({
 
 }  // namespace
 
-std::span<const Criterion> criterion_table() { return kTable; }
-
 const Criterion& find_criterion(std::string_view name) {
   const std::string_view base = base_name(name);
   const auto has_name = [&](const Criterion& row) {

@@ -6,7 +6,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,6 +43,7 @@ struct CriterionOptions {
   const Statistics* statistics = nullptr;
   ScoreFunction own = {};              ///< scores channels in place of the configured criteria
   const GivenScores* given = nullptr;  ///< take precedence, for the groups that have any
+  int threads = 1;                     ///< on which groups are scored, but not by `own`
 };
 
 struct Criterion {
@@ -60,9 +60,6 @@ struct Criterion {
   /// Reads InputMoments of the matrices that read the channels.
   bool reads_inputs = false;
 };
-
-/// Every criterion, one row each, in alphabetical order.
-std::span<const Criterion> criterion_table();
 
 /// The row of a name, which for criteria over elements may contain numbers: "2:4", "block:4x1" (see
 /// elements/rule.h). @throws ConfigError that lists the known names
