@@ -17,6 +17,7 @@
 #include "parsimony/api/recovery/fit_sums.h"
 #include "parsimony/api/recovery/part.h"
 #include "parsimony/api/recovery/row_sums.h"
+#include "parsimony/api/recovery/square_sums.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/pruners/activations.h"
 #include "parsimony/pruners/layers.h"
@@ -43,17 +44,20 @@ void see(ActivationSums& activations, ValueId value, const TensorBytes& x) {
   activations.see(value, {floats.data(), x.dims});
 }
 
-/// Returns a number of samples per run for which these values fit into memory, as far as their
-/// sizes are known.
-int64_t batch_for(const Graph& graph, const Facts& facts, const std::vector<ValueId>& values) {
+/// Returns the memory of these values for a sample, as far as their sizes are known; at least 1.
+int64_t bytes_each(const Graph& graph, const Facts& facts, const std::vector<ValueId>& values) {
   const auto& first = facts.shapes[graph.inputs.front()];
   const int64_t probed = first && !first->empty() ? first->front() : 1;
   int64_t bytes = 0;
   for (const ValueId v : values) {
     if (facts.shapes[v]) bytes += element_count(*facts.shapes[v]) * int64_t{sizeof(float)};
   }
-  const int64_t each = std::max<int64_t>(1, bytes / std::max<int64_t>(1, probed));
-  return std::clamp<int64_t>(kMostMeasured / each, 1, kLargestRun);
+  return std::max<int64_t>(1, bytes / std::max<int64_t>(1, probed));
+}
+
+/// Returns a number of samples per run for which their values fit into memory.
+int64_t batch_for(int64_t bytes) {
+  return std::clamp<int64_t>(kMostMeasured / bytes, 1, kLargestRun);
 }
 
 }  // namespace
@@ -67,6 +71,11 @@ class ForwardStatistics::Moments {
     for (const FitLayer& layer : fit_layers(graph)) {
       if (layer.shift != kNone) have_constant_.insert(layer.node);
     }
+    std::set<std::string> known;
+    for (const MatrixInput& input : inputs_) {
+      const std::string& name = input.weight->name;
+      if (!known.insert(name).second) shared_.insert(name);
+    }
   }
 
   bool empty() const { return inputs_.empty(); }
@@ -76,14 +85,24 @@ class ForwardStatistics::Moments {
     return values;
   }
 
-  void see(ValueId value, const EngineValue& x) {
+  /// Sees a value's batches, in order. @param shared  for the matrices that have several inputs: as
+  /// sums are in double, each batch is seen in all inputs before the next
+  void see(ValueId value, const EngineValues& batches, bool shared) {
     for (const MatrixInput& input : inputs_) {
-      if (input.value == value) add(input, x);
+      if (input.value == value && shared_.contains(input.weight->name) == shared) {
+        add(input, batches);
+      }
     }
   }
 
   void finish(Statistics& statistics) const {
-    for (const auto& [name, moments] : moments_) statistics.inputs[name] = moments;
+    for (const auto& [name, moments] : moments_) {
+      InputMoments& whole = statistics.inputs[name] = moments;
+      const Eigen::Index in = whole.second.rows();
+      for (Eigen::Index g = 0; g < whole.second.cols(); g += in) {
+        mirror_squares(whole.second.middleCols(g, in));
+      }
+    }
   }
 
   int64_t bytes() const {
@@ -112,20 +131,47 @@ class ForwardStatistics::Moments {
   static int64_t step_of(const MatrixInput& input, const Shape& dims) {
     const int64_t all = dims.empty() ? 1 : std::max<int64_t>(1, dims[0]);
     if (input.kind != LinearKind::kConvolution) return all;
-    const Shape& weight = input.weight->dims;
-    const int64_t kernel = element_count({weight.begin() + 2, weight.end()});
-    const int64_t each = std::max<int64_t>(1, element_count(dims) / all * kernel);
-    return std::clamp<int64_t>(kMostElements / each, 1, all);
+    return std::clamp<int64_t>(kMostElements / elements_of(input, dims), 1, all);
   }
 
-  void add(const MatrixInput& input, const EngineValue& x) {
-    const Shape dims = x->dims();
-    const int64_t step = step_of(input, dims);
-    const bool in_parts = !dims.empty() && step < dims[0];
-    Part& part = part_for(input, x, in_parts);
-    if (!in_parts) return add(input, on_host(part.run({x})));
-    for (int64_t begin = 0; begin < dims[0]; begin += step) {
-      add(input, on_host(part.run({x, host_number(begin), host_number(begin + step)})));
+  /// Returns how many numbers the rows of a sample are.
+  static int64_t elements_of(const MatrixInput& input, const Shape& dims) {
+    const Shape& weight = input.weight->dims;
+    const bool convolves = input.kind == LinearKind::kConvolution;
+    const int64_t kernel = convolves ? element_count({weight.begin() + 2, weight.end()}) : 1;
+    const int64_t all = dims.empty() ? 1 : std::max<int64_t>(1, dims[0]);
+    return std::max<int64_t>(1, element_count(dims) / all * kernel);
+  }
+
+  /// Returns the memory of a run over so many samples: of the rows, twice, and half of the sums.
+  int64_t bytes_of(const MatrixInput& input, const Shape& dims, int64_t samples) const {
+    const RowsOf what{graph_.node(input.node), input.weight->dims, input.operand};
+    const int64_t columns = input_columns_of(what, dims);
+    return 8 * samples * elements_of(input, dims) + 2 * columns * columns;
+  }
+
+  void add(const MatrixInput& input, const EngineValues& batches) {
+    std::vector<std::pair<Part*, EngineValues>> runs;
+    int64_t bytes = 0;  // of a run
+    for (const EngineValue& x : batches) {
+      const Shape dims = x->dims();
+      const int64_t step = step_of(input, dims);
+      bytes = std::max(bytes, bytes_of(input, dims, step));
+      const bool in_parts = !dims.empty() && step < dims[0];
+      Part& part = part_for(input, x, in_parts);
+      if (!in_parts) runs.push_back({&part, {x}});
+      for (int64_t begin = 0; in_parts && begin < dims[0]; begin += step) {
+        runs.push_back({&part, {x, host_number(begin), host_number(begin + step)}});
+      }
+    }
+    const size_t at_once = runs_at_once(engine_, bytes);
+    for (size_t first = 0; first < runs.size(); first += at_once) {
+      std::vector<TensorList> found(std::min(at_once, runs.size() - first));
+      engine_.side_by_side(std::ssize(found), [&](int64_t r) {
+        const auto& [part, inputs] = runs[first + static_cast<size_t>(r)];
+        found[r] = on_host(part->run(inputs));
+      });
+      for (const TensorList& sums : found) add_sums(input, sums);
     }
   }
 
@@ -144,7 +190,7 @@ class ForwardStatistics::Moments {
     const RowsOf what{graph_.node(input.node), input.weight->dims, input.operand};
     const ValueId rows = input_rows_of(graph, what, data, x->dims());
     graph.output(sizes_of(graph, rows));
-    graph.output(products(graph, rows, rows));
+    ask_squares(graph, rows, input_columns_of(what, x->dims()));
     if (have_constant_.contains(input.node)) graph.output(sum_of_rows(graph, rows));
     summing.part = std::make_unique<Part>(engine_, graph.finished());
     return *summing.part;
@@ -157,46 +203,40 @@ class ForwardStatistics::Moments {
     return host_value(std::move(tensor));
   }
 
-  void add(const MatrixInput& input, const TensorList& found) {
-    const HostTensor shape = numbers_of(found[0]);
-    const std::vector<double> products = numbers_of(found[1]).floats;
+  void add_sums(const MatrixInput& input, const TensorList& found) {
+    const std::vector<int64_t> shape = numbers_of(found.front()).ints;  // groups, rows, columns
     InputMoments& moments = moments_[input.weight->name];
-    moments.rows += shape.ints[1];
-    // Consecutive symmetric blocks, read by columns, are blocks next to each other.
-    const Eigen::Map<const Eigen::MatrixXd> second(products.data(), shape.ints[2],
-                                                   shape.ints[0] * shape.ints[2]);
-    add_to(moments.second, second);
-    if (found.size() < 3) return;
-    const std::vector<double> sum = numbers_of(found[2]).floats;
-    add_to(moments.sum, Eigen::Map<const Eigen::VectorXd>(sum.data(), std::ssize(sum)));
-  }
-
-  template <typename Sum, typename Values>
-  static void add_to(Sum& sum, const Values& values) {
-    if (sum.size() == 0) {
-      sum = values;
-    } else {
-      sum += values;
+    moments.rows += shape[1];
+    if (moments.second.size() == 0) moments.second.setZero(shape[2], shape[0] * shape[2]);
+    const std::span blocks(found.data() + 1, square_outputs(shape[2]));
+    for (int64_t g = 0; g < shape[0]; ++g) {
+      add_squares(blocks, g, moments.second.middleCols(g * shape[2], shape[2]));
     }
+    if (found.size() == blocks.size() + 1) return;
+    const std::vector<double> sum = numbers_of(found.back()).floats;
+    if (moments.sum.size() == 0) moments.sum.setZero(std::ssize(sum));
+    moments.sum += Eigen::Map<const Eigen::VectorXd>(sum.data(), std::ssize(sum));
   }
 
   Engine& engine_;
   const Graph& graph_;
   const std::vector<MatrixInput> inputs_;
+  std::set<std::string> shared_;    ///< weights that several layers read
   std::set<NodeId> have_constant_;  ///< layers with one that least squares fits, too
   std::map<Kind, Summing> known_;
   std::map<std::string, InputMoments> moments_;
 };
 
 struct ForwardStatistics::State {
-  State(Engine& engine, const Graph& graph, const Facts& facts, const Coupling& coupling,
+  State(Engine& of, const Graph& graph, const Facts& facts, const Coupling& coupling,
         const Needs& needs)
-      : activations(graph, facts, coupling, sites_of(graph, coupling), needs.channels),
+      : engine(of),
+        activations(graph, facts, coupling, sites_of(graph, coupling), needs.channels),
         moments(engine, graph, needs.inputs),
         experts(engine, graph, facts, coupling, needs),
         network(part_for(graph, values())),
         part(engine, network),
-        batch(batch_for(graph, facts, network.outputs)) {
+        bytes(bytes_each(graph, facts, network.outputs)) {
     for (const Group& group : coupling.groups) groups.push_back(group.id);
   }
 
@@ -208,12 +248,16 @@ struct ForwardStatistics::State {
     return {seen.begin(), seen.end()};
   }
 
+  /// Adds runs that are made at once.
+  void add(std::span<const MeasuredRun> runs);
+
+  Engine& engine;
   ActivationSums activations;
   Moments moments;
   ExpertContributions experts;
   Graph network;
   Part part;
-  int64_t batch;
+  int64_t bytes;  ///< of a sample's values
   int64_t samples = 0;
   PerGroup<std::string> groups;
 };
@@ -225,21 +269,42 @@ ForwardStatistics::~ForwardStatistics() = default;
 
 bool ForwardStatistics::empty() const { return state_->network.outputs.empty(); }
 
-int64_t ForwardStatistics::batch() const { return state_->batch; }
+int64_t ForwardStatistics::batch() const { return batch_for(state_->bytes); }
 
-void ForwardStatistics::add(const EngineValues& inputs, int64_t samples) {
+void ForwardStatistics::add(std::span<const MeasuredRun> runs) {
   State& state = *state_;
-  state.samples += samples;
-  state.activations.add_samples(samples);
+  int64_t most = 0;
+  for (const MeasuredRun& run : runs) {
+    state.samples += run.samples;
+    state.activations.add_samples(run.samples);
+    most = std::max(most, run.samples);
+  }
   if (empty()) return;
-  const EngineValues found = state.part.run(inputs);
-  state.experts.add(state.network.outputs, found);
-  for (size_t i = 0; i < found.size(); ++i) {
-    if (found[i] == nullptr) continue;  // of a branch that did not run
-    const ValueId value = state.network.outputs[i];
-    state.moments.see(value, found[i]);
-    if (state.activations.observes(value)) {
-      parsimony::see(state.activations, value, found[i]->to_host());
+  const size_t at_once = runs_at_once(state.engine, most * state.bytes);
+  for (size_t first = 0; first < runs.size(); first += at_once) {
+    state.add(runs.subspan(first, std::min(at_once, runs.size() - first)));
+  }
+}
+
+/// How many runs there are at once changes no sum: what several values add to takes a run after the
+/// other.
+void ForwardStatistics::State::add(std::span<const MeasuredRun> runs) {
+  std::vector<EngineValues> found(runs.size());
+  engine.side_by_side(std::ssize(runs), [&](int64_t r) { found[r] = part.run(runs[r].inputs); });
+  for (size_t i = 0; i < network.outputs.size(); ++i) {
+    EngineValues batches;
+    for (const EngineValues& of_run : found) {  // null in a branch that did not run
+      if (of_run[i] != nullptr) batches.push_back(of_run[i]);
+    }
+    moments.see(network.outputs[i], batches, /*shared=*/false);
+  }
+  for (const EngineValues& of_run : found) {
+    experts.add(network.outputs, of_run);
+    for (size_t i = 0; i < of_run.size(); ++i) {
+      if (of_run[i] == nullptr) continue;
+      const ValueId value = network.outputs[i];
+      moments.see(value, {of_run[i]}, /*shared=*/true);
+      if (activations.observes(value)) parsimony::see(activations, value, of_run[i]->to_host());
     }
   }
 }
@@ -271,8 +336,16 @@ Runs runs_of(const CalibrationData& data, const Graph& graph) {
 Statistics measure_on(Engine& engine, const Graph& graph, const Facts& facts,
                       const Coupling& coupling, const Needs& needs, const Runs& runs) {
   ForwardStatistics forward(engine, graph, facts, coupling, needs);
-  runs(forward.batch(),
-       [&](const EngineValues& inputs, int64_t samples) { forward.add(inputs, samples); });
+  std::vector<MeasuredRun> group;
+  const auto add_group = [&] {
+    forward.add(group);
+    group.clear();
+  };
+  runs(forward.batch(), [&](const EngineValues& inputs, int64_t samples) {
+    group.push_back({inputs, samples});
+    if (std::ssize(group) == engine.at_once()) add_group();
+  });
+  add_group();
   Statistics statistics;
   forward.finish(statistics);
   return statistics;
@@ -297,7 +370,7 @@ BlockInfluences::BlockInfluences(Engine& engine, const Graph& graph,
       blocks_(blocks),
       network_(part_for(graph, ends_of(blocks))),
       part_(engine, network_),
-      batch_(batch_for(graph, infer(graph, choose_probe(graph)), network_.outputs)),
+      batch_(batch_for(bytes_each(graph, infer(graph, choose_probe(graph)), network_.outputs))),
       sums_(blocks.size()) {}
 
 void BlockInfluences::add(const EngineValues& inputs) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "parsimony/api/prune.h"
@@ -15,6 +16,11 @@
 #include "parsimony/pruners/statistics.h"
 
 namespace parsimony {
+
+struct MeasuredRun {
+  EngineValues inputs;  ///< of the network
+  int64_t samples = 0;
+};
 
 /// Collects the measures that need no gradients, and the second moments of the inputs of matrices,
 /// over batches. Outputs are added to the network; the engine sums the moments of a run in float32,
@@ -32,8 +38,9 @@ class ForwardStatistics {
   /// Returns the number of samples per run, which is limited as all required activations are
   /// returned at once.
   int64_t batch() const;
-  /// @param inputs  of the network. @throws UnsupportedError if it cannot be run
-  void add(const EngineValues& inputs, int64_t samples);
+  /// Adds runs in order, of which several are made at once. @throws UnsupportedError if it cannot
+  /// be run
+  void add(std::span<const MeasuredRun> runs);
   void finish(Statistics& statistics) const;
   /// Returns the memory of the sums.
   int64_t bytes() const;

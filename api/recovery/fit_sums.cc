@@ -1,8 +1,11 @@
 #include "parsimony/api/recovery/fit_sums.h"
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <cstring>
 #include <utility>
+
+#include "parsimony/api/recovery/square_sums.h"
 
 namespace parsimony {
 namespace {
@@ -51,7 +54,7 @@ void FitSums::next_round() {
   }
 }
 
-void FitSums::ask(GraphBuilder& graph, ValueId x, ValueId lack, ValueId target,
+void FitSums::ask(GraphBuilder& graph, ValueId x, int64_t columns, ValueId lack, ValueId target,
                   bool held_out) const {
   graph.output(sizes_of(graph, lack));
   graph.output(sum_of_rows(graph, lack));
@@ -62,7 +65,7 @@ void FitSums::ask(GraphBuilder& graph, ValueId x, ValueId lack, ValueId target,
   if (!weights_) return;
   graph.output(products(graph, lack, x));
   if (complete_) return;
-  graph.output(products(graph, x, x));
+  ask_squares(graph, x, columns);
   graph.output(sum_of_rows(graph, x));
 }
 
@@ -73,9 +76,10 @@ void FitSums::add(const TensorList& results, size_t& next, bool held_out) {
   const TensorBytes* target = held_out ? &results[next++] : nullptr;
   const TensorBytes* cross = weights_ ? &results[next++] : nullptr;
   const bool reads = weights_ && !complete_;
-  const TensorBytes* second = reads ? &results[next++] : nullptr;
-  const TensorBytes* rows = reads ? &results[next++] : nullptr;
   const Eigen::Index in = weights_ ? cross->dims[2] : 0;
+  const std::span squared(results.data() + next, reads ? square_outputs(in) : 0);
+  next += squared.size();
+  const TensorBytes* rows = reads ? &results[next++] : nullptr;
   const Eigen::Index all = in + (shift_ ? 1 : 0);
   any_ = true;
   for (size_t i = 0; i < sums_.size(); ++i) {
@@ -94,11 +98,9 @@ void FitSums::add(const TensorList& results, size_t& next, bool held_out) {
     if (complete_) continue;
     if (shift_) sums.second(in, in) += static_cast<double>(rows_in(sizes));
     if (in == 0) continue;
-    // Symmetric: by columns, as they lie in the sum, it is the same.
-    sums.second.topLeftCorner(in, in) += matrix_in(*second, g).transpose().cast<double>();
+    add_squares(squared, g, sums.second.topLeftCorner(in, in));
     if (!shift_) continue;
     const Eigen::VectorXd inputs = vector_in(*rows, g).cast<double>();
-    sums.second.col(in).head(in) += inputs;
     sums.second.row(in).head(in) += inputs.transpose();
   }
 }
@@ -106,6 +108,11 @@ void FitSums::add(const TensorList& results, size_t& next, bool held_out) {
 const std::vector<SplitSums>& FitSums::sums(const Together& together) {
   static const std::vector<SplitSums> kNothing;
   if (!any_) return kNothing;
+  for (SplitSums& sums : sums_) {
+    if (complete_) break;
+    mirror_squares(sums.seen.second);
+    mirror_squares(sums.held_out.second);
+  }
   if (together.sum) {
     for (SplitSums& sums : sums_) {
       for (LeastSquaresSums* share : {&sums.seen, &sums.held_out}) {
@@ -125,39 +132,66 @@ LayerSums::LayerSums(Engine& engine, LayerFit fit)
       rows_{fit_.node, fit_.weight.dims, 0, fit_.steps},
       sums_(groups_of_layer(fit_.node), fit_.weights, fit_.shift) {}
 
-void LayerSums::add(const EngineValue& input, const EngineValue& target, const EngineValue& found,
-                    BatchUse use) {
-  Shape kept = target->dims();
-  const int64_t axis = fit_.layer.output_axis + (fit_.layer.output_axis < 0 ? std::ssize(kept) : 0);
-  if (!fit_.kept.empty()) kept[axis] = std::ssize(fit_.kept);
-  if (kept != found->dims() || kept[axis] == 0) return;
-  Part& part = part_for({use, sums_.reads_rows(), sample_dims(input)}, input, target, found, axis);
-  EngineValues inputs = {target, found};
-  if (fit_.weights) inputs.push_back(input);
-  size_t first = 0;
-  sums_.add(on_host(part.run(inputs)), first, use.held_out);
+void LayerSums::add(std::span<const FitBatch> batches) {
+  for (auto group = batches; !group.empty();) {
+    const size_t count = std::min(group.size(), runs_at_once(engine_, bytes_of(group.front())));
+    std::vector<Part*> parts;
+    for (const FitBatch& batch : group.first(count)) parts.push_back(part_for(batch));
+    std::vector<TensorList> results(count);
+    engine_.side_by_side(static_cast<int64_t>(count), [&](int64_t b) {
+      if (parts[b] != nullptr) results[b] = sums_of(*parts[b], group[b]);
+    });
+    for (size_t b = 0; b < count; ++b) {
+      size_t first = 0;
+      if (parts[b] != nullptr) sums_.add(results[b], first, group[b].use.held_out);
+    }
+    group = group.subspan(count);
+  }
 }
 
-Part& LayerSums::part_for(const Kind& kind, const EngineValue& input, const EngineValue& target,
-                          const EngineValue& found, int64_t axis) {
-  const auto [place, is_new] = known_.try_emplace(kind);
+int64_t LayerSums::axis_of(const Shape& answer) const {
+  return fit_.layer.output_axis + (fit_.layer.output_axis < 0 ? std::ssize(answer) : 0);
+}
+
+/// Returns the memory of a run: of the rows, twice, and half of the sums.
+int64_t LayerSums::bytes_of(const FitBatch& batch) const {
+  const Shape dims = batch.found->dims();
+  const int64_t columns = columns_of(rows_, batch.input->dims());
+  const int64_t rows = element_count(dims) / std::max<int64_t>(1, dims[axis_of(dims)]);
+  return 8 * rows * columns * groups_of_layer(fit_.node) + 2 * columns * columns;
+}
+
+TensorList LayerSums::sums_of(Part& part, const FitBatch& batch) const {
+  EngineValues inputs = {batch.target, batch.found};
+  if (fit_.weights) inputs.push_back(batch.input);
+  return on_host(part.run(inputs));
+}
+
+Part* LayerSums::part_for(const FitBatch& batch) {
+  const auto& [input, target, found, use] = batch;
+  const Shape dims = found->dims();
+  const int64_t axis = axis_of(dims);
+  Shape kept = target->dims();
+  if (!fit_.kept.empty()) kept[axis] = std::ssize(fit_.kept);
+  if (kept != dims || kept[axis] == 0) return nullptr;
+  const auto [place, is_new] = known_.try_emplace({use, sums_.reads_rows(), sample_dims(input)});
   Summing& summing = place->second;
-  if (!is_new) return *summing.part;
+  if (!is_new) return summing.part.get();
   GraphBuilder& graph = summing.builder;
   const ValueId dense = input_in_floats(graph, target->dtype());
   const ValueId own = input_in_floats(graph, found->dtype());
-  const ValueId kept = channels_of(graph, dense, axis, fit_.kept);
-  const Shape dims = found->dims();
+  const ValueId remaining = channels_of(graph, dense, axis, fit_.kept);
   const auto in_rows = [&](ValueId answer) {
     return output_rows_of(graph, rows_, answer, dims.size(), axis, dims[axis]);
   };
-  const ValueId lack = in_rows(residual(graph, kept, own, kind.use.rectified));
+  const ValueId lack = in_rows(residual(graph, remaining, own, use.rectified));
   const ValueId x =
       fit_.weights ? rows_of(graph, rows_, input_in_floats(graph, input->dtype()), input->dims())
                    : kNone;
-  sums_.ask(graph, x, lack, kind.use.held_out ? in_rows(kept) : kNone, kind.use.held_out);
+  const int64_t columns = fit_.weights ? columns_of(rows_, input->dims()) : 0;
+  sums_.ask(graph, x, columns, lack, use.held_out ? in_rows(remaining) : kNone, use.held_out);
   summing.part = std::make_unique<Part>(engine_, graph.finished());
-  return *summing.part;
+  return summing.part.get();
 }
 
 }  // namespace parsimony

@@ -42,9 +42,10 @@ class FitSums {
   /// Returns whether the sums of x alone are still incomplete.
   bool reads_rows() const { return !complete_; }
 
-  /// Adds the outputs that `add` reads to a graph. x [systems, rows, in], or [1, rows, in] for all;
-  /// lack (the residual) and target [systems, rows, out].
-  void ask(GraphBuilder& graph, ValueId x, ValueId lack, ValueId target, bool held_out) const;
+  /// Adds the outputs that `add` reads to a graph. x [systems, rows, columns], or [1, rows,
+  /// columns] for all; lack (the residual) and target [systems, rows, out].
+  void ask(GraphBuilder& graph, ValueId x, int64_t columns, ValueId lack, ValueId target,
+           bool held_out) const;
   /// Adds the results of such a graph. @param next  the index of the first result; advanced past
   /// the last
   void add(const TensorList& results, size_t& next, bool held_out);
@@ -72,16 +73,22 @@ struct LayerFit {
   bool shift = true;           ///< fit a constant as well
 };
 
+/// Values of a layer for a batch.
+struct FitBatch {
+  EngineValue input;   ///< of the layer
+  EngineValue target;  ///< the dense network's output
+  EngineValue found;   ///< the small network's output
+  BatchUse use;
+};
+
 /// The sums of a layer without a state.
 class LayerSums {
  public:
   LayerSums(Engine& engine, LayerFit fit);
 
   void next_round() { sums_.next_round(); }
-  /// @param input   of the layer
-  /// @param target  the dense network's output @param found   the small network's output
-  void add(const EngineValue& input, const EngineValue& target, const EngineValue& found,
-           BatchUse use);
+  /// Adds batches in order, of which several are computed at once.
+  void add(std::span<const FitBatch> batches);
   const std::vector<SplitSums>& sums(const Together& together) { return sums_.sums(together); }
 
  private:
@@ -98,8 +105,11 @@ class LayerSums {
     std::unique_ptr<Part> part;
   };
 
-  Part& part_for(const Kind& kind, const EngineValue& input, const EngineValue& target,
-                 const EngineValue& found, int64_t axis);
+  /// Returns null where the outputs differ in shape, or are empty.
+  Part* part_for(const FitBatch& batch);
+  TensorList sums_of(Part& part, const FitBatch& batch) const;
+  int64_t axis_of(const Shape& answer) const;
+  int64_t bytes_of(const FitBatch& batch) const;
 
   Engine& engine_;
   const LayerFit fit_;

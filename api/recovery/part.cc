@@ -7,6 +7,12 @@
 
 namespace parsimony {
 
+size_t runs_at_once(const Engine& engine, int64_t bytes) {
+  constexpr int64_t kMostBytes = int64_t{512} << 20;
+  const int64_t fit = kMostBytes / std::max<int64_t>(1, bytes);
+  return static_cast<size_t>(std::clamp<int64_t>(fit, 1, std::max(1, engine.at_once())));
+}
+
 Part::Part(Engine& engine, const Graph& graph) : engine_(engine), graph_(graph) {
   for (const ValueId v : graph.outputs) {
     if (!contains(graph.inputs, v)) computed_.push_back(v);

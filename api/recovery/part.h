@@ -1,6 +1,7 @@
 // Parts of networks, run on values in the engine's memory.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -21,6 +22,9 @@ struct ValueBatch {
 
 /// Returns the next batch; empty after the last.
 using ValueSource = std::function<std::optional<ValueBatch>()>;
+
+/// Returns how many runs to make at once if each takes so much memory.
+size_t runs_at_once(const Engine& engine, int64_t bytes);
 
 /// A network that is opened on its first run, when the types of its inputs are known.
 class Part {

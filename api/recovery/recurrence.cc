@@ -206,13 +206,15 @@ Part& RecurrentFit::part_for(const Kind& kind, const EngineValue& x, const Engin
   const ValueId lack_of_state = op("Sub", from_state, times(graph, own_states, small_.state));
   const auto first = [&](ValueId rows) { return sliced(graph, rows, 2, 0, together_); };
   const auto last = [&](ValueId rows) { return sliced(graph, rows, 2, together_, kEnd); };
-  both_.ask(graph, joined(graph, {own_inputs, own_states}, 2),
+  const int64_t inputs = small_.input.columns;
+  const int64_t units = small_.state.columns;
+  both_.ask(graph, joined(graph, {own_inputs, own_states}, 2), inputs + units,
             first(op("Add", lack_of_input, lack_of_state)),
             first(op("Add", from_input, from_state)), kind.held_out);
   if (apart_ > 0) {
-    input_.ask(graph, own_inputs, last(lack_of_input), last(from_input), kind.held_out);
+    input_.ask(graph, own_inputs, inputs, last(lack_of_input), last(from_input), kind.held_out);
     if (fits_weights_) {
-      state_.ask(graph, own_states, last(lack_of_state), last(from_state), kind.held_out);
+      state_.ask(graph, own_states, units, last(lack_of_state), last(from_state), kind.held_out);
     }
   }
   summing.part = std::make_unique<Part>(engine_, graph.finished());

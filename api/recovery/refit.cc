@@ -162,10 +162,14 @@ class Refit {
     for (int round = 0; round < rounds; ++round) {
       sums.next_round();
       const EngineValues found = walks_[1].after(layer.weight, layer.answer);
+      std::vector<FitBatch> batches;
       for (size_t b = 0; b < data.inputs.size(); ++b) {
-        sums.add(data.inputs[b], data.target.front()[b], found[b],
-                 {.rectified = round > 0, .held_out = data.held_out[b]});
+        batches.push_back({data.inputs[b],
+                           data.target.front()[b],
+                           found[b],
+                           {.rectified = round > 0, .held_out = data.held_out[b]}});
       }
+      sums.add(batches);
       ValidatedFit fit =
           validated_fit(sums.sums(data_.together), ridge, kernels_of(data_.engine, data_.together));
       if (round == 0) record(layer, fit);

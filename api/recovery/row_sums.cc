@@ -174,14 +174,19 @@ ValueId transposed_rows(GraphBuilder& graph, const RowsOf& rows, ValueId x, cons
   return window_rows(graph, rows, padded(graph, wide, windows), windows, channels, true);
 }
 
-ValueId matrix_rows(GraphBuilder& graph, const RowsOf& rows, ValueId x, const Shape& dims) {
-  const size_t rank = dims.size();
-  if (rank == 1) return reshape(graph, x, {1, 1, -1});
-  const bool turned = attr(rows.layer, rows.data == 0 ? "transA" : "transB", 0) != 0;
+/// Returns the axes of a matrix product's data with the contracted one last: of a first operand it
+/// is the last, of a second one the second to last.
+Ints contracted_last(const RowsOf& rows, size_t rank) {
   Ints order = ascending(rank);
-  // The contracted axis of the data is the last one of a first operand, the second to last of a
-  // second one.
+  if (rank == 1) return order;
+  const bool turned = attr(rows.layer, rows.data == 0 ? "transA" : "transB", 0) != 0;
   if (turned == (rows.data == 0)) std::swap(order[rank - 2], order[rank - 1]);
+  return order;
+}
+
+ValueId matrix_rows(GraphBuilder& graph, const RowsOf& rows, ValueId x, const Shape& dims) {
+  if (dims.size() == 1) return reshape(graph, x, {1, 1, -1});
+  Ints order = contracted_last(rows, dims.size());
   const int64_t in = dims[order.back()];
   const ValueId last = std::ranges::is_sorted(order) ? x : transpose(graph, x, std::move(order));
   return reshape(graph, last, {1, -1, in});
@@ -213,6 +218,31 @@ ValueId rows_of(GraphBuilder& graph, const RowsOf& rows, ValueId x, const Shape&
     default:
       return reshape(graph, x, {1, -1, rows.weight.back()});
   }
+}
+
+ValueId columns_between(GraphBuilder& graph, ValueId rows, int64_t begin, int64_t end) {
+  return graph.emit("Slice",
+                    {rows, graph.integers({begin}), graph.integers({end}), graph.integers({2})});
+}
+
+int64_t columns_of(const RowsOf& rows, const Shape& dims) {
+  const Shape& weight = rows.weight;
+  const auto kernel = [&] { return element_count({weight.begin() + 2, weight.end()}); };
+  switch (schema_of(rows.layer).linear.kind) {
+    case LinearKind::kConvolution:
+      return weight[1] * kernel();
+    case LinearKind::kTransposedConvolution:
+      return weight[0] / groups_of_layer(rows.layer) * kernel();
+    case LinearKind::kMatrixProduct:
+      return dims[contracted_last(rows, dims.size()).back()];
+    default:
+      return weight.back();
+  }
+}
+
+int64_t input_columns_of(const RowsOf& rows, const Shape& dims) {
+  const bool transposed = schema_of(rows.layer).linear.kind == LinearKind::kTransposedConvolution;
+  return transposed ? rows.weight[0] / groups_of_layer(rows.layer) : columns_of(rows, dims);
 }
 
 ValueId input_rows_of(GraphBuilder& graph, const RowsOf& rows, ValueId x, const Shape& dims) {

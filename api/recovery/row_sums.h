@@ -33,9 +33,16 @@ int64_t groups_of_layer(const Node& layer);
 /// of the stored kernel, [i ..k]. The answer's rows are the product.
 ValueId rows_of(GraphBuilder& graph, const RowsOf& rows, ValueId x, const Shape& dims);
 
+/// Selects columns of rows [groups, rows, columns].
+ValueId columns_between(GraphBuilder& graph, ValueId rows, int64_t begin, int64_t end);
+
+/// Returns how many columns these rows have.
+int64_t columns_of(const RowsOf& rows, const Shape& dims);
+
 /// Returns the rows of a ConvTranspose by its input: a row per position of the input, with the
 /// channels as columns.
 ValueId input_rows_of(GraphBuilder& graph, const RowsOf& rows, ValueId x, const Shape& dims);
+int64_t input_columns_of(const RowsOf& rows, const Shape& dims);
 
 /// Returns a layer's output in the same order: [groups, rows, out / groups]. @param channels  of
 /// the output along `axis`, which may be negative

@@ -1,8 +1,10 @@
 // Moments of what layers read, against sums written out.
 #include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
 #include <gtest/gtest.h>
 
 #include "parsimony/api/measure.h"
+#include "parsimony/torch_io/machine.h"
 #include "parsimony/torch_io/network.h"
 #include "parsimony/training/statistics/batches.h"
 #include "tests/graph/builder.h"
@@ -20,7 +22,18 @@ class Moments {
       : forward_(engine_, graph, test::no_facts(graph), Coupling(), {.inputs = {matrix}}) {}
 
   Moments& see(const at::Tensor& x) {
-    forward_.add(values_of(std::vector<at::Tensor>{x}), x.size(0));
+    const MeasuredRun run = {values_of(std::vector<at::Tensor>{x}), x.size(0)};
+    forward_.add({&run, 1});
+    return *this;
+  }
+  Moments& see_together(const std::vector<at::Tensor>& batches) {
+    std::vector<MeasuredRun> runs;
+    for (const at::Tensor& x : batches) {
+      runs.push_back({values_of(std::vector<at::Tensor>{x}), x.size(0)});
+    }
+    torch_io::use_cores(2);
+    forward_.add(runs);
+    torch_io::use_cores(1);
     return *this;
   }
   std::map<std::string, InputMoments> result() const {
@@ -117,6 +130,15 @@ TEST(InputMoments, OfAMatrixThatSeveralLayersReadAddUp) {
   b.node("MatMul", {h, w}, "y");
   finish(b.graph);
   const auto moments = Moments(b.graph).see(matrix({1, 0}, 2)).result();
+  Moments one_by_one(b.graph);
+  std::vector<at::Tensor> batches;
+  for (int i = 0; i < 7; ++i) {
+    batches.push_back(at::randn({5, 2}, at::detail::createCPUGenerator(i)));
+    one_by_one.see(batches.back());
+  }
+  EXPECT_EQ(Moments(b.graph).see_together(batches).result().at("w").second,
+            one_by_one.result().at("w").second)
+      << "how many run at once changes no bit";
   EXPECT_EQ(moments.at("w").second, (Eigen::MatrixXd{{2, 1}, {1, 1}})) << "x is (1, 0), h (1, 1)";
 }
 
@@ -124,6 +146,16 @@ TEST(InputMoments, MeasureWhatWasAskedForAndReached) {
   const OneLayer net("MatMul", {2, 3});
   EXPECT_TRUE(Moments(net.b.graph, "v").see(matrix({1, 2}, 2)).result().empty());
   EXPECT_TRUE(Moments(net.b.graph).result().empty());
+}
+
+TEST(InputMoments, OfManyColumnsAreSummedInBlocks) {
+  constexpr int64_t kColumns = 1601;  // three blocks of different widths
+  const at::Tensor x = at::arange(3 * kColumns, at::kDouble).remainder(7).reshape({3, kColumns});
+  const Eigen::MatrixXd found =
+      OneLayer("Gemm", {kColumns, 2}).of({x.to(at::kFloat), x.to(at::kFloat)}).second;
+  const at::Tensor expected = 2 * x.t().mm(x);
+  EXPECT_EQ(found,
+            Eigen::Map<const Eigen::MatrixXd>(expected.data_ptr<double>(), kColumns, kColumns));
 }
 
 TEST(InputMoments, TakeNoMoreMemoryForMoreSamples) {

@@ -9,10 +9,15 @@
 #include <string>
 #include <vector>
 
+#include "parsimony/api/prune.h"
 #include "parsimony/api/recovery/walk.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/torch_io/machine.h"
 #include "parsimony/training/statistics/batches.h"
+#include "parsimony/training/statistics/measure.h"
+#include "tests/support/model.h"
+#include "tests/training/residual_net.h"
+#include "tests/training/small_nets.h"
 
 namespace parsimony::training {
 namespace {
@@ -87,6 +92,30 @@ TEST_F(SideBySide, GroupsEndWithTheFeedAndHaveStatesAlone) {
   const ValueSource stream = feed_of(2, true);
   EXPECT_EQ(next_group(stream, 3).size(), 1U);
   EXPECT_EQ(next_group(stream, 3).front().inputs.size(), 2U);
+}
+
+TEST_F(SideBySide, StatisticsAreTheSameOnAnyNumberOfCores) {
+  test::TextModel model(test::kResidualNet, test::residual_weights());
+  const Pruning pruning =
+      plan_pruning(model.graph(), from_shorthand({.criterion = "l1", .ratio = 0.5}));
+  Needs needs;
+  needs.channels = {Measure::kMeanActivation, Measure::kActivationNorm};
+  needs.inputs = {"W2", "W4"};
+  const auto on = [&](int cores) {
+    torch_io::use_cores(cores);
+    return measure(model.graph(), pruning.analysis.facts, pruning.analysis.coupling, needs,
+                   batches_of(test::small_data(), 256));
+  };
+  const Statistics one = on(1);
+  const Statistics three = on(3);
+  EXPECT_EQ(three.samples, 256);
+  for (const auto& [measure, groups] : one.channels) {
+    for (const GroupId g : groups.ids()) EXPECT_EQ(three.channels.at(measure)[g], groups[g]);
+  }
+  for (const auto& [name, moments] : one.inputs) {
+    EXPECT_EQ(three.inputs.at(name).second, moments.second);
+    EXPECT_EQ(three.inputs.at(name).sum, moments.sum);
+  }
 }
 
 }  // namespace

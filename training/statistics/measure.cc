@@ -16,6 +16,7 @@
 #include "parsimony/pruners/layers.h"
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/torch_io/network.h"
+#include "parsimony/torch_io/side_by_side.h"
 #include "parsimony/training/loop/device.h"
 #include "parsimony/training/loop/output_loss.h"
 #include "parsimony/training/loop/target_loss.h"
@@ -255,11 +256,18 @@ int64_t Measuring::batch(const SampleBatch& sample) const {
   return sample.inputs.front().is_cuda() ? std::max(size, fits) : std::min(size, fits);
 }
 
-void Measuring::add(const SampleBatch& batch) {
-  check_dims(state_->graph, batch.inputs);
-  if (!batch.inputs.empty()) state_->engine = torch_io::TorchEngine(batch.inputs[0].device());
-  state_->forward.add(values_of(batch.inputs), batch.count);
-  if (state_->gradients) state_->gradients->add(batch);
+void Measuring::add(const SampleBatch& batch) { add({&batch, 1}); }
+
+void Measuring::add(std::span<const SampleBatch> batches) {
+  std::vector<MeasuredRun> runs;
+  for (const SampleBatch& batch : batches) {
+    check_dims(state_->graph, batch.inputs);
+    if (!batch.inputs.empty()) state_->engine = torch_io::TorchEngine(batch.inputs[0].device());
+    runs.push_back({values_of(batch.inputs), batch.count});
+  }
+  state_->forward.add(runs);
+  if (!state_->gradients) return;
+  for (const SampleBatch& batch : batches) state_->gradients->add(batch);
 }
 
 Statistics Measuring::finish() const {
@@ -278,8 +286,19 @@ Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupl
   const NoKernelTrials no_trials;
   Measuring measuring(graph, facts, coupling, needs, loss);
   const std::optional<SampleBatch> first = batches(1)();
+  std::vector<SampleBatch> group;
+  const auto add_group = [&] {
+    measuring.add(group);
+    group.clear();
+  };
+  const int at_once = torch_io::batches_at_once(
+      first && !first->inputs.empty() ? first->inputs.front().device() : c10::Device(c10::kCPU));
   for_each_batch(graph, batches, measuring.batch(first.value_or(SampleBatch())),
-                 [&](const SampleBatch& batch) { measuring.add(batch); });
+                 [&](const SampleBatch& batch) {
+                   group.push_back(batch);
+                   if (std::ssize(group) == at_once) add_group();
+                 });
+  add_group();
   return measuring.finish();
 }
 

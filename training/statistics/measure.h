@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "parsimony/graph/blocks.h"
@@ -30,6 +31,8 @@ class Measuring {
   /// Adds one batch, of the network's own size if that is fixed.
   /// @throws ModelError if samples or labels do not fit
   void add(const SampleBatch& batch);
+  /// Adds batches in order, of which several run at once where no gradients are needed.
+  void add(std::span<const SampleBatch> batches);
   /// Returns the statistics of all added batches.
   Statistics finish() const;
   /// Returns the memory of the sums.
