@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -31,9 +32,11 @@ class Recovering {
       : source_(source),
         dense_(dense),
         dense_part_(source.engine(), dense),
-        small_(original, plan),
+        original_(original),
+        plan_(plan),
         settings_(settings),
         say_(say) {
+    small_.emplace(original, plan);
     for (const PlanZeros& zeros : plan.zeros) fixed_.push_back(zeros.tensor);
     for (const PlanMask& mask : plan.masks) {
       if (has_zeros(mask.tensor)) fixed_.push_back(mask.tensor);
@@ -53,7 +56,7 @@ class Recovering {
 
   Recovered result() {
     for (const RecoveryMethod method : settings_.steps) apply_step(method);
-    return {small_.updates(), std::move(report_)};
+    return {small_->updates(), std::move(report_)};
   }
 
  private:
@@ -62,6 +65,7 @@ class Recovering {
     RefitLog log;
     RecoveryStep step;
     step.method = method;
+    const std::vector<TensorUpdate> values = small_->updates();
     step.layers = change(method, log);
     step.seconds = machine::steady_seconds() - begin;
     step.fits = std::move(log.fits);
@@ -69,12 +73,29 @@ class Recovering {
         report_.steps.empty() ? report_.before : report_.steps.back().after;
     step.after = evaluate(std::string(name_of(method)));
     const RecoveryKind& kind = recovery_kind(method);
-    if (is_further(step.after, before) && kind.matches_outputs) {
-      note(method, " increased the output error; omit it, or let outputs follow it");
-    }
     if (kind.fits_layers) note_unfit(method, log.unfit);
     if (step.layers == 0) note(method, ": " + std::string(reason_for_nothing(step)));
+    if (kind.matches_outputs && all_agree(is_further(step.after, before))) {
+      note(method, " was undone: it increased the output error" + increase(before, step.after));
+      undo(values);
+      step.layers = 0;
+      step.after = before;
+    }
     report_.steps.push_back(std::move(step));
+  }
+
+  /// Makes the values those of an earlier time again.
+  void undo(const std::vector<TensorUpdate>& values) {
+    Plan plan = plan_;
+    plan.updates = values;
+    small_.emplace(original_, plan);
+  }
+
+  /// Returns what the leading rank says; the others do not evaluate.
+  bool all_agree(bool said) const {
+    double yes = said && source_.leads() ? 1 : 0;
+    if (const Together together = source_.together(); together.sum) together.sum({&yes, 1});
+    return yes > 0;
   }
 
   /// @returns how many layers, or tensors, changed
@@ -84,30 +105,40 @@ class Recovering {
     const RefitData data = {source_.engine(),
                             [&](bool small) {
                               return source_.feed(RecoverySource::Samples::kOwn, batch,
-                                                  small ? &small_ : nullptr);
+                                                  small ? &*small_ : nullptr);
                             },
                             source_.together()};
     switch (method) {
       case RecoveryMethod::kBias:
-        return refit(data, dense_, small_, {}, {.weights = false, .batch = batch, .log = &log});
+        return refit(data, dense_, *small_, {}, {.weights = false, .batch = batch, .log = &log});
       case RecoveryMethod::kLeastSquares:
         return refit(
-            data, dense_, small_, fixed_,
+            data, dense_, *small_, fixed_,
             {.ridge = settings_.ridge, .rounds = settings_.rounds, .batch = batch, .log = &log});
       case RecoveryMethod::kBatchNorm:
-        return estimate_batch_norms(data, small_);
+        return estimate_batch_norms(data, *small_);
       case RecoveryMethod::kOutputs:
       case RecoveryMethod::kBlocks:
       case RecoveryMethod::kFinetune:
         break;
     }
-    return source_.train(method, small_, fixed_, report_.notes);
+    return source_.train(method, *small_, fixed_, report_.notes);
   }
 
-  /// Compares errors, on held-out samples if there are any.
+  /// Compares errors, on held-out samples if there are any; better accuracy or loss makes up for
+  /// more error.
   static bool is_further(const RecoveryState& now, const RecoveryState& before) {
-    if (now.test_error && before.test_error) return *now.test_error > *before.test_error;
-    return now.error > before.error;
+    if (now.accuracy && before.accuracy && *now.accuracy > *before.accuracy) return false;
+    if (now.loss && before.loss && *now.loss < *before.loss) return false;
+    if (now.test_error && before.test_error) return !(*now.test_error <= *before.test_error);
+    return !(now.error <= before.error);
+  }
+
+  static std::string increase(const RecoveryState& before, const RecoveryState& after) {
+    const bool held_out = before.test_error && after.test_error;
+    return (held_out ? " on held-out samples" : "") +
+           formatted(" from %.4f", held_out ? *before.test_error : before.error) +
+           formatted(" to %.4f", held_out ? *after.test_error : after.error);
   }
 
   void note(RecoveryMethod method, const std::string& text) {
@@ -115,7 +146,7 @@ class Recovering {
   }
 
   bool has_zeros(const std::string& tensor) const {
-    const auto& weights = small_.graph().weights;
+    const auto& weights = small_->graph().weights;
     const auto weight = std::ranges::find(weights, tensor, &Weight::name);
     if (weight == weights.end()) return false;
     const HostTensor values = to_host(*weight);
@@ -126,11 +157,11 @@ class Recovering {
   void note_unfit(RecoveryMethod method, const std::vector<UnfitLayer>& of_data) {
     const bool weights = method != RecoveryMethod::kBias;
     std::vector<UnfitLayer> unfit =
-        unfit_layers(small_.graph(), weights ? fixed_ : std::vector<std::string>());
+        unfit_layers(small_->graph(), weights ? fixed_ : std::vector<std::string>());
     unfit.insert(unfit.end(), of_data.begin(), of_data.end());
     std::map<std::string_view, std::vector<std::string>> layers;
     for (const UnfitLayer& layer : unfit) {
-      layers[layer.why].push_back(label_of(small_.graph(), small_.graph().node(layer.node)));
+      layers[layer.why].push_back(label_of(small_->graph(), small_->graph().node(layer.node)));
     }
     constexpr size_t kShown = 4;
     for (const auto& [why, names] : layers) {
@@ -149,8 +180,8 @@ class Recovering {
   RecoveryState evaluate(const std::string& what) {
     if (!source_.leads()) return {};
     RecoveryState state{.error = error_on(RecoverySource::Samples::kAll),
-                        .accuracy = source_.accuracy_of(small_),
-                        .loss = source_.loss_of(small_)};
+                        .accuracy = source_.accuracy_of(*small_),
+                        .loss = source_.loss_of(*small_)};
     if (!state.accuracy && source_.has_held_out())
       state.test_error = error_on(RecoverySource::Samples::kHeldOut);
     if (!say_) return state;
@@ -163,15 +194,17 @@ class Recovering {
   }
 
   double error_on(RecoverySource::Samples which) {
-    return output_error(source_.engine(), dense_part_, small_,
+    return output_error(source_.engine(), dense_part_, *small_,
                         source_.feed(which, source_.batch(), nullptr),
-                        source_.feed(which, source_.batch(), &small_), known_[which]);
+                        source_.feed(which, source_.batch(), &*small_), known_[which]);
   }
 
   RecoverySource& source_;
   const Graph& dense_;
   Part dense_part_;
-  SmallNetwork small_;
+  const Graph& original_;
+  const Plan& plan_;
+  std::optional<SmallNetwork> small_;
   const RecoverySettings& settings_;
   const Say& say_;
   std::vector<std::string> fixed_;

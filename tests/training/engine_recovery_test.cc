@@ -168,24 +168,32 @@ TEST_P(OnEngine, MomentsAreThoseOfLibtorch) {
 /// A pruned network, and recovery from random samples.
 struct PrunedOnEngine {
   TextModel model;
+  SmallNetwork settled;  ///< with the samples' statistics
+  Graph dense;           ///< its graph
   Pruning pruning;
   CalibrationData job{.data = "random:48"};
 
-  PrunedOnEngine() : model(test::kResidualNet, test::residual_weights()) {
-    pruning = plan_pruning(model.graph(), from_shorthand({.criterion = "l1", .ratio = 0.5}));
+  PrunedOnEngine()
+      : model(test::kResidualNet, test::residual_weights()), settled(model.graph(), Plan()) {
+    test::estimate_batch_norms(settled, calibration().batches, 16);
+    dense = settled.graph();
+    pruning = plan_pruning(dense, from_shorthand({.criterion = "l1", .ratio = 0.5}));
+  }
+
+  Calibration calibration() const {
+    return calibration_of(
+        std::make_shared<const SampleSource>(job.data, model.graph(), sample_options(job)), 48);
   }
 
   Recovered on(Engine& engine, RecoveryMethod method) const {
     RecoverySettings settings;
     settings.steps = {method};
-    return recover_on(engine, model.graph(), pruning.plan, settings, job);
+    return recover_on(engine, dense, pruning.plan, settings, job);
   }
   Recovered on_libtorch(RecoveryMethod method) const {
     RecoverySettings settings;
     settings.steps = {method};
-    const auto data =
-        std::make_shared<const SampleSource>(job.data, model.graph(), sample_options(job));
-    return recover(model.graph(), pruning.plan, calibration_of(data, 48), settings);
+    return recover(dense, pruning.plan, calibration(), settings);
   }
 };
 

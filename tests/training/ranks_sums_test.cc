@@ -13,6 +13,7 @@
 #include "parsimony/training/statistics/measure.h"
 #include "tests/support/model.h"
 #include "tests/training/on_ranks.h"
+#include "tests/training/refitting.h"
 #include "tests/training/residual_net.h"
 #include "tests/training/small_nets.h"
 
@@ -25,9 +26,11 @@ using test::TextModel;
 constexpr int64_t kSamples = 192;  // as many batches of 32 for one as for three
 
 struct Network {
-  Network()
-      : model(test::kResidualNet, test::residual_weights()),
-        pruning(plan_pruning(model.graph(), from_shorthand({.criterion = "l1", .ratio = 0.5}))) {}
+  Network() : model(test::kResidualNet, test::residual_weights()), settled(model.graph(), Plan()) {
+    test::estimate_batch_norms(settled, batches_of(test::small_data(), kSamples), 32);
+    dense = settled.graph();
+    pruning = plan_pruning(dense, from_shorthand({.criterion = "l1", .ratio = 0.5}));
+  }
 
   Recovered recovered(std::vector<RecoveryMethod> steps, const RankGroup* ranks) const {
     RecoverySettings settings;
@@ -35,10 +38,12 @@ struct Network {
     settings.outputs.epochs = 6;
     settings.finetune = {};
     settings.finetune.epochs = 2;
-    return recover(model.graph(), pruning.plan, test::small_data(), settings, kSamples, ranks);
+    return recover(dense, pruning.plan, test::small_data(), settings, kSamples, ranks);
   }
 
   TextModel model;
+  SmallNetwork settled;  ///< with the samples' statistics
+  Graph dense;           ///< its graph
   Pruning pruning;
 };
 
@@ -84,7 +89,7 @@ std::vector<Recovered> recovered_together(const std::vector<RecoveryMethod>& ste
 
 TEST(RankSums, StatisticsAreThoseOfOneProcess) {
   const Network net;
-  const Graph& graph = net.model.graph();
+  const Graph& graph = net.dense;
   const Analysis& analysis = net.pruning.analysis;
   Needs needs;
   needs.channels = {Measure::kZeroShare, Measure::kMeanActivation, Measure::kActivationNorm,

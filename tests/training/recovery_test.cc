@@ -118,6 +118,42 @@ struct FittedLayer {
 constexpr double kRidge = 1e-3;
 constexpr double kSolved = std::numeric_limits<float>::epsilon() / 2 / kRidge;
 
+TEST(Recover, AStepThatIsWorseOnHeldOutSamplesIsUndone) {
+  const Pruned pruned;
+  Calibration data;
+  data.samples = 64;
+  data.batches = [](int64_t size) -> BatchSource {  // nothing like what it is for
+    return [size, left = int64_t{64}]() mutable -> std::optional<SampleBatch> {
+      const int64_t count = std::min(size, left);
+      if (count == 0) return {};
+      left -= count;
+      SampleBatch batch;
+      batch.inputs = {at::full({count, 3, 32, 32}, 40.)};
+      batch.count = count;
+      return batch;
+    };
+  };
+  data.held_out = pruned.batches;
+  data.held_out_samples = 48;
+  RecoverySettings settings;
+  settings.steps = {RecoveryMethod::kBias, RecoveryMethod::kOutputs};
+  settings.outputs.epochs = 2;
+  settings.outputs.lr = 1;
+  const Recovered found = recover(pruned.graph(), pruned.plan(), data, settings);
+  EXPECT_TRUE(found.updates.empty());
+  ASSERT_EQ(found.report.steps.size(), 2U);
+  for (const RecoveryStep& step : found.report.steps) {
+    EXPECT_EQ(step.layers, 0);
+    EXPECT_EQ(step.after.test_error, found.report.before.test_error);
+  }
+  ASSERT_EQ(found.report.notes.size(), 2U);
+  EXPECT_EQ(
+      found.report.notes[0].find(
+          "--recover bias was undone: it increased the output error on held-out samples from"),
+      0U)
+      << found.report.notes[0];
+}
+
 TEST(Refit, EqualsADenseSolveInDoubleForEveryLayer) {
   const Pruned net;
   const FittedLayer layers[] = {
