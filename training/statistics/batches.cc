@@ -11,6 +11,7 @@
 #include "parsimony/api/calibration_samples.h"
 #include "parsimony/api/errors.h"
 #include "parsimony/base/errors.h"
+#include "parsimony/data/sample_source.h"
 #include "parsimony/speedup/fit_layers.h"
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/torch_io/network.h"
@@ -34,6 +35,7 @@ BatchSource feed_of(const Dataset& data, const Samples& part, int64_t samples, i
     if (!batch) return {};
     const int64_t count = std::min(left, batch->labels.size(0));
     left -= count;
+    samples_read() += count;
     batch->inputs = batch->inputs.narrow(0, 0, count);
     batch->labels = batch->labels.narrow(0, 0, count);
     return *batch;
