@@ -97,9 +97,9 @@ def repaired(asked):
 
 
 def error_of(command, task, criterion, scope, fit):
-    """None where the criterion is refused."""
+    """None where the criterion is refused, or can score nothing, so that nothing is cut."""
     try:
-        return result(command, task, criterion, scope, fit)["error"]
+        return result(command, task, criterion, scope, fit)["error"] or None
     except subprocess.CalledProcessError:
         return None
 
