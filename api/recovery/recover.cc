@@ -75,7 +75,7 @@ class Recovering {
     const RecoveryKind& kind = recovery_kind(method);
     if (kind.fits_layers) note_unfit(method, log.unfit);
     if (step.layers == 0) note(method, ": " + std::string(reason_for_nothing(step)));
-    if (kind.matches_outputs && all_agree(is_further(step.after, before))) {
+    if (kind.matches_outputs && leader_says(is_further(step.after, before))) {
       note(method, " was undone: it increased the output error" + increase(before, step.after));
       undo(values);
       step.layers = 0;
@@ -92,7 +92,7 @@ class Recovering {
   }
 
   /// Returns what the leading rank says; the others do not evaluate.
-  bool all_agree(bool said) const {
+  bool leader_says(bool said) const {
     double yes = said && source_.leads() ? 1 : 0;
     if (const Together together = source_.together(); together.sum) together.sum({&yes, 1});
     return yes > 0;
