@@ -1,6 +1,7 @@
 #include "parsimony/api/recovery/recover.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -130,8 +131,11 @@ class Recovering {
   static bool is_further(const RecoveryState& now, const RecoveryState& before) {
     if (now.accuracy && before.accuracy && *now.accuracy > *before.accuracy) return false;
     if (now.loss && before.loss && *now.loss < *before.loss) return false;
-    if (now.test_error && before.test_error) return !(*now.test_error <= *before.test_error);
-    return !(now.error <= before.error);
+    const bool held_out = now.test_error && before.test_error;
+    const double error = held_out ? *now.test_error : now.error;
+    const double known = held_out ? *before.test_error : before.error;
+    // Outputs with infinities have no error that could be compared.
+    return error > known || (std::isnan(error) && !std::isnan(known));
   }
 
   static std::string increase(const RecoveryState& before, const RecoveryState& after) {

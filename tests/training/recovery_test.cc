@@ -118,6 +118,17 @@ struct FittedLayer {
 constexpr double kRidge = 1e-3;
 constexpr double kSolved = std::numeric_limits<float>::epsilon() / 2 / kRidge;
 
+TEST(Recover, StepsStayWhereErrorsCannotBeCompared) {
+  std::string net = test::kResidualNet;
+  const std::string last = "y = Gemm<transB=1>(j, W4, B4)";
+  net.replace(net.find(last), last.size(),
+              "k = Gemm<transB=1>(j, W4, B4) l = Relu(k) y = Log(l)");  // minus infinity
+  const Recovered found = Pruned(0.5, net).recovered({RecoveryMethod::kLeastSquares});
+  EXPECT_TRUE(std::isnan(found.report.before.error));
+  EXPECT_GT(found.report.steps[0].layers, 0);
+  EXPECT_FALSE(found.updates.empty());
+}
+
 TEST(Recover, AStepThatIsWorseOnHeldOutSamplesIsUndone) {
   const Pruned pruned;
   Calibration data;
