@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "parsimony/api/criterion_trials.h"
 #include "parsimony/api/errors.h"
 #include "parsimony/speedup/small_network.h"
 
@@ -80,6 +81,7 @@ EngineServices::EngineServices(const PruneRequest& request, const Graph& origina
   }
   const RecoverySettings settings = recovery_of(request);
   if (!recover) recover_with(settings, data);
+  if (!repair && compared_criteria(request.config) > 0) repair_with(settings, data);
   if (request.depth && !influence) rank_blocks(original, settings, data);
 }
 
@@ -119,6 +121,15 @@ void EngineServices::recover_with(const RecoverySettings& settings, const Calibr
   if (data.data.empty()) throw errors::recovery_without_data();
   data_.check_recovery(settings);
   recover = [this, settings, data](const Graph& original, const Plan& plan) {
+    return data_.recover(original, plan, settings, data, say);
+  };
+}
+
+void EngineServices::repair_with(RecoverySettings settings, const CalibrationData& data) {
+  if (data.data.empty()) throw errors::comparison_without_data();
+  const auto trains = [](RecoveryMethod method) { return !is_closed_form(method); };
+  if (std::erase_if(settings.steps, trains) == 0 && !settings.steps.empty()) return;
+  repair = [this, settings, data](const Graph& original, const Plan& plan) {
     return data_.recover(original, plan, settings, data, say);
   };
 }

@@ -11,6 +11,13 @@ ConfigError recovery_without_data() {
       "cifar10:DIR");
 }
 
+ConfigError comparison_without_data() {
+  return ConfigError(
+      "several criteria are compared by the outputs of the pruned networks, which requires "
+      "calibration data: pass --calibration DATA, for example --calibration cifar10:DIR, or name "
+      "one criterion");
+}
+
 ConfigError no_calibration_data(int64_t batch) {
   return ConfigError("calibration: fewer samples than the network's batch size of ", batch,
                      "; pass a larger --samples");

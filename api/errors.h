@@ -17,6 +17,8 @@ class NoNumbersError : public UnsupportedError {
 };
 /// --recover was passed without calibration data.
 ConfigError recovery_without_data();
+/// Several criteria are to be compared without calibration data.
+ConfigError comparison_without_data();
 /// The calibration data do not fill a batch.
 ConfigError no_calibration_data(int64_t batch);
 ConfigError unknown_engine(std::string_view name, std::span<const std::string> known);

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "parsimony/api/criterion_trials.h"
 #include "parsimony/api/depth.h"
 #include "parsimony/api/engines.h"
 #include "parsimony/api/errors.h"
@@ -75,27 +76,62 @@ class ModelPruning {
     refuted_ = nullptr;
     held_.reset();
     use(services_.engine);
-    plan();
+    std::optional<Recovered> recovered = plan_best();
     if (plan_of_it().empty()) {
       result_.proof.not_run = "nothing was pruned";
       return true;
     }
-    const std::optional<Recovered> recovered = recover();
+    if (!recovered) recovered = recover();
     if (!proven(begin_original())) return false;
     if (recovered) assign_recovered(*recovered);
     return true;
   }
 
-  void plan() {
+  /// Plans with the criterion or, of several, with the one whose network is nearest to the dense
+  /// one. @returns the recovered values, if the comparison has made all steps of the recovery
+  std::optional<Recovered> plan_best() {
+    if (compared_criteria(request_.config) == 0) {
+      plan(request_, shared_);
+      return {};
+    }
+    const Recovery& repair = services_.repair ? services_.repair : services_.recover;
+    if (!repair) throw errors::comparison_without_data();
+    CriterionTrials trials(request_, shared_);
+    PruneResult best;
+    std::optional<Recovered> recovered;
+    while (trials.next()) {
+      try {
+        trials.plan([&](const PruneRequest& one, SharedAnalyses* shared) { plan(one, shared); });
+      } catch (const UnsupportedError& error) {
+        trials.leave(error.what());
+        continue;
+      }
+      std::optional<Recovered> found;
+      if (!plan_of_it().empty()) {
+        found = timed_("recover", [&] { return repair(model_.graph(), plan_of_it()); });
+      }
+      if (trials.add(found, result_.times)) {
+        best = std::move(result_);
+        recovered = std::move(found);
+      }
+      result_ = {};
+    }
+    result_ = std::move(best);
+    result_.times = trials.times();
+    result_.notes.push_back(trials.note());
+    return services_.repair ? std::nullopt : std::move(recovered);
+  }
+
+  void plan(const PruneRequest& request, SharedAnalyses* shared) {
     Pruning& pruning = result_;
-    if (request_.depth) {
-      DepthPruning found = plan_depth(model_.graph(), request_, services_, shared_);
+    if (request.depth) {
+      DepthPruning found = plan_depth(model_.graph(), request, services_, shared);
       pruning = std::move(found.pruning);
       result_.graph = std::move(found.graph);
       result_.depth = std::move(found.report);
     } else {
-      pruning = plan_pruning(model_.graph(), request_, services_,
-                             shared_ == nullptr ? nullptr : &shared_->whole);
+      pruning = plan_pruning(model_.graph(), request, services_,
+                             shared == nullptr ? nullptr : &shared->whole);
     }
     for (PlanGroup& group : plan_of_it().groups) {
       std::erase_if(group.slices,

@@ -49,13 +49,15 @@ using Say = std::function<void(const std::string& line)>;
 ///     services.measure = training::measurement(batches);
 ///     auto pruned = prune(model, example, read_config("taylor.json"), services);
 struct PruneServices {
-  Engine* engine = nullptr;    ///< runs the proof; null: there is none
-  Measurement measure = {};    ///< runs data through the network, for criteria that need it
-  Observe observe = {};        ///< with exact constants; without it only zero channels are removed
-  RSquared r_squared = {};     ///< runs networks, for scope "outputs" and budgets of milliseconds
-  Recovery recover = {};       ///< after the cut; without it values are not changed
-  ScoreFunction score = {};    ///< a custom criterion, overriding the configured one
-  ChooseFunction choose = {};  ///< a custom allocator
+  Engine* engine = nullptr;  ///< runs the proof; null: there is none
+  Measurement measure = {};  ///< runs data through the network, for criteria that need it
+  Observe observe = {};      ///< with exact constants; without it only zero channels are removed
+  RSquared r_squared = {};   ///< runs networks, for scope "outputs" and budgets of milliseconds
+  Recovery recover = {};     ///< after the cut; without it values are not changed
+  /// With several criteria: what of `recover` has a closed form, after which they are compared.
+  Recovery repair = {};
+  ScoreFunction score = {};         ///< a custom criterion, overriding the configured one
+  ChooseFunction choose = {};       ///< a custom allocator
   BlockInfluence influence = {};    ///< with `depth`: blocks of least influence are removed first
   PlanError error = {};             ///< with `depth`, for kAuto
   LatencyMeter* meter = nullptr;    ///< required for budgets of milliseconds

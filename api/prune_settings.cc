@@ -35,7 +35,8 @@ constexpr Field<S> kShorthand[] = {
     {.key = "criterion",
      .member = &S::criterion,
      .meaning = "Criterion that scores channels or elements: {} (l1); with numbers: 2:4, "
-                "sparsegpt:2:4, block:4x1",
+                "sparsegpt:2:4, block:4x1. Of several, as obs,fisher, the one with the smallest "
+                "output error, which requires --calibration",
      .value = "NAME",
      .names = [] { return all_of(criterion_names()); }},
     {"op_types",

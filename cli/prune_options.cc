@@ -64,7 +64,7 @@ struct Preset {
 const Preset* preset_of(const PruneCommandOptions& options) {
   static const std::vector<Preset> presets = {
       {"quick", "obs", {RecoveryMethod::kLeastSquares}, 0},
-      {"best", "obs", {RecoveryMethod::kLeastSquares, RecoveryMethod::kOutputs}, 10},
+      {"best", "obs,fisher,taylor", {RecoveryMethod::kLeastSquares, RecoveryMethod::kOutputs}, 10},
   };
   if (options.preset.empty()) return nullptr;
   const Preset& found = *std::ranges::find(presets, options.preset, &Preset::name);
@@ -137,8 +137,10 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
   options.shorthand_options.push_back(
       add_option(
           command, "--preset", options.preset, "WHAT",
-          "Settings that suit most networks, with --calibration: obs and least squares (quick), "
-          "followed by up to ten minutes of output matching (best); other options take precedence")
+          "Settings that suit most networks, with --calibration: obs and least squares (quick); "
+          "the "
+          "best of obs, fisher and taylor, least squares and up to ten minutes of output matching "
+          "(best); other options take precedence")
           ->check(any_of({"quick", "best"}))
           ->group("Pruning without a config file"));
   add_setting(command, setting(cut_settings(), "granularity"), options.prune);

@@ -169,7 +169,7 @@ ConfigList from_shorthand(const Shorthand& shorthand) {
                       ", sets the sparsity, and so does --ratio; pass one of them");
   }
   given.request.ratio = shorthand.ratio;
-  given.request.criterion = parse_criterion(shorthand.criterion, "--criterion");
+  read_criterion(shorthand.criterion, "--criterion", given.request);
   given.request.scope = parse_scope(shorthand.scope, "--scope");
   parse_budget(shorthand.budget, "--budget", given);
   given.request.round_to = shorthand.round_to;

@@ -60,12 +60,20 @@ void add_amount(const Request& request, Members& members) {
   }
 }
 
+/// Returns the criterion, or those to compare, as read_criterion() takes them.
+std::string criterion_of(const Request& request) {
+  if (request.compared.empty()) return request.criterion;
+  std::string names = request.compared.front();
+  for (size_t i = 1; i < request.compared.size(); ++i) names += ',' + request.compared[i];
+  return names;
+}
+
 void add_request(const Request& request, Members& members) {
   const Request usual;
   const auto add = [&](const char* key, auto value, auto by_default) {
     if (value != by_default) members.add(key, std::to_string(value));
   };
-  members.add_text("criterion", request.criterion);
+  members.add_text("criterion", criterion_of(request));
   if (request.scope != Scope::kLocal) members.add_text("scope", name_of(request.scope));
   if (request.in_channels) members.add_text("granularity", "in_channel");
   if (request.granularity) members.add_text("granularity", name_of(*request.granularity));

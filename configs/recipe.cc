@@ -219,7 +219,9 @@ ConfigList at_sparsity(ConfigList config, double ratio, const std::string& crite
     request.amount.reset();
     request.also.clear();
     request.threshold.reset();
-    if (!criterion.empty()) request.criterion = criterion;
+    if (criterion.empty()) continue;
+    request.criterion = criterion;
+    request.compared.clear();
   }
   return config;
 }

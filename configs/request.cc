@@ -161,7 +161,9 @@ void choose_element_criterion(GivenRequest& given, std::string_view base) {
   Request& request = given.request;
   const bool scores_elements = find_criterion(request.criterion).score == nullptr;
   if (scores_elements && given.block.empty()) return;
-  if (std::find(kMagnitudes.begin(), kMagnitudes.end(), request.criterion) == kMagnitudes.end()) {
+  const bool magnitude =
+      std::find(kMagnitudes.begin(), kMagnitudes.end(), request.criterion) != kMagnitudes.end();
+  if (!magnitude || !request.compared.empty()) {
     throw ConfigError(
         base, ": criterion ", in_quotes(request.criterion),
         (scores_elements ? " scores single elements, but \"granularity\" asks for blocks"
@@ -238,6 +240,24 @@ std::string parse_criterion(const std::string& text, std::string_view place) {
   }
 }
 
+void read_criterion(std::string_view text, std::string_view place, Request& request) {
+  std::vector<std::string>& names = request.compared;
+  names.clear();
+  for (const std::string_view name : split(text, ',')) {
+    names.push_back(parse_criterion(std::string(name), place));
+  }
+  request.criterion = names.front();
+  if (names.size() == 1) {
+    names.clear();
+    return;
+  }
+  for (const std::string& name : names) {
+    if (find_criterion(name).score != nullptr) continue;
+    throw ConfigError(place, ": criterion ", in_quotes(name),
+                      " does not rank channels, and cannot be compared with others");
+  }
+}
+
 Scope parse_scope(std::string_view text, std::string_view place) {
   return parse_word(text, place, kScopes);
 }
@@ -277,7 +297,7 @@ void read_request(const JsonReader& object, GivenRequest& given, bool of_network
     return value;
   };
   if (const auto value = find("criterion")) {
-    request.criterion = parse_criterion(value->text(), value->place());
+    read_criterion(value->text(), value->place(), request);
   }
   if (const auto value = find("scope")) {
     request.scope = parse_scope(value->text(), value->place());

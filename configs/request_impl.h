@@ -65,6 +65,10 @@ void read_budget(const JsonReader& value, GivenRequest& given);
 void parse_budget(std::string_view text, std::string_view place, GivenRequest& given);
 
 std::string parse_criterion(const std::string& text, std::string_view place);
+
+/// Reads a name or, to be compared, several: "obs,fisher".
+/// @throws ConfigError for unknown names, or several of which one scores single elements
+void read_criterion(std::string_view text, std::string_view place, Request& request);
 Scope parse_scope(std::string_view text, std::string_view place);
 
 // Settings for training and calibration, which are read and passed on.

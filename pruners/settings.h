@@ -52,7 +52,10 @@ struct Limit {
 /// A request for pruning a layer: how its channels are chosen.
 struct Request {
   std::string criterion = "l1";  ///< a name of the criterion table
-  double ratio = 0;              ///< share to remove, 0 <= ratio < 1, of what `budget` counts
+  /// Names to choose from, of which `criterion` is one: prune_model() keeps the one whose network
+  /// has the smallest output error, once it is repaired. Empty: there is nothing to choose.
+  std::vector<std::string> compared = {};
+  double ratio = 0;  ///< share to remove, 0 <= ratio < 1, of what `budget` counts
   /// Instead of a ratio, how much of the budgeted quantity may remain: parameters, MACs,
   /// milliseconds.
   std::optional<double> amount = {};

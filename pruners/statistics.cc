@@ -17,15 +17,26 @@ std::span<const double> Statistics::of(Measure measure, const Group& group) cons
   return found->second[id];
 }
 
+namespace {
+
+/// Returns the criterion of a request, or all that it compares.
+std::vector<std::string> criteria_of(const Request& request) {
+  return request.compared.empty() ? std::vector{request.criterion} : request.compared;
+}
+
+}  // namespace
+
 Needs needs_of(const Settings& settings) {
   Needs needs;
   for (const LayerSetting& layer : settings.layers) {
     if (layer.state != LayerSetting::State::kPruned || layer.request == kNone) continue;
     const Request& request = settings.requests[layer.request];
-    const Criterion& criterion = find_criterion(request.criterion);
-    if (!criterion.measure) continue;
-    needs.channels.insert(*criterion.measure);
-    needs.criteria.insert(request.criterion);
+    for (std::string& name : criteria_of(request)) {
+      const Criterion& criterion = find_criterion(name);
+      if (!criterion.measure) continue;
+      needs.channels.insert(*criterion.measure);
+      needs.criteria.insert(std::move(name));
+    }
   }
   return needs;
 }
@@ -39,7 +50,8 @@ void add_reader_needs(const Graph& graph, const Coupling& coupling, const Settin
   const Followed followed = follow(graph, Layers(graph), coupling, settings);
   for (const GroupId g : coupling.groups.ids()) {
     const int request = followed.request[g];
-    if (request == kNone || !reads_inputs(settings.requests[request].criterion)) continue;
+    if (request == kNone) continue;
+    if (std::ranges::none_of(criteria_of(settings.requests[request]), reads_inputs)) continue;
     for (std::string& name : criteria::surgeon_matrices(graph, coupling.groups[g])) {
       needs.inputs.insert(std::move(name));
     }

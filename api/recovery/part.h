@@ -17,7 +17,8 @@ namespace parsimony {
 /// A network's input values for some samples, in the order of its inputs.
 struct ValueBatch {
   EngineValues inputs;
-  bool alone = false;  ///< the next batch depends on the outputs for this one
+  /// Outputs of the dense network that the next batch takes as inputs, as in a stream.
+  std::vector<ValueId> fed_back = {};
 };
 
 /// Returns the next batch; empty after the last.
@@ -35,6 +36,7 @@ class Part {
   /// Computes the graph's outputs, which may be inputs. Thread-safe.
   /// @throws UnsupportedError if it cannot be run
   EngineValues run(const EngineValues& inputs);
+  const Graph& graph() const { return graph_; }
 
  private:
   Network& opened_for(const EngineValues& inputs);

@@ -1,6 +1,7 @@
 #include "parsimony/api/recovery/recover.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -76,7 +77,7 @@ class Recovering {
     const RecoveryKind& kind = recovery_kind(method);
     if (kind.fits_layers) note_unfit(method, log.unfit);
     if (step.layers == 0) note(method, ": " + std::string(reason_for_nothing(step)));
-    if (kind.matches_outputs && leader_says(is_further(step.after, before))) {
+    if (kind.matches_outputs && is_further(step.after, before)) {
       note(method, " was undone: it increased the output error" + increase(before, step.after));
       undo(values);
       step.layers = 0;
@@ -92,11 +93,22 @@ class Recovering {
     small_.emplace(original_, plan);
   }
 
-  /// Returns what the leading rank says; the others do not evaluate.
-  bool leader_says(bool said) const {
-    double yes = said && source_.leads() ? 1 : 0;
-    if (const Together together = source_.together(); together.sum) together.sum({&yes, 1});
-    return yes > 0;
+  /// Returns the state of the leading rank, by which all decide; the others do not evaluate.
+  RecoveryState agreed(RecoveryState state) const {
+    const Together together = source_.together();
+    if (!together.sum) return state;
+    const std::array parts = {&state.test_error, &state.accuracy, &state.loss};
+    std::vector<double> numbers = {state.error};
+    for (const auto* part : parts) {
+      numbers.push_back(*part ? 1 : 0);
+      numbers.push_back(part->value_or(0));
+    }
+    together.sum(numbers);
+    state.error = numbers[0];
+    for (size_t i = 0; i < parts.size(); ++i) {
+      *parts[i] = numbers[2 * i + 1] > 0 ? std::optional(numbers[2 * i + 2]) : std::nullopt;
+    }
+    return state;
   }
 
   /// @returns how many layers, or tensors, changed
@@ -182,12 +194,13 @@ class Recovering {
   }
 
   RecoveryState evaluate(const std::string& what) {
-    if (!source_.leads()) return {};
+    if (!source_.leads()) return agreed({});
     RecoveryState state{.error = error_on(RecoverySource::Samples::kAll),
                         .accuracy = source_.accuracy_of(*small_),
                         .loss = source_.loss_of(*small_)};
     if (!state.accuracy && source_.has_held_out())
       state.test_error = error_on(RecoverySource::Samples::kHeldOut);
+    state = agreed(std::move(state));
     if (!say_) return state;
     std::string text = what + formatted(": output error %.4f", state.error);
     if (state.test_error) text += formatted(", on test data %.4f", *state.test_error);
@@ -334,6 +347,19 @@ Recovered recover(RecoverySource& source, const Graph& dense, const Graph& origi
   return Recovering(source, dense, original, plan, settings, say).result();
 }
 
+namespace {
+
+/// Returns, by output, whether it is compared. What a state holds counts by what the outputs make
+/// of it: it is compared only where there are no others.
+std::vector<bool> compared_outputs(const Graph& dense, const std::vector<ValueId>& fed_back) {
+  std::vector<bool> compared;
+  for (const ValueId output : dense.outputs) compared.push_back(!contains(fed_back, output));
+  if (!contains(compared, true)) compared.assign(compared.size(), true);
+  return compared;
+}
+
+}  // namespace
+
 double output_error(Engine& engine, Part& dense, const SmallNetwork& small, const ValueSource& feed,
                     const ValueSource& small_feed, KnownOutputs& known) {
   Part small_part(engine, small.graph());
@@ -343,6 +369,7 @@ double output_error(Engine& engine, Part& dense, const SmallNetwork& small, cons
     const std::vector<ValueBatch> group = next_group(feed, engine.at_once());
     const std::vector<ValueBatch> others = next_group(small_feed, std::ssize(group));
     if (group.empty()) return error.relative();
+    const std::vector<bool> compared = compared_outputs(dense.graph(), group.front().fed_back);
     std::vector<TensorList> computed(group.size());
     std::vector<OutputError> errors(group.size());
     engine.side_by_side(std::ssize(group), [&](int64_t b) {
@@ -354,7 +381,9 @@ double output_error(Engine& engine, Part& dense, const SmallNetwork& small, cons
       const TensorList target = cut.small_outputs(*expected);
       const TensorList found = on_host(small_part.run(others[b].inputs));
       const size_t outputs = std::min(target.size(), found.size());
-      for (size_t o = 0; o < outputs; ++o) errors[b].add(found[o], target[o]);
+      for (size_t o = 0; o < outputs; ++o) {
+        if (compared[o]) errors[b].add(found[o], target[o]);
+      }
     });
     for (const OutputError& of_batch : errors) error.add(of_batch);
     for (int64_t b = 0; b < std::ssize(group); ++b) {

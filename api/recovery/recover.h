@@ -78,7 +78,8 @@ class KnownOutputs {
 };
 
 /// ‖small − dense‖ / ‖dense‖ (Frobenius) over all floating-point outputs, at the indices that both
-/// have, and all batches; 0 if both are zero. @param dense  on the engine
+/// have, and all batches; 0 if both are zero. Outputs that are fed back are not compared, unless
+/// there are no others. @param dense  on the engine
 /// @param feed, small_feed  the same batches, as each network takes them
 /// @param known  outputs of the dense network, which are computed where they are not known
 double output_error(Engine& engine, Part& dense, const SmallNetwork& small, const ValueSource& feed,

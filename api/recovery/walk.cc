@@ -26,7 +26,7 @@ std::vector<ValueBatch> next_group(const ValueSource& feed, int64_t most) {
     std::optional<ValueBatch> batch = feed();
     if (!batch) break;
     group.push_back(std::move(*batch));
-    if (group.back().alone) break;
+    if (!group.back().fed_back.empty()) break;
   }
   return group;
 }

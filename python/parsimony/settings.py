@@ -63,7 +63,7 @@ SETTINGS: Dict[str, Setting] = {
     ),
     "criterion": Setting(
         "l1",
-        "Criterion that scores channels or elements: apoz, block, bn_scale, fisher, fpgm, group_norm, hrank, l1, l2, lamp, level, linf, mean_activation, mean_activation_rank, movement, nm, obd, obs, random, reap, sparsegpt, taylor, taylor_squared, wanda, wanda_elements (l1); with numbers: 2:4, sparsegpt:2:4, block:4x1",
+        "Criterion that scores channels or elements: apoz, block, bn_scale, fisher, fpgm, group_norm, hrank, l1, l2, lamp, level, linf, mean_activation, mean_activation_rank, movement, nm, obd, obs, random, reap, sparsegpt, taylor, taylor_squared, wanda, wanda_elements (l1); with numbers: 2:4, sparsegpt:2:4, block:4x1. Of several, as obs,fisher, the one with the smallest output error, which requires --calibration",
     ),
     "op_types": Setting(
         [],

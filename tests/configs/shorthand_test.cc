@@ -82,6 +82,18 @@ TEST(Shorthand, NamesTheOption) {
             "channels");
 }
 
+TEST(Shorthand, ComparesCriteriaOverChannels) {
+  const Request request =
+      from_shorthand({.criterion = "obs,fisher", .ratio = 0.5}).entries.at(0).request;
+  EXPECT_EQ(request.criterion, "obs");
+  EXPECT_EQ(request.compared, (std::vector<std::string>{"obs", "fisher"}));
+  EXPECT_TRUE(from_shorthand({.criterion = "obs"}).entries.at(0).request.compared.empty());
+  EXPECT_EQ(shorthand_error({.criterion = "obs,2:4"}),
+            "--criterion: criterion \"2:4\" does not rank channels, and cannot be compared with "
+            "others");
+  EXPECT_NE(shorthand_error({.criterion = "obs,"}), "no error");
+}
+
 TEST(Shorthand, APatternSaysHowMuch) {
   EXPECT_EQ(from_shorthand({.criterion = "1:4"}).entries[0].request.ratio, 0.75);
   EXPECT_EQ(

@@ -561,6 +561,25 @@ TEST(States, OfANetworkThatWasCutEarlierBeginWithZeros) {
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(at::allclose(feed()->inputs[1], same()->inputs[1])) << i;
 }
 
+TEST(States, AreNoOutputsToCompare) {
+  const Cell cell;
+  const SmallNetwork small(cell.graph(), cell.pruning.plan);
+  const SmallNetwork whole(cell.graph(), Plan());
+  const auto runs_of = [&](const SmallNetwork& network) {
+    GraphModule module(network.graph(), GraphModuleOptions{.trainable = false});
+    std::vector<at::Tensor> outputs;
+    const BatchSource feed = small_feed(network, cell.stream(20)(1));
+    while (const std::optional<SampleBatch> batch = feed()) {
+      outputs.push_back(module->forward(batch->inputs)[0]);
+    }
+    return at::stack(outputs);
+  };
+  const at::NoGradGuard no_grad;
+  const at::Tensor dense = runs_of(whole);
+  const double expected = ((runs_of(small) - dense).norm() / dense.norm()).item<double>();
+  EXPECT_NEAR(output_error(cell.graph(), small, cell.stream(20), 1), expected, 1e-5 * expected);
+}
+
 TEST(States, AreTrainedAsTheyWillRun) {
   const Cell cell;
   Calibration data;

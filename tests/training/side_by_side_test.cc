@@ -82,7 +82,8 @@ TEST_F(SideBySide, GroupsEndWithTheFeedAndHaveStatesAlone) {
   const auto feed_of = [](int64_t count, bool alone) -> ValueSource {
     return [count, alone, next = int64_t{0}]() mutable -> std::optional<ValueBatch> {
       if (next++ >= count) return {};
-      return ValueBatch{EngineValues(static_cast<size_t>(next)), alone};
+      return ValueBatch{EngineValues(static_cast<size_t>(next)),
+                        alone ? std::vector{ValueId(0)} : std::vector<ValueId>()};
     };
   };
   const ValueSource plain = feed_of(5, false);

@@ -41,6 +41,7 @@ REPAIRED = (
     ("wanda", "local"),
     ("obs", "local"),
     ("obs", "outputs"),
+    ("obs,fisher,taylor", "local"),
 )
 BUDGET = "macs=70%"
 

@@ -89,7 +89,11 @@ ValueSource values_of(BatchSource feed) {
   return [feed = std::move(feed)]() -> std::optional<ValueBatch> {
     const std::optional<SampleBatch> batch = feed();
     if (!batch) return {};
-    return ValueBatch{values_of(batch->inputs), batch->states != nullptr};
+    ValueBatch values{values_of(batch->inputs)};
+    if (batch->states) {
+      for (const FedBack& state : *batch->states) values.fed_back.push_back(state.output);
+    }
+    return values;
   };
 }
 

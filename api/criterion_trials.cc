@@ -1,0 +1,111 @@
+#include "parsimony/api/criterion_trials.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "parsimony/base/errors.h"
+#include "parsimony/base/ranges.h"
+#include "parsimony/base/words.h"
+
+namespace parsimony {
+namespace {
+
+/// The last error of a recovery, on samples that it did not see, if there are any.
+double error_of(const RecoveryReport& report) {
+  const RecoveryState& last = report.steps.empty() ? report.before : report.steps.back().after;
+  const double error = last.test_error.value_or(last.error);
+  return std::isnan(error) ? std::numeric_limits<double>::infinity() : error;
+}
+
+}  // namespace
+
+size_t compared_criteria(const ConfigList& config) {
+  size_t most = 0;
+  for (const ConfigEntry& entry : config.entries) {
+    if (!entry.exclude) most = std::max(most, entry.request.compared.size());
+  }
+  return most;
+}
+
+CriterionTrials::CriterionTrials(const PruneRequest& request, SharedAnalyses* shared)
+    : request_(request),
+      count_(compared_criteria(request.config)),
+      shared_(shared == nullptr ? &own_ : shared) {}
+
+bool CriterionTrials::next() {
+  if (static_cast<size_t>(++current_) < count_) return true;
+  if (!least_) throw UnsupportedError("no criterion can be used: ", listed(left_, left_.size()));
+  return false;
+}
+
+const std::string& CriterionTrials::criterion_of(const std::vector<std::string>& compared) const {
+  return compared[std::min<size_t>(current_, compared.size() - 1)];
+}
+
+PruneRequest CriterionTrials::request_of(bool together) const {
+  PruneRequest one = request_;
+  for (ConfigEntry& entry : one.config.entries) {
+    std::vector<std::string>& names = entry.request.compared;
+    if (names.empty()) continue;
+    entry.request.criterion = criterion_of(names);
+    if (!together) names.clear();
+  }
+  return one;
+}
+
+void CriterionTrials::plan(
+    const std::function<void(const PruneRequest& one, SharedAnalyses* shared)>& plan) {
+  if (together_) {
+    try {
+      plan(request_of(true), shared_);
+      return;
+    } catch (const UnsupportedError&) {  // perhaps of another criterion's statistics
+      together_ = false;
+    }
+  }
+  SharedAnalyses none;
+  plan(request_of(false), &none);
+}
+
+void CriterionTrials::leave(const std::string& why) { left_.push_back(name() + " (" + why + ")"); }
+
+bool CriterionTrials::add(const std::optional<Recovered>& recovered,
+                          const std::vector<StageTime>& times) {
+  for (const StageTime& time : times) {
+    const auto known = std::ranges::find(times_, time.stage, &StageTime::stage);
+    if (known == times_.end()) {
+      times_.push_back(time);
+    } else {
+      known->seconds += time.seconds;
+      known->samples += time.samples;
+    }
+  }
+  const double error =
+      recovered ? error_of(recovered->report) : std::numeric_limits<double>::infinity();
+  tried_.push_back(name() + (recovered ? formatted(" %.4f", error) : " removes nothing"));
+  if (least_ && error >= *least_) return false;
+  least_ = error;
+  best_ = name();
+  return true;
+}
+
+std::string CriterionTrials::note() const {
+  std::string text =
+      "criterion " + best_ + " has the smallest output error: " + listed(tried_, tried_.size());
+  if (!left_.empty()) text += "; left out: " + listed(left_, left_.size());
+  return text;
+}
+
+std::string CriterionTrials::name() const {
+  std::vector<std::string> names;
+  for (const ConfigEntry& entry : request_.config.entries) {
+    const std::vector<std::string>& compared = entry.request.compared;
+    if (entry.exclude || compared.empty()) continue;
+    const std::string& name = criterion_of(compared);
+    if (!contains(names, name)) names.push_back(name);
+  }
+  return listed(names, names.size());
+}
+
+}  // namespace parsimony

@@ -1,0 +1,61 @@
+// Criteria compared by the small networks that they give.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "parsimony/api/prune_impl.h"
+#include "parsimony/api/prune_request.h"
+#include "parsimony/speedup/recovery.h"
+
+namespace parsimony {
+
+/// Returns how many criteria are to be compared: the most that a pruning entry names, 0 if none
+/// names several.
+size_t compared_criteria(const ConfigList& config);
+
+/// Plans with each criterion in turn; entries that name fewer stay with their last one. Statistics
+/// for all of them are measured in one pass, where the network can have all of them.
+class CriterionTrials {
+ public:
+  /// The request must outlive this. @param shared  analyses to use and extend; may be null
+  CriterionTrials(const PruneRequest& request, SharedAnalyses* shared);
+
+  /// Begins the trial of the next criterion. @returns false after the last
+  /// @throws UnsupportedError if all were left out
+  bool next();
+  /// Calls `plan` with a request of this trial. @throws what it throws
+  void plan(const std::function<void(const PruneRequest& one, SharedAnalyses* shared)>& plan);
+  /// Leaves this criterion out.
+  void leave(const std::string& why);
+  /// Ends the trial. @param recovered  the network's errors; empty if nothing was pruned
+  /// @returns whether it is the best so far
+  bool add(const std::optional<Recovered>& recovered, const std::vector<StageTime>& times);
+
+  const std::vector<StageTime>& times() const { return times_; }  ///< of all trials
+  std::string note() const;  ///< which criterion was chosen, and the errors of all
+
+ private:
+  /// Of a request's names.
+  const std::string& criterion_of(const std::vector<std::string>& compared) const;
+  /// @param together  other criteria stay in the request, so that theirs are measured as well
+  PruneRequest request_of(bool together) const;
+  /// Returns the criterion of this trial, or those that entries have in it.
+  std::string name() const;
+
+  const PruneRequest& request_;
+  const size_t count_;
+  SharedAnalyses own_;
+  SharedAnalyses* const shared_;
+  bool together_ = true;  ///< statistics of all criteria are measured in one pass
+  int current_ = -1;
+  std::optional<double> least_;
+  std::string best_;
+  std::vector<std::string> tried_;
+  std::vector<std::string> left_;
+  std::vector<StageTime> times_;
+};
+
+}  // namespace parsimony

@@ -1,0 +1,130 @@
+// Criteria that are compared by the networks that they give.
+#include "parsimony/api/criterion_trials.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "parsimony/api/prune_model.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/base/files.h"
+#include "parsimony/onnx_io/model.h"
+#include "tests/support/fixture.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temporary_folder.h"
+
+namespace parsimony::test {
+namespace {
+
+/// The measures rank channels differently, and each recovery has the next of `errors_`.
+class Trials : public ::testing::Test {
+ protected:
+  Trials() {
+    onnx::ModelProto model = model_of(
+        "g (float[1,3,8,8] x) => (float[1,4,8,8] y)\n"
+        "{ a = Conv(x, W1)\n b = Conv(a, W2)\n y = Conv(b, W3) }");
+    add_weight(model, "W1", "16x3x1x1");
+    add_weight(model, "W2", "16x16x1x1");
+    add_weight(model, "W3", "4x16x1x1");
+    write_file(folder_ / "in.onnx", model.SerializeAsString());
+    services_.measure = [this](const Graph&, const Facts&, const Coupling& coupling,
+                               const Needs& needs) {
+      ++measured_;
+      if (needs.channels.contains(unsupported_)) throw UnsupportedError("no gradients");
+      Statistics statistics;
+      statistics.samples = 1;
+      for (const Group& group : coupling.groups) {
+        statistics.groups.push_back(group.id);
+        for (const Measure measure : needs.channels) {
+          std::vector<double>& scores = statistics.channels[measure].emplace_back(group.size);
+          const int factor = measure == Measure::kFisher ? 3 : 7;
+          for (int c = 0; c < group.size; ++c) scores[c] = 1 + c * factor % group.size;
+        }
+      }
+      return statistics;
+    };
+    services_.recover = [this](const Graph&, const Plan&) {
+      Recovered recovered;
+      recovered.report.before.error = 9;
+      recovered.report.steps.emplace_back().after.error = errors_.at(recovered_++);
+      return recovered;
+    };
+  }
+
+  PruneResult pruned(const std::string& criterion) {
+    onnx_io::OnnxModel model(folder_ / "in.onnx");
+    return prune_model(model, from_shorthand({.criterion = criterion, .ratio = 0.5}), services_);
+  }
+
+  TemporaryFolder folder_;
+  PruneServices services_;
+  Measure unsupported_ = Measure::kMovement;
+  std::vector<double> errors_ = {0.5, 0.2, 0.3};
+  size_t recovered_ = 0;
+  int measured_ = 0;
+};
+
+TEST_F(Trials, KeepTheNetworkOfLeastError) {
+  const PruneResult best = pruned("l1,fisher,taylor");
+  EXPECT_EQ(measured_, 1) << "of all in one pass";
+  EXPECT_EQ(recovered_, 3U) << "the best is not recovered again";
+  ASSERT_TRUE(best.recovery.has_value());
+  EXPECT_EQ(best.recovery->steps.at(0).after.error, 0.2);
+  EXPECT_EQ(best.notes.back(),
+            "criterion fisher has the smallest output error: l1 0.5000, fisher 0.2000, taylor "
+            "0.3000");
+  const auto recoveries = std::ranges::count(best.times, "recover", &StageTime::stage);
+  EXPECT_EQ(recoveries, 1);
+  services_.recover = {};
+  EXPECT_EQ(best.plan, pruned("fisher").plan);
+  EXPECT_NE(best.plan, pruned("taylor").plan);
+}
+
+TEST_F(Trials, AreRepairedBeforeTheRecovery) {
+  services_.repair = services_.recover;
+  int finished = 0;
+  services_.recover = [&](const Graph&, const Plan&) {
+    ++finished;
+    Recovered recovered;
+    recovered.report.before.error = 0.1;
+    return recovered;
+  };
+  const PruneResult best = pruned("l1,fisher,taylor");
+  EXPECT_EQ(recovered_, 3U);
+  EXPECT_EQ(finished, 1) << "of the best alone";
+  EXPECT_EQ(best.recovery->before.error, 0.1);
+}
+
+TEST_F(Trials, LeaveOutWhatCannotBeMeasured) {
+  unsupported_ = Measure::kFisher;
+  const PruneResult best = pruned("l1,fisher,taylor");
+  EXPECT_EQ(best.notes.back(),
+            "criterion taylor has the smallest output error: l1 0.5000, taylor 0.2000; left out: "
+            "fisher (no gradients)");
+  EXPECT_EQ(message_of<UnsupportedError>([&] { pruned("fisher,fisher"); }),
+            "no criterion can be used: fisher (no gradients), fisher (no gradients)");
+}
+
+TEST_F(Trials, RequireData) {
+  services_.recover = {};
+  EXPECT_EQ(message_of<ConfigError>([&] { pruned("l1,l2"); }),
+            "several criteria are compared by the outputs of the pruned networks, which requires "
+            "calibration data: pass --calibration DATA, for example --calibration cifar10:DIR, or "
+            "name one criterion");
+}
+
+TEST(ComparedCriteria, AreOfTheEntriesThatPrune) {
+  EXPECT_EQ(compared_criteria(from_shorthand({.criterion = "l1", .ratio = 0.5})), 0U);
+  const ConfigList config = parse_config(
+      R"([{"op_types": ["Conv"], "sparse_ratio": 0.5, "criterion": "l1,obs"},
+          {"op_types": ["Gemm"], "sparse_ratio": 0.5, "criterion": "l2"},
+          {"op_names": ["a"], "exclude": true}])",
+      "c.json");
+  EXPECT_EQ(compared_criteria(config), 2U);
+  EXPECT_EQ(parse_config(to_json(config), "again.json").entries[0].request,
+            config.entries[0].request);
+}
+
+}  // namespace
+}  // namespace parsimony::test
