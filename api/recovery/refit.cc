@@ -56,12 +56,14 @@ Graph with_all_steps(Graph dense, std::vector<FitLayer>& layers) {
   return dense;
 }
 
-/// Selects the held-out batches; with fewer than five batches the last one, of a single one none.
-std::vector<bool> held_out_of(int64_t batches) {
+/// Selects the held-out batches: every fifth or, of a stream, whose neighbours are alike, the last
+/// fifth. With fewer than five batches the last one, of a single one none.
+std::vector<bool> held_out_of(int64_t batches, bool is_stream) {
   std::vector<bool> held_out(static_cast<size_t>(batches), false);
-  const auto period = static_cast<size_t>(std::min(batches, kHeldOut));
+  const int64_t period = std::min(batches, kHeldOut);
   if (period < 2) return held_out;
-  for (size_t b = period - 1; b < held_out.size(); b += period) held_out[b] = true;
+  const int64_t first = is_stream ? batches - batches / period : period - 1;
+  for (int64_t b = first; b < batches; b += is_stream ? 1 : period) held_out[b] = true;
   return held_out;
 }
 
@@ -241,7 +243,7 @@ class Refit {
       for (const ValueId v : dense_reads(layer)) data.target.push_back(walks_[0].compute(v));
       walks_.shrink();
       data.inputs.resize(static_cast<size_t>(walks_.count()));
-      data.held_out = held_out_of(walks_.count());
+      data.held_out = held_out_of(walks_.count(), walks_[1].is_stream());
       for (EngineValues& batches : data.target) batches.resize(data.inputs.size());
       const Shape dims = data.target.front().front()->dims();
       const auto rank = std::ssize(dims);

@@ -32,7 +32,7 @@ struct RefitOptions {
   RefitLog* log = nullptr;  ///< receives the outcomes; may be null
 };
 
-/// Every kHeldOut-th batch is held out of a fit.
+/// Every kHeldOut-th batch is held out of a fit or, of a stream, the last of that many parts.
 inline constexpr int64_t kHeldOut = 5;
 
 /// Returns the number of samples per run, at most `most`, so that `samples` make several batches.
@@ -56,7 +56,7 @@ struct RefitData {
 /// the layer compensates for errors of the other summand (see fit_layers). Both networks walk
 /// through the data once (see Walk); a layer takes as many samples and positions as its fit needs.
 /// Memory does not grow with the number of samples.
-/// One batch in five is held out: the error on these selects the ridge, and a layer whose fit
+/// One batch in five is held out (see kHeldOut): the error on these selects the ridge, and a layer whose fit
 /// increases that error keeps its weights (see validated_fit). The assigned values are fitted with
 /// that ridge to all batches.
 ///

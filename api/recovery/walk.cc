@@ -145,6 +145,7 @@ int64_t Walk::add(const ValueSource& feed, int64_t count) {
     const int64_t most = std::min<int64_t>(engine_->at_once(), count - added);
     const std::vector<ValueBatch> group = next_group(feed, most);
     if (group.empty()) break;
+    is_stream_ = is_stream_ || !group.front().fed_back.empty();
     const auto first = static_cast<int64_t>(batches_.size());
     batches_.resize(batches_.size() + group.size());
     engine_->side_by_side(std::ssize(group), [&](int64_t g) {

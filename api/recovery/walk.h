@@ -28,6 +28,8 @@ class Walk {
   /// Discards all batches except the first ones.
   void truncate(int64_t batches);
   int64_t batches() const { return static_cast<int64_t>(batches_.size()); }
+  /// Returns whether each batch depends on the one before it.
+  bool is_stream() const { return is_stream_; }
   /// Returns the memory that the kept values of all batches take.
   int64_t bytes() const;
 
@@ -53,6 +55,7 @@ class Walk {
   IdVector<NodeId, bool> computed_;
   IdVector<ValueId, bool> kept_;  ///< there is a tensor in every batch
   std::vector<Values> batches_;
+  bool is_stream_ = false;
 };
 
 /// The most bytes of activations to keep; where they need more, fewer samples are used.

@@ -518,12 +518,13 @@ struct Cell {
 
   const Graph& graph() const { return model.graph(); }
 
-  /// A stream, whose states are those of the dense network.
-  Batches stream(int64_t samples) const {
-    return fed_back(graph(), states, [samples](int64_t) -> BatchSource {
-      return [samples, next = int64_t{0}]() mutable -> std::optional<SampleBatch> {
+  /// A stream, whose states are those of the dense network. @param alike  frames that are the same
+  /// one after the other
+  Batches stream(int64_t samples, int64_t alike = 1) const {
+    return fed_back(graph(), states, [samples, alike](int64_t) -> BatchSource {
+      return [samples, alike, next = int64_t{0}]() mutable -> std::optional<SampleBatch> {
         if (next >= samples) return {};
-        at::manual_seed(static_cast<uint64_t>(next++));
+        at::manual_seed(static_cast<uint64_t>(next++ / alike));
         SampleBatch batch;
         batch.count = 1;
         batch.inputs = {at::randn({1, 3}), at::zeros({1, 8})};
@@ -578,6 +579,15 @@ TEST(States, AreNoOutputsToCompare) {
   const at::Tensor dense = runs_of(whole);
   const double expected = ((runs_of(small) - dense).norm() / dense.norm()).item<double>();
   EXPECT_NEAR(output_error(cell.graph(), small, cell.stream(20), 1), expected, 1e-5 * expected);
+}
+
+TEST(States, AreFittedToWhatAStreamShowsLater) {
+  const Cell cell;
+  SmallNetwork small(cell.graph(), cell.pruning.plan);
+  const double cut = output_error(cell.graph(), small, cell.stream(400), 1);
+  EXPECT_GT(test::refit(cell.graph(), small, {}, cell.stream(60, 5), {.batch = 1}), 0);
+  EXPECT_LT(output_error(cell.graph(), small, cell.stream(400), 1), cut)
+      << "neighbours of frames that were seen do not tell how well the fit holds";
 }
 
 TEST(States, AreTrainedAsTheyWillRun) {

@@ -107,10 +107,11 @@ class FitSamples {
     return std::max<int64_t>(1, data_.batch / (parts_ * ranks));
   }
 
-  /// Whether batch `i` is for validation: with few batches the last one; a single one is for both.
+  /// Whether batch `i` is for validation: one in each period or, of a stream, whose neighbours are
+  /// alike, as many at its end. With few batches the last one; a single one is for both.
   bool validates(int64_t i) const {
     const int64_t period = std::min(kValidationPeriod, count_);
-    return i % period == period - 1;
+    return states_ ? i >= count_ - count_ / period : i % period == period - 1;
   }
   bool trains(int64_t i) const { return count_ == 1 || !validates(i); }
 
