@@ -1,9 +1,8 @@
-#include "parsimony/api/criterion_trials.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "parsimony/api/criterion_trials_impl.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
 #include "parsimony/base/words.h"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "parsimony/api/criterion_trials.h"
+#include "parsimony/api/criterion_trials_impl.h"
 #include "parsimony/api/errors.h"
 #include "parsimony/speedup/small_network.h"
 

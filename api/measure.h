@@ -46,7 +46,6 @@ class ForwardStatistics {
   int64_t bytes() const;
 
  private:
-  class Moments;
   struct State;
   std::unique_ptr<State> state_;
 };

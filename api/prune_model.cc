@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "parsimony/api/criterion_trials.h"
+#include "parsimony/api/criterion_trials_impl.h"
 #include "parsimony/api/depth.h"
 #include "parsimony/api/engines.h"
 #include "parsimony/api/errors.h"

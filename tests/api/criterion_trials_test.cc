@@ -1,11 +1,10 @@
 // Criteria that are compared by the networks that they give.
-#include "parsimony/api/criterion_trials.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
 
+#include "parsimony/api/criterion_trials_impl.h"
 #include "parsimony/api/prune_model.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"

@@ -243,6 +243,9 @@ TEST(Statistics, GradientsWithoutLabels) {
     for (const double score : scores) EXPECT_GT(score, 0);
     EXPECT_EQ(scores, of(data.batches())) << "the same data give the same bits";
     EXPECT_NE(scores, of(Data(40).batches())) << "with labels it is the cross-entropy";
+    const Statistics beside =
+        block.measure({.channels = {measure, Measure::kTaylor, Measure::kFisher}}, data.batches());
+    EXPECT_EQ(scores, beside.channels.at(measure)[GroupId(0)]) << "others change nothing";
   }
 }
 

@@ -109,7 +109,8 @@ class Measuring::Gradients {
     const std::vector<at::Tensor> predictions = net->forward(batch.inputs);
     if (learns) own.learn(of_own(predictions));
     if (by_batch)
-      weights->add_batch(differentiate(loss_of(predictions, batch), weights->weights()));
+      weights->add_batch(
+          differentiate(loss_of(predictions, batch, of_batches), weights->weights()));
   }
 
   void add_samples(const SampleBatch& batch) {
@@ -146,7 +147,7 @@ class Measuring::Gradients {
     const auto apart_in = [](const at::Tensor& x) { return x.dim() > 0 && x.size(0) == 2; };
     if (!std::ranges::all_of(expected, apart_in) || !apart_in(predictions.front())) return false;
     predictions.front() = predictions.front().narrow(0, 0, 1);
-    const at::Tensor first = loss_of(predictions, part_of(two, 0, 1));
+    const at::Tensor first = loss_of(predictions, part_of(two, 0, 1), of_samples);
     return std::ranges::all_of(differentiate(first, expected), [](const at::Tensor& gradient) {
       return !gradient.defined() || gradient.select(0, 1).eq(0).all().item<bool>();
     });
@@ -184,9 +185,9 @@ class Measuring::Gradients {
     if (gates) {
       for (const at::Tensor& seen : gates->seen()) expected.push_back(seen);
     }
-    at::Tensor of_samples = loss_of(predictions, part);
-    if (part.count > 1) of_samples = of_samples * part.count;
-    const auto found = differentiate(of_samples, expected);
+    at::Tensor sum = loss_of(predictions, part, of_samples);
+    if (part.count > 1) sum = sum * part.count;
+    const auto found = differentiate(sum, expected);
     const auto middle = found.begin() + static_cast<std::ptrdiff_t>(count);
     if (by_weight) weights->add_sample({found.begin(), middle});
     if (!gates) return {};
@@ -197,7 +198,8 @@ class Measuring::Gradients {
     return {predictions.begin() + 1, predictions.end()};
   }
 
-  at::Tensor loss_of(const std::vector<at::Tensor>& predictions, const SampleBatch& batch) const {
+  at::Tensor loss_of(const std::vector<at::Tensor>& predictions, const SampleBatch& batch,
+                     const at::Generator& generator) const {
     if (loss) return loss(predictions, batch);
     if (batch.labels.defined()) return class_loss(predictions.front(), batch.labels);
     const at::Tensor drawn = own.drawn(of_own(predictions), generator);
@@ -218,7 +220,9 @@ class Measuring::Gradients {
   std::optional<bool> apart;  ///< samples do not interact
   const Loss loss;
   OutputLoss own;  ///< used without a loss and labels
-  const at::Generator generator = at::detail::createCPUGenerator(/*seed_val=*/0);
+  // Of its own each, so that a measure is the same with and without others.
+  const at::Generator of_batches = at::detail::createCPUGenerator(/*seed_val=*/0);
+  const at::Generator of_samples = at::detail::createCPUGenerator(/*seed_val=*/0);
   std::optional<WeightGradients> weights;
   std::optional<GateGradients> gates;
 };
