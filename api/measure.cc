@@ -39,17 +39,6 @@ void see(ActivationSums& activations, ValueId value, const TensorBytes& x) {
   activations.see(value, {floats.data(), x.dims});
 }
 
-/// Returns the memory of these values for a sample, as far as their sizes are known; at least 1.
-int64_t bytes_each(const Graph& graph, const Facts& facts, const std::vector<ValueId>& values) {
-  const auto& first = facts.shapes[graph.inputs.front()];
-  const int64_t probed = first && !first->empty() ? first->front() : 1;
-  int64_t bytes = 0;
-  for (const ValueId v : values) {
-    if (facts.shapes[v]) bytes += element_count(*facts.shapes[v]) * int64_t{sizeof(float)};
-  }
-  return std::max<int64_t>(1, bytes / std::max<int64_t>(1, probed));
-}
-
 /// Returns a number of samples per run for which their values fit into memory.
 int64_t batch_for(int64_t bytes) {
   return std::clamp<int64_t>(kMostMeasured / bytes, 1, kLargestRun);
@@ -243,6 +232,16 @@ std::vector<double> block_influences_on(Engine& engine, const Graph& graph,
   runs(influences.batch(),
        [&](const EngineValues& inputs, int64_t /*samples*/) { influences.add(inputs); });
   return influences.result();
+}
+
+int64_t bytes_each(const Graph& graph, const Facts& facts, const std::vector<ValueId>& values) {
+  const auto& first = facts.shapes[graph.inputs.front()];
+  const int64_t probed = first && !first->empty() ? first->front() : 1;
+  int64_t bytes = 0;
+  for (const ValueId v : values) {
+    if (facts.shapes[v]) bytes += element_count(*facts.shapes[v]) * int64_t{sizeof(float)};
+  }
+  return std::max<int64_t>(1, bytes / std::max<int64_t>(1, probed));
 }
 
 bool is_forward(Measure measure) {

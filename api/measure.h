@@ -105,6 +105,9 @@ class BlockInfluences {
 std::vector<double> block_influences_on(Engine& engine, const Graph& graph,
                                         const std::vector<ResidualBlock>& blocks, const Runs& runs);
 
+/// Returns the memory of these values for a sample, as far as their sizes are known; at least 1.
+int64_t bytes_each(const Graph& graph, const Facts& facts, const std::vector<ValueId>& values);
+
 /// Returns whether the measure needs no gradients.
 bool is_forward(Measure measure);
 

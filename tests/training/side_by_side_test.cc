@@ -100,7 +100,8 @@ TEST_F(SideBySide, StatisticsAreTheSameOnAnyNumberOfCores) {
   const Pruning pruning =
       plan_pruning(model.graph(), from_shorthand({.criterion = "l1", .ratio = 0.5}));
   Needs needs;
-  needs.channels = {Measure::kMeanActivation, Measure::kActivationNorm};
+  needs.channels = {Measure::kMeanActivation, Measure::kActivationNorm, Measure::kTaylor,
+                    Measure::kFisher, Measure::kHessian};
   needs.inputs = {"W2", "W4"};
   const auto on = [&](int cores) {
     torch_io::use_cores(cores);

@@ -45,17 +45,6 @@ at::Tensor channels_of(const Member& member, int size) {
   return channels;
 }
 
-/// g·w, in double.
-std::vector<at::Tensor> products_of(const std::vector<at::Tensor>& weights,
-                                    const std::vector<at::Tensor>& gradients) {
-  std::vector<at::Tensor> products;
-  for (size_t i = 0; i < weights.size(); ++i) {
-    products.push_back(gradients[i].defined() ? weights[i].detach().to(at::kDouble) * gradients[i]
-                                              : at::Tensor());
-  }
-  return products;
-}
-
 }  // namespace
 
 Gated with_gates(const Graph& graph, const std::vector<Site>& sites) {
@@ -110,31 +99,19 @@ GateGradients::GateGradients(const Coupling& coupling, const std::vector<Site>& 
   }
 }
 
-void GateGradients::see(ValueId value, const at::Tensor& x) {
+void GateGradients::see(ValueId value, const at::Tensor& x, Seen& seen) const {
   const auto found = by_value_.find(value);
   if (found == by_value_.end() || !x.requires_grad()) return;
-  for (const size_t gate : found->second) seen_.emplace_back(gate, x);
+  for (const size_t gate : found->second) seen.emplace_back(gate, x);
 }
 
-std::vector<at::Tensor> GateGradients::seen() const {
-  std::vector<at::Tensor> tensors;
-  for (const auto& [gate, x] : seen_) tensors.push_back(x);
-  return tensors;
-}
-
-std::vector<at::Tensor> GateGradients::forget_seen() {
-  std::vector<at::Tensor> tensors = seen();
-  seen_.clear();
-  return tensors;
-}
-
-std::optional<GateGradients::Changes> GateGradients::changes(
-    const std::vector<at::Tensor>& gradients, int64_t count) {
+std::optional<GateGradients::Changes> GateGradients::changes(const Seen& seen,
+                                                             std::span<const at::Tensor> gradients,
+                                                             int64_t count) const {
   Changes changes;
-  const auto all = std::exchange(seen_, {});
-  for (size_t i = 0; i < all.size(); ++i) {
+  for (size_t i = 0; i < seen.size(); ++i) {
     if (!gradients[i].defined()) continue;
-    const auto& [number, x] = all[i];
+    const auto& [number, x] = seen[i];
     const Gate& gate = gates_[number];
     if (count > 1 && (gate.dim == 0 || x.dim() <= gate.dim || x.size(0) != count)) return {};
     at::Tensor change = x.detach().to(at::kDouble) * gradients[i];
@@ -168,7 +145,6 @@ int64_t GateGradients::bytes() const {
   int64_t bytes = 0;
   for (const at::Tensor& tensor : squares_) bytes += static_cast<int64_t>(tensor.nbytes());
   for (const Gate& gate : gates_) bytes += static_cast<int64_t>(gate.channels.nbytes());
-  for (const auto& [gate, x] : seen_) bytes += static_cast<int64_t>(x.nbytes());
   return bytes;
 }
 
@@ -193,32 +169,38 @@ WeightGradients::WeightGradients(const Graph& graph, const Coupling& coupling,
   }
 }
 
-at::Tensor WeightGradients::sum(GroupId group, const std::vector<at::Tensor>& products) const {
-  at::Tensor result = at::zeros_like(magnitude_[group]);
-  for (const Part& part : parts_[group]) {
-    const at::Tensor& product = products[part.weight];
-    if (!product.defined()) continue;
-    result += by_channel(sum_but(product, part.axis), part.channels, result.numel());
+PerGroup<at::Tensor> WeightGradients::sums(const std::vector<at::Tensor>& gradients,
+                                           int power) const {
+  std::vector<at::Tensor> products;
+  for (size_t i = 0; i < weights_.size(); ++i) {
+    at::Tensor product;
+    if (gradients[i].defined()) product = weights_[i].detach().to(at::kDouble) * gradients[i];
+    if (product.defined() && power == 2) product = product.square_();
+    products.push_back(std::move(product));
   }
-  return result;
+  PerGroup<at::Tensor> sums;
+  for (const GroupId g : parts_.ids()) {
+    at::Tensor sum = at::zeros_like(magnitude_[g]);
+    for (const Part& part : parts_[g]) {
+      const at::Tensor& product = products[part.weight];
+      if (!product.defined()) continue;
+      sum += by_channel(sum_but(product, part.axis), part.channels, sum.numel());
+    }
+    sums.push_back(std::move(sum));
+  }
+  return sums;
 }
 
-void WeightGradients::add_batch(const std::vector<at::Tensor>& gradients) {
-  const auto products = products_of(weights_, gradients);
+void WeightGradients::add_batch(const PerGroup<at::Tensor>& changes) {
   for (const GroupId g : parts_.ids()) {
-    const at::Tensor change = sum(g, products);
-    magnitude_[g] += change.abs();
-    squares_[g] += change.square();
+    magnitude_[g] += changes[g].abs();
+    squares_[g] += changes[g].square();
   }
   ++batches_;
 }
 
-void WeightGradients::add_sample(const std::vector<at::Tensor>& gradients) {
-  auto products = products_of(weights_, gradients);
-  for (at::Tensor& product : products) {
-    if (product.defined()) product = product.square();
-  }
-  for (const GroupId g : parts_.ids()) hessian_[g] += sum(g, products);
+void WeightGradients::add_sample(const PerGroup<at::Tensor>& squares) {
+  for (const GroupId g : parts_.ids()) hessian_[g] += squares[g];
   ++samples_;
 }
 

@@ -6,7 +6,9 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "parsimony/pruners/layers.h"
@@ -31,10 +33,12 @@ class WeightGradients {
 
   /// Returns the weights whose gradients are needed.
   const std::vector<at::Tensor>& weights() const { return weights_; }
-  /// Adds gradients of a batch's mean loss, in the order of weights().
-  void add_batch(const std::vector<at::Tensor>& gradients);
-  /// Adds gradients of one sample's loss.
-  void add_sample(const std::vector<at::Tensor>& gradients);
+  /// Returns Σ (g·w)^power per group, [size]. @param gradients  in the order of weights()
+  PerGroup<at::Tensor> sums(const std::vector<at::Tensor>& gradients, int power) const;
+  /// Adds Σ g·w of a batch's mean loss.
+  void add_batch(const PerGroup<at::Tensor>& changes);
+  /// Adds Σ (g·w)² of one sample's loss.
+  void add_sample(const PerGroup<at::Tensor>& squares);
 
   void finish(Statistics& statistics) const;
   int64_t bytes() const;
@@ -45,9 +49,6 @@ class WeightGradients {
     int axis;
     at::Tensor channels;  ///< per index of the axis; the group's size if it has none
   };
-  /// Returns Σ (g·w)^power per channel, [size].
-  at::Tensor sum(GroupId group, const std::vector<at::Tensor>& products) const;
-
   const std::set<Measure> requested_;
   std::vector<at::Tensor> weights_;
   PerGroup<std::vector<Part>> parts_;  ///< per group
@@ -72,18 +73,17 @@ class GateGradients {
   GateGradients(const Coupling& coupling, const std::vector<Site>& sites,
                 std::vector<ValueId> gates);
 
-  /// Observes a computed value of the gated network.
-  void see(ValueId value, const at::Tensor& x);
-  /// Returns the values observed since the last changes(), whose gradients are needed.
-  std::vector<at::Tensor> seen() const;
-  /// Returns them and clears the list.
-  std::vector<at::Tensor> forget_seen();
+  /// Values of a run of the gated network whose gradients are needed, each with its gate.
+  using Seen = std::vector<std::pair<size_t, at::Tensor>>;
+  /// Adds a computed value if a gate asks for it.
+  void see(ValueId value, const at::Tensor& x, Seen& seen) const;
 
   /// Σ a·∂L/∂a of every sample, by group: [count, size].
   using Changes = std::map<GroupId, at::Tensor>;
-  /// @param gradients  of the sum of the samples' losses, in the order of seen(); may be undefined
+  /// @param gradients  of the sum of the samples' losses, in the order of `seen`; may be undefined
   /// @returns empty if values do not have the samples along their first axis
-  std::optional<Changes> changes(const std::vector<at::Tensor>& gradients, int64_t count);
+  std::optional<Changes> changes(const Seen& seen, std::span<const at::Tensor> gradients,
+                                 int64_t count) const;
   void add(const Changes& changes, int64_t count);
 
   void finish(Statistics& statistics) const;
@@ -97,7 +97,6 @@ class GateGradients {
   };
   std::vector<Gate> gates_;
   std::map<ValueId, std::vector<size_t>> by_value_;
-  std::vector<std::pair<size_t, at::Tensor>> seen_;
   PerGroup<at::Tensor> squares_;  ///< per group, [size]
   PerGroup<bool> reached_;
   int64_t samples_ = 0;

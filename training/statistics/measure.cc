@@ -52,11 +52,13 @@ std::vector<at::Tensor> differentiate(const at::Tensor& loss, const std::vector<
 /// Measures that need gradients.
 class Measuring::Gradients {
  public:
+  /// @param bytes  that the values of a sample take
   Gradients(const Graph& graph, const Coupling& coupling, const std::set<Measure>& needs,
-            Loss given)
+            int64_t bytes, Loss given)
       : by_batch(needs.contains(Measure::kTaylor) || needs.contains(Measure::kTaylorSquared)),
         by_sample(needs.contains(Measure::kHessian) || needs.contains(Measure::kFisher)),
         by_weight(needs.contains(Measure::kHessian)),
+        sample_bytes(bytes),
         loss(std::move(given)),
         own(graph) {
     if (by_sample && fixed_batch(graph) > 1) {
@@ -81,15 +83,22 @@ class Measuring::Gradients {
     if (gated) gates.emplace(coupling, sites, std::move(with.gates));
     weights.emplace(graph, coupling, net->weights(), needs);
     net->observe([this](const Node&, ValueId value, const at::Tensor& x) {
-      if (watches && gates) gates->see(value, x);
+      if (watching != nullptr && gates) gates->see(value, x, *watching);
     });
   }
 
-  void add(const SampleBatch& batch) {
-    if (!placed && !batch.inputs.empty()) net->to(batch.inputs.front().device());
+  /// Adds batches in order, whose passes are made side by side as far as they fit into memory.
+  void add(std::span<const SampleBatch> batches) {
+    if (!placed && !batches.empty() && !batches.front().inputs.empty()) {
+      device = batches.front().inputs.front().device();
+      net->to(device);
+    }
     placed = true;
-    add_batch(batch);
-    if (by_sample) add_samples(batch);
+    for (size_t first = 0; first < batches.size();) {
+      const size_t count = std::min(at_once_of(batches[first]), batches.size() - first);
+      add_group(batches.subspan(first, count));
+      first += count;
+    }
   }
 
   void finish(Statistics& statistics) const {
@@ -101,46 +110,81 @@ class Measuring::Gradients {
   bool sums_batches() const { return by_batch; }
 
  private:
-  void add_batch(const SampleBatch& batch) {
-    const bool learns = !loss && !batch.labels.defined();
-    if (!by_batch && !learns) return;
-    watches = false;
-    const at::AutoGradMode gradients(by_batch);
-    const std::vector<at::Tensor> predictions = net->forward(batch.inputs);
-    if (learns) own.learn(of_own(predictions));
-    if (by_batch)
-      weights->add_batch(
-          differentiate(loss_of(predictions, batch, of_batches), weights->weights()));
+  /// Values that passes side by side may keep for their gradients, in bytes.
+  static constexpr int64_t kMostKept = int64_t{512} << 20;
+
+  size_t at_once_of(const SampleBatch& batch) const {
+    const int64_t fit = kMostKept / std::max<int64_t>(1, batch.count * sample_bytes);
+    return static_cast<size_t>(
+        std::clamp<int64_t>(fit, 1, std::max(1, torch_io::batches_at_once(device))));
   }
 
-  void add_samples(const SampleBatch& batch) {
-    if (add_together(batch)) return;
-    for (int64_t i = 0; i < batch.count; ++i) {
-      const std::optional<GateGradients::Changes> changes = add_part(part_of(batch, i, 1));
-      if (gates) gates->add(*changes, 1);
+  void side_by_side(int64_t count, const std::function<void(int64_t)>& work) const {
+    torch_io::side_by_side(count, device, work);
+  }
+
+  /// Passes are made side by side, and what depends on earlier ones in the order of batches.
+  void add_group(std::span<const SampleBatch> batches) {
+    const bool learns = !loss && !batches.front().labels.defined();
+    std::vector<std::vector<at::Tensor>> predictions(batches.size());
+    const auto runs_whole = [&](const SampleBatch& batch) {
+      return by_batch || (learns && batch.count > 1);  // a single sample's pass gives them
+    };
+    side_by_side(std::ssize(batches), [&](int64_t b) {
+      const at::AutoGradMode gradients(by_batch);
+      if (runs_whole(batches[b])) predictions[b] = net->forward(batches[b].inputs);
+    });
+    std::vector<Pass> passes;
+    for (size_t b = 0; b < batches.size() && by_sample; ++b) {
+      const int64_t step = passes_together(batches[b]) ? batches[b].count : 1;
+      for (int64_t i = 0; i < batches[b].count; i += step) {
+        passes.push_back({.part = part_of(batches[b], i, step), .batch = b});
+      }
     }
+    std::vector<at::Tensor> losses(batches.size());
+    size_t begun = 0;
+    const auto begin = [&](size_t batch, const std::vector<at::Tensor>& of_pass) {
+      for (; begun <= batch; ++begun) {
+        const bool whole = runs_whole(batches[begun]);
+        if (learns) own.learn(of_own(whole ? predictions[begun] : of_pass));
+        const at::AutoGradMode gradients(by_batch);
+        if (by_batch) losses[begun] = loss_of(predictions[begun], batches[begun], of_batches);
+      }
+    };
+    for (size_t first = 0; first < passes.size();) {
+      const size_t count = std::min(at_once_of(passes[first].part), passes.size() - first);
+      add_passes(std::span(passes).subspan(first, count), begin);
+      first += count;
+    }
+    if (!by_batch) return;
+    begin(batches.size() - 1, {});
+    predictions.clear();
+    std::vector<PerGroup<at::Tensor>> changes(batches.size());
+    side_by_side(std::ssize(batches), [&](int64_t b) {
+      const auto found = differentiate(std::exchange(losses[b], {}), weights->weights());
+      changes[b] = weights->sums(found, 1);
+    });
+    for (const PerGroup<at::Tensor>& of_batch : changes) weights->add_batch(of_batch);
   }
 
   /// If samples do not interact, one backward pass computes the gates' gradients of all.
-  bool add_together(const SampleBatch& batch) {
+  bool passes_together(const SampleBatch& batch) {
     const bool separable = gates && !by_weight && !loss && batch.labels.defined() &&
                            batch.labels.dim() == 1 && batch.labels.ne(kNoLabel).all().item<bool>();
     if (!separable || batch.count < 2) return false;
     if (!apart) apart = are_apart(part_of(batch, 0, 2));
-    if (!*apart) return false;
-    const std::optional<GateGradients::Changes> changes = add_part(batch);
-    if (changes) gates->add(*changes, batch.count);
-    return changes.has_value();
+    return *apart;
   }
 
   /// Whether the loss of the first of two samples has no gradient with respect to the second one's
   /// values.
   bool are_apart(SampleBatch two) {
-    watches = true;
     const at::AutoGradMode gradients(true);
     require_gradients(two);
-    std::vector<at::Tensor> predictions = net->forward(two.inputs);
-    std::vector<at::Tensor> expected = gates->forget_seen();
+    GateGradients::Seen seen;
+    std::vector<at::Tensor> predictions = watched(two, seen);
+    std::vector<at::Tensor> expected;
+    for (const auto& [gate, x] : seen) expected.push_back(x);
     for (const at::Tensor& x : two.inputs) {
       if (x.requires_grad()) expected.push_back(x);
     }
@@ -173,25 +217,74 @@ class Measuring::Gradients {
     }
   }
 
-  /// @returns the changes at the gates, if any, by sample
-  std::optional<GateGradients::Changes> add_part(SampleBatch part) {
-    watches = true;
+  /// A pass forward and back over some samples.
+  struct Pass {
+    SampleBatch part;
+    size_t batch = 0;  ///< in its group
+    std::vector<at::Tensor> predictions = {};
+    GateGradients::Seen seen = {};
+    at::Tensor loss = {};               ///< the sum of the samples' losses
+    PerGroup<at::Tensor> squares = {};  ///< of the weights' changes
+    std::optional<GateGradients::Changes> changes = {};
+  };
+
+  /// @param begin  called with the batch and the predictions of each pass before its loss is taken
+  void add_passes(
+      std::span<Pass> passes,
+      const std::function<void(size_t batch, const std::vector<at::Tensor>& of_pass)>& begin) {
     const at::AutoGradMode gradients(true);
-    require_gradients(part);
-    const std::vector<at::Tensor> predictions = net->forward(part.inputs);
+    side_by_side(std::ssize(passes), [&](int64_t p) {
+      require_gradients(passes[p].part);
+      passes[p].predictions = watched(passes[p].part, passes[p].seen);
+    });
+    for (Pass& pass : passes) {  // draws are in the order of samples
+      begin(pass.batch, pass.predictions);
+      pass.loss = loss_of(pass.predictions, pass.part, of_samples);
+      if (pass.part.count > 1) pass.loss = pass.loss * pass.part.count;
+    }
+    side_by_side(std::ssize(passes), [&](int64_t p) { differentiate_pass(passes[p]); });
+    for (Pass& pass : passes) {
+      if (by_weight) weights->add_sample(pass.squares);
+      if (gates && pass.changes) gates->add(*pass.changes, pass.part.count);
+      if (gates && !pass.changes) add_each(pass.part);
+      pass = {};
+    }
+  }
+
+  /// Of samples whose values do not have them along their first axis.
+  void add_each(const SampleBatch& samples) {
+    for (int64_t i = 0; i < samples.count; ++i) {
+      Pass pass{.part = part_of(samples, i, 1)};
+      add_passes({&pass, 1}, [](size_t, const std::vector<at::Tensor>&) {});
+    }
+  }
+
+  void differentiate_pass(Pass& pass) const {
     std::vector<at::Tensor> expected;
     if (by_weight) expected = weights->weights();
     const size_t count = expected.size();
+    for (const auto& [gate, x] : pass.seen) expected.push_back(x);
+    const std::vector<at::Tensor> found = differentiate(std::exchange(pass.loss, {}), expected);
+    pass.predictions.clear();
+    if (by_weight) pass.squares = weights->sums(found, 2);
     if (gates) {
-      for (const at::Tensor& seen : gates->seen()) expected.push_back(seen);
+      pass.changes = gates->changes(pass.seen, std::span(found).subspan(count), pass.part.count);
     }
-    at::Tensor sum = loss_of(predictions, part, of_samples);
-    if (part.count > 1) sum = sum * part.count;
-    const auto found = differentiate(sum, expected);
-    const auto middle = found.begin() + static_cast<std::ptrdiff_t>(count);
-    if (by_weight) weights->add_sample({found.begin(), middle});
-    if (!gates) return {};
-    return gates->changes({middle, found.end()}, part.count);
+    pass.seen.clear();
+  }
+
+  /// Lets the gates see the run of this thread.
+  struct Watching {
+    explicit Watching(GateGradients::Seen& seen) { watching = &seen; }
+    ~Watching() { watching = nullptr; }
+    Watching(const Watching&) = delete;
+    Watching& operator=(const Watching&) = delete;
+  };
+
+  /// Computes predictions, and sees the gates' values.
+  std::vector<at::Tensor> watched(const SampleBatch& part, GateGradients::Seen& seen) {
+    const Watching here(seen);
+    return net->forward(part.inputs);
   }
 
   static std::vector<at::Tensor> of_own(const std::vector<at::Tensor>& predictions) {
@@ -215,8 +308,11 @@ class Measuring::Gradients {
   const bool by_sample;
   const bool by_weight;  ///< weights' gradients are needed by sample, too
   GraphModule net{nullptr};
-  bool placed = false;        ///< the network is on the samples' device
-  bool watches = false;       ///< the gates observe computed values
+  const int64_t sample_bytes;  ///< of a sample's values
+  c10::Device device{c10::kCPU};
+  bool placed = false;  ///< the network is on the samples' device
+  /// What the gates see of the run of this thread; null: nothing.
+  static thread_local GateGradients::Seen* watching;
   std::optional<bool> apart;  ///< samples do not interact
   const Loss loss;
   OutputLoss own;  ///< used without a loss and labels
@@ -227,12 +323,19 @@ class Measuring::Gradients {
   std::optional<GateGradients> gates;
 };
 
+thread_local GateGradients::Seen* Measuring::Gradients::watching = nullptr;
+
 struct Measuring::State {
   State(const Graph& of, const Facts& facts, const Coupling& coupling, const Needs& needs,
         Loss given)
       : graph(of), forward(engine, of, facts, coupling, needs) {
     if (!std::ranges::all_of(needs.channels, is_forward)) {
-      gradients.emplace(of, coupling, needs.channels, std::move(given));
+      std::vector<ValueId> computed;
+      for (const ValueId v : of.values.ids()) {
+        if (of.value(v).weight == kNone) computed.push_back(v);
+      }
+      gradients.emplace(of, coupling, needs.channels, bytes_each(of, facts, computed),
+                        std::move(given));
     }
   }
 
@@ -270,8 +373,7 @@ void Measuring::add(std::span<const SampleBatch> batches) {
     runs.push_back({values_of(batch.inputs), batch.count});
   }
   state_->forward.add(runs);
-  if (!state_->gradients) return;
-  for (const SampleBatch& batch : batches) state_->gradients->add(batch);
+  if (state_->gradients) state_->gradients->add(batches);
 }
 
 Statistics Measuring::finish() const {
