@@ -45,7 +45,7 @@ class CalibrationSamples {
   /// @throws as SampleSource
   CalibrationSamples(const CalibrationData& job, const Graph& graph)
       : data_(job.data, graph, sample_options(job)),
-        count_(std::min(job.sample_count(), data_.samples())),
+        count_(job.calibrating(data_.samples())),
         held_out_(data_, count_) {}
 
   int64_t count() const { return count_; }

@@ -17,15 +17,27 @@ double error_of(const RecoveryReport& report) {
   return std::isnan(error) ? std::numeric_limits<double>::infinity() : error;
 }
 
-}  // namespace
-
-size_t compared_criteria(const ConfigList& config) {
-  size_t most = 0;
-  for (const ConfigEntry& entry : config.entries) {
-    if (!entry.exclude) most = std::max(most, entry.request.compared.size());
+/// Returns how much of what the budget counts the network has left.
+double left_of(const Pruning& pruning, Budget budget) {
+  if (budget == Budget::kParams || budget == Budget::kWeights) {
+    return static_cast<double>(pruning.small.params);
   }
-  return most;
+  if (budget != Budget::kChannels) return static_cast<double>(pruning.small.macs);
+  double kept = 0;
+  for (const std::vector<uint8_t>& keep : pruning.allocation.masks.keep) {
+    kept += static_cast<double>(keep.size()) - static_cast<double>(std::ranges::count(keep, 0));
+  }
+  return kept;
 }
+
+Budget budget_of(const ConfigList& config) {
+  for (const ConfigEntry& entry : config.entries) {
+    if (!entry.exclude && !entry.request.compared.empty()) return entry.request.budget;
+  }
+  return Budget::kChannels;
+}
+
+}  // namespace
 
 CriterionTrials::CriterionTrials(const PruneRequest& request, SharedAnalyses* shared)
     : request_(request),
@@ -34,7 +46,8 @@ CriterionTrials::CriterionTrials(const PruneRequest& request, SharedAnalyses* sh
 
 bool CriterionTrials::next() {
   if (static_cast<size_t>(++current_) < count_) return true;
-  if (!least_) throw UnsupportedError("no criterion can be used: ", listed(left_, left_.size()));
+  if (!least_)
+    throw UnsupportedError("no criterion can be used: ", listed(left_out_, left_out_.size()));
   return false;
 }
 
@@ -59,7 +72,9 @@ void CriterionTrials::plan(
     try {
       plan(request_of(true), shared_);
       return;
-    } catch (const UnsupportedError&) {  // perhaps of another criterion's statistics
+    } catch (const ConfigError&) {
+      throw;
+    } catch (const Error&) {  // perhaps of another criterion's statistics
       together_ = false;
     }
   }
@@ -67,11 +82,13 @@ void CriterionTrials::plan(
   plan(request_of(false), &none);
 }
 
-void CriterionTrials::leave(const std::string& why) { left_.push_back(name() + " (" + why + ")"); }
+void CriterionTrials::leave(const std::string& why) {
+  left_out_.push_back(name() + " (" + why + ")");
+}
 
-bool CriterionTrials::add(const std::optional<Recovered>& recovered,
-                          const std::vector<StageTime>& times) {
-  for (const StageTime& time : times) {
+bool CriterionTrials::add(const Pruning& pruning, const std::optional<Recovered>& recovered) {
+  constexpr double kAlike = 1.02;
+  for (const StageTime& time : pruning.times) {
     const auto known = std::ranges::find(times_, time.stage, &StageTime::stage);
     if (known == times_.end()) {
       times_.push_back(time);
@@ -82,9 +99,13 @@ bool CriterionTrials::add(const std::optional<Recovered>& recovered,
   }
   const double error =
       recovered ? error_of(recovered->report) : std::numeric_limits<double>::infinity();
-  tried_.push_back(name() + (recovered ? formatted(" %.4f", error) : " removes nothing"));
-  if (least_ && error >= *least_) return false;
+  const double left = left_of(pruning, budget_of(request_.config));
+  const bool more = least_ && left > kAlike * left_;
+  const bool less = !least_ || kAlike * left < left_;
+  tried_.push_back(name() + formatted(" %.4f", error) + (more ? ", but removes less" : ""));
+  if (more || (!less && error >= *least_)) return false;
   least_ = error;
+  left_ = left;
   best_ = name();
   return true;
 }
@@ -92,7 +113,7 @@ bool CriterionTrials::add(const std::optional<Recovered>& recovered,
 std::string CriterionTrials::note() const {
   std::string text =
       "criterion " + best_ + " has the smallest output error: " + listed(tried_, tried_.size());
-  if (!left_.empty()) text += "; left out: " + listed(left_, left_.size());
+  if (!left_out_.empty()) text += "; left out: " + listed(left_out_, left_out_.size());
   return text;
 }
 

@@ -12,10 +12,6 @@
 
 namespace parsimony {
 
-/// Returns how many criteria are to be compared: the most that a pruning entry names, 0 if none
-/// names several.
-size_t compared_criteria(const ConfigList& config);
-
 /// Plans with each criterion in turn; entries that name fewer stay with their last one. Statistics
 /// for all of them are measured in one pass, where the network can have all of them.
 class CriterionTrials {
@@ -31,8 +27,9 @@ class CriterionTrials {
   /// Leaves this criterion out.
   void leave(const std::string& why);
   /// Ends the trial. @param recovered  the network's errors; empty if nothing was pruned
-  /// @returns whether it is the best so far
-  bool add(const std::optional<Recovered>& recovered, const std::vector<StageTime>& times);
+  /// @returns whether it is the best so far: of the networks that have least left of what the
+  /// budget counts, by more than a rounding, the nearest one
+  bool add(const Pruning& pruning, const std::optional<Recovered>& recovered);
 
   const std::vector<StageTime>& times() const { return times_; }  ///< of all trials
   std::string note() const;  ///< which criterion was chosen, and the errors of all
@@ -54,7 +51,8 @@ class CriterionTrials {
   std::optional<double> least_;
   std::string best_;
   std::vector<std::string> tried_;
-  std::vector<std::string> left_;
+  double left_ = 0;  ///< of the best
+  std::vector<std::string> left_out_;
   std::vector<StageTime> times_;
 };
 

@@ -4,7 +4,6 @@
 #include <memory>
 #include <utility>
 
-#include "parsimony/api/criterion_trials_impl.h"
 #include "parsimony/api/errors.h"
 #include "parsimony/speedup/small_network.h"
 
@@ -80,8 +79,10 @@ EngineServices::EngineServices(const PruneRequest& request, const Graph& origina
     compare_outputs(original, data, required);
   }
   const RecoverySettings settings = recovery_of(request);
-  if (!recover) recover_with(settings, data);
-  if (!repair && compared_criteria(request.config) > 0) repair_with(settings, data);
+  if (!recover) {
+    recover_with(settings, data);
+    if (!repair && compared_criteria(request.config) > 0) repair_with(settings, data);
+  }
   if (request.depth && !influence) rank_blocks(original, settings, data);
 }
 
@@ -125,10 +126,11 @@ void EngineServices::recover_with(const RecoverySettings& settings, const Calibr
   };
 }
 
-void EngineServices::repair_with(RecoverySettings settings, const CalibrationData& data) {
+void EngineServices::repair_with(RecoverySettings settings, CalibrationData data) {
   if (data.data.empty()) throw errors::comparison_without_data();
-  const auto trains = [](RecoveryMethod method) { return !is_closed_form(method); };
-  if (std::erase_if(settings.steps, trains) == 0 && !settings.steps.empty()) return;
+  std::erase_if(settings.steps, [](RecoveryMethod method) { return !is_closed_form(method); });
+  settings.accuracy = false;
+  data.judges = true;
   repair = [this, settings, data](const Graph& original, const Plan& plan) {
     return data_.recover(original, plan, settings, data, say);
   };

@@ -44,8 +44,8 @@ class EngineServices : public PruneServices {
   void run_data(const CalibrationData& data);
   void time_networks(const PruneRequest& request);
   void compare_outputs(const Graph& original, const CalibrationData& data, bool required);
-  /// Compares criteria after the steps in closed form; by `recover`, if it has no others.
-  void repair_with(RecoverySettings settings, const CalibrationData& data);
+  /// Compares criteria after the steps in closed form, by samples that these have not seen.
+  void repair_with(RecoverySettings settings, CalibrationData data);
   void recover_with(const RecoverySettings& settings, const CalibrationData& data);
   void rank_blocks(const Graph& original, const RecoverySettings& settings,
                    const CalibrationData& data);

@@ -14,8 +14,8 @@ ConfigError recovery_without_data() {
 ConfigError comparison_without_data() {
   return ConfigError(
       "several criteria are compared by the outputs of the pruned networks, which requires "
-      "calibration data: pass --calibration DATA, for example --calibration cifar10:DIR, or name "
-      "one criterion");
+      "calibration data: pass --calibration DATA (in a program PruneServices::repair), or name one "
+      "criterion");
 }
 
 ConfigError no_calibration_data(int64_t batch) {

@@ -100,17 +100,19 @@ class ModelPruning {
     PruneResult best;
     std::optional<Recovered> recovered;
     while (trials.next()) {
+      std::optional<Recovered> found;
       try {
         trials.plan([&](const PruneRequest& one, SharedAnalyses* shared) { plan(one, shared); });
-      } catch (const UnsupportedError& error) {
+        if (!plan_of_it().empty()) {
+          found = timed_("recover", [&] { return repair(model_.graph(), plan_of_it()); });
+        }
+      } catch (const ConfigError&) {
+        throw;
+      } catch (const Error& error) {
         trials.leave(error.what());
         continue;
       }
-      std::optional<Recovered> found;
-      if (!plan_of_it().empty()) {
-        found = timed_("recover", [&] { return repair(model_.graph(), plan_of_it()); });
-      }
-      if (trials.add(found, result_.times)) {
+      if (trials.add(result_, found)) {
         best = std::move(result_);
         recovered = std::move(found);
       }

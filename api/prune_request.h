@@ -1,6 +1,7 @@
 // Pruning requests: plain data, from the command line, a recipe, a program or Python.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -89,9 +90,17 @@ struct CalibrationData {
   /// This process's rank if several processes share the samples; empty for a single process.
   std::optional<RankPlace> ranks = {};
   std::string device = "cpu";  ///< "auto", "cpu", "cuda:0"
+  /// The last fifth of the samples does not calibrate, but is held out.
+  bool judges = false;
 
   /// Returns the number of samples: 256 if none is given.
   int64_t sample_count() const { return samples.value_or(256); }
+  /// Returns how many of the data's samples calibrate.
+  int64_t calibrating(int64_t available) const {
+    constexpr int64_t kJudging = 5;
+    const int64_t count = std::min(sample_count(), available);
+    return judges ? count - count / kJudging : count;
+  }
   /// Returns whether they may run on a device other than the CPU.
   bool uses_device() const { return device != "cpu"; }
 

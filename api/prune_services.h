@@ -54,7 +54,8 @@ struct PruneServices {
   Observe observe = {};      ///< with exact constants; without it only zero channels are removed
   RSquared r_squared = {};   ///< runs networks, for scope "outputs" and budgets of milliseconds
   Recovery recover = {};     ///< after the cut; without it values are not changed
-  /// With several criteria: what of `recover` has a closed form, after which they are compared.
+  /// With several criteria: a recovery, after which they are compared; missing: `recover`, whose
+  /// result is then that of the best.
   Recovery repair = {};
   ScoreFunction score = {};         ///< a custom criterion, overriding the configured one
   ChooseFunction choose = {};       ///< a custom allocator

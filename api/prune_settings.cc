@@ -438,7 +438,7 @@ constexpr Field<ProofOptions> kProof[] = {
 // Every member needs a row, or it would be missing in a request as JSON.
 static_assert(member_count<InterfaceOptions>() == std::size(kInterface));
 static_assert(member_count<C>() == std::size(kCalibration) + std::size(kLoss) +
-                                       3);  // inputs and states: the request's own; ranks
+                                       4);  // inputs, states: the request's own; ranks; judges
 static_assert(member_count<R>() == std::size(kRecovery) + 1);  // finetune: train_fields(); epochs
 static_assert(member_count<M>() == std::size(kMatch) + 1);     // epochs: `recover_epochs`
 static_assert(member_count<EngineChoice>() == std::size(kEngine) + 1);

@@ -192,4 +192,12 @@ ConfigList from_shorthand(const Shorthand& shorthand) {
   return config;
 }
 
+size_t compared_criteria(const ConfigList& config) {
+  size_t most = 0;
+  for (const ConfigEntry& entry : config.entries) {
+    if (!entry.exclude) most = std::max(most, entry.request.compared.size());
+  }
+  return most;
+}
+
 }  // namespace parsimony

@@ -90,6 +90,10 @@ ConfigList parse_config(std::string_view json, std::string_view file_name,
 
 /// The text that `parse_config` reads as an equal list; without entries, if it needs none.
 std::string to_json(const ConfigList& config);
+
+/// Returns how many criteria are to be compared: the most that a pruning entry names, 0 if none
+/// names several.
+size_t compared_criteria(const ConfigList& config);
 /// An object with the keys that an entry has for it; without those that are as by default, except
 /// for the criterion and how much to prune.
 std::string to_json(const Request& request);

@@ -62,6 +62,11 @@ PruneSettings read_prune(const JsonReader& object) {
   prune.text =
       object.json(JsonOrder::kSorted, std::vector<std::string_view>(own.begin(), own.end()));
   prune.config = config_of(object, true);
+  for (const ConfigEntry& entry : prune.config.entries) {
+    if (entry.request.compared.empty()) continue;
+    throw ConfigError(entry.source.place,
+                      ": a recipe trains with one criterion; \"sweep\" with each of several");
+  }
   check_schedule(object, prune);
   return prune;
 }

@@ -8,6 +8,7 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/parse.h"
+#include "parsimony/base/ranges.h"
 #include "parsimony/base/words.h"
 #include "parsimony/configs/config.h"
 #include "parsimony/configs/keys_impl.h"
@@ -243,8 +244,10 @@ std::string parse_criterion(const std::string& text, std::string_view place) {
 void read_criterion(std::string_view text, std::string_view place, Request& request) {
   std::vector<std::string>& names = request.compared;
   names.clear();
-  for (const std::string_view name : split(text, ',')) {
-    names.push_back(parse_criterion(std::string(name), place));
+  for (std::string_view name : split(text, ',')) {
+    name.remove_prefix(std::min(name.find_first_not_of(' '), name.size()));
+    name = name.substr(0, name.find_last_not_of(' ') + 1);
+    if (!contains(names, name)) names.push_back(parse_criterion(std::string(name), place));
   }
   request.criterion = names.front();
   if (names.size() == 1) {
@@ -321,6 +324,9 @@ void complete_request(GivenRequest& given, std::string_view base) {
     throw ConfigError(base,
                       ": \"sparse_threshold\" holds for every score by itself: there is "
                       "no budget to share");
+  }
+  if (request.threshold && !request.compared.empty()) {
+    throw ConfigError(base, ": \"sparse_threshold\" is in the unit of one criterion: name one");
   }
   if (given.keys.contains("element_granularity")) choose_element_criterion(given, base);
   const auto rule = element_rule(request.criterion);

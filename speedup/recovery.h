@@ -41,7 +41,7 @@ RecoveryMethod parse_recovery(std::string_view text, std::string_view place);
 
 /// The error of the small network relative to the dense one.
 struct RecoveryState {
-  /// ‖small − dense‖ / ‖dense‖ of all outputs, over the calibration data.
+  /// ‖small − dense‖ / ‖dense‖ of all outputs but states, over the calibration data.
   double error = 0;
   /// The relative error over samples that recovery does not see; empty if there are none.
   std::optional<double> test_error = {};

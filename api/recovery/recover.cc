@@ -349,13 +349,19 @@ Recovered recover(RecoverySource& source, const Graph& dense, const Graph& origi
 
 namespace {
 
-/// Returns, by output, whether it is compared. What a state holds counts by what the outputs make
-/// of it: it is compared only where there are no others.
-std::vector<bool> compared_outputs(const Graph& dense, const std::vector<ValueId>& fed_back) {
-  std::vector<bool> compared;
-  for (const ValueId output : dense.outputs) compared.push_back(!contains(fed_back, output));
-  if (!contains(compared, true)) compared.assign(compared.size(), true);
-  return compared;
+/// Adds the errors of outputs. What a state holds counts by what the outputs make of it: it is
+/// compared only where there are no other numbers.
+void add_outputs(const TensorList& found, const TensorList& target, const Graph& dense,
+                 const std::vector<ValueId>& fed_back, OutputError& error) {
+  const size_t outputs = std::min(target.size(), found.size());
+  const auto is_other = [&](size_t o) {
+    return is_floating(target[o].dtype) && !contains(fed_back, dense.outputs[o]);
+  };
+  bool others = false;
+  for (size_t o = 0; o < outputs; ++o) others = others || is_other(o);
+  for (size_t o = 0; o < outputs; ++o) {
+    if (!others || is_other(o)) error.add(found[o], target[o]);
+  }
 }
 
 }  // namespace
@@ -369,7 +375,6 @@ double output_error(Engine& engine, Part& dense, const SmallNetwork& small, cons
     const std::vector<ValueBatch> group = next_group(feed, engine.at_once());
     const std::vector<ValueBatch> others = next_group(small_feed, std::ssize(group));
     if (group.empty()) return error.relative();
-    const std::vector<bool> compared = compared_outputs(dense.graph(), group.front().fed_back);
     std::vector<TensorList> computed(group.size());
     std::vector<OutputError> errors(group.size());
     engine.side_by_side(std::ssize(group), [&](int64_t b) {
@@ -380,10 +385,7 @@ double output_error(Engine& engine, Part& dense, const SmallNetwork& small, cons
       }
       const TensorList target = cut.small_outputs(*expected);
       const TensorList found = on_host(small_part.run(others[b].inputs));
-      const size_t outputs = std::min(target.size(), found.size());
-      for (size_t o = 0; o < outputs; ++o) {
-        if (compared[o]) errors[b].add(found[o], target[o]);
-      }
+      add_outputs(found, target, dense.graph(), group[b].fed_back, errors[b]);
     });
     for (const OutputError& of_batch : errors) error.add(of_batch);
     for (int64_t b = 0; b < std::ssize(group); ++b) {

@@ -68,10 +68,14 @@ SharedSource open_data(const CalibrationData& job, const Graph& graph,
 training::Calibration calibration_from(const SharedSource& data, const CalibrationData& job,
                                        const Graph& graph, std::vector<training::FedBack> states,
                                        c10::Device device) {
-  training::Calibration result = training::calibration_of(data, job.sample_count());
+  training::Calibration result = training::calibration_of(data, job.calibrating(data->samples()));
   result.loss = loss_of(job, graph, [&](size_t output) {
     return data->has_target(output) || (output == 0 && data->labelled());
   });
+  if (job.judges && !result.held_out) {  // the test part of a data set is for its accuracy
+    result.held_out_samples = std::min(job.sample_count(), data->samples()) - result.samples;
+    result.held_out = training::batches_of(data, result.held_out_samples, result.samples);
+  }
   std::erase_if(states, [&](const training::FedBack& state) { return data->has(state.input); });
   if (!states.empty()) {
     result.batches = fed_back(graph, states, std::move(result.batches));

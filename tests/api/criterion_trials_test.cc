@@ -95,34 +95,35 @@ TEST_F(Trials, AreRepairedBeforeTheRecovery) {
   EXPECT_EQ(best.recovery->before.error, 0.1);
 }
 
+TEST_F(Trials, DoNotPreferANetworkBecauseItLosesLess) {
+  errors_ = {0.5, 0.1};
+  onnx_io::OnnxModel model(folder_ / "in.onnx");
+  services_.score = [this](const Graph&, const Group& group, const CriterionOptions&) {
+    return recovered_ > 0 && group.id != "g1" ? Scores() : Scores(group.size, 1.0);
+  };
+  const PruneResult best =
+      prune_model(model, from_shorthand({.criterion = "l1,l2", .ratio = 0.5}), services_);
+  EXPECT_EQ(best.notes.back(),
+            "criterion l1 has the smallest output error: l1 0.5000, l2 0.1000, but removes less");
+}
+
 TEST_F(Trials, LeaveOutWhatCannotBeMeasured) {
   unsupported_ = Measure::kFisher;
   const PruneResult best = pruned("l1,fisher,taylor");
   EXPECT_EQ(best.notes.back(),
             "criterion taylor has the smallest output error: l1 0.5000, taylor 0.2000; left out: "
             "fisher (no gradients)");
-  EXPECT_EQ(message_of<UnsupportedError>([&] { pruned("fisher,fisher"); }),
-            "no criterion can be used: fisher (no gradients), fisher (no gradients)");
+  services_.measure = [](const auto&...) -> Statistics { throw ModelError("no classes"); };
+  EXPECT_EQ(message_of<UnsupportedError>([&] { pruned("fisher,taylor"); }),
+            "no criterion can be used: fisher (no classes), taylor (no classes)");
 }
 
 TEST_F(Trials, RequireData) {
   services_.recover = {};
   EXPECT_EQ(message_of<ConfigError>([&] { pruned("l1,l2"); }),
             "several criteria are compared by the outputs of the pruned networks, which requires "
-            "calibration data: pass --calibration DATA, for example --calibration cifar10:DIR, or "
+            "calibration data: pass --calibration DATA (in a program PruneServices::repair), or "
             "name one criterion");
-}
-
-TEST(ComparedCriteria, AreOfTheEntriesThatPrune) {
-  EXPECT_EQ(compared_criteria(from_shorthand({.criterion = "l1", .ratio = 0.5})), 0U);
-  const ConfigList config = parse_config(
-      R"([{"op_types": ["Conv"], "sparse_ratio": 0.5, "criterion": "l1,obs"},
-          {"op_types": ["Gemm"], "sparse_ratio": 0.5, "criterion": "l2"},
-          {"op_names": ["a"], "exclude": true}])",
-      "c.json");
-  EXPECT_EQ(compared_criteria(config), 2U);
-  EXPECT_EQ(parse_config(to_json(config), "again.json").entries[0].request,
-            config.entries[0].request);
 }
 
 }  // namespace

@@ -185,6 +185,18 @@ TEST(ParseConfig, NamesWhatIsMissingOrContradicts) {
       "about channels");
 }
 
+TEST(ParseConfig, ReadsCriteriaToCompare) {
+  const ConfigList config = parse_config(
+      R"([{"op_types": ["Conv"], "sparse_ratio": 0.5, "criterion": "l1, obs"},
+          {"op_types": ["Gemm"], "sparse_ratio": 0.5, "criterion": "l2"},
+          {"op_names": ["a"], "exclude": true}])",
+      "c.json");
+  EXPECT_EQ(compared_criteria(config), 2U);
+  EXPECT_EQ(compared_criteria(from_shorthand({.criterion = "l1,l1", .ratio = 0.5})), 0U);
+  EXPECT_EQ(parse_config(to_json(config), "again.json").entries[0].request,
+            config.entries[0].request);
+}
+
 TEST(ReadConfig, ReadsEverySample) {
   const std::filesystem::path samples = std::string(PARSIMONY_SOURCE_DIR) + "/configs/samples";
   int read = 0;

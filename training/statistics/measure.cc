@@ -47,11 +47,27 @@ std::vector<at::Tensor> differentiate(const at::Tensor& loss, const std::vector<
   return torch::autograd::grad({loss}, by, {}, {}, false, /*allow_unused=*/true);
 }
 
+SampleBatch part_of(const SampleBatch& batch, int64_t first, int64_t count) {
+  const auto own = [&](const at::Tensor& all) {
+    const bool each = all.defined() && all.dim() > 0 && all.size(0) == batch.count;
+    return each ? all.narrow(0, first, count) : all;
+  };
+  SampleBatch part;
+  part.count = count;
+  part.labels = own(batch.labels);
+  for (const at::Tensor& target : batch.targets) part.targets.push_back(own(target));
+  for (const at::Tensor& all : batch.inputs) part.inputs.push_back(own(all));
+  return part;
+}
+
 }  // namespace
 
 /// Measures that need gradients.
 class Measuring::Gradients {
  public:
+  /// Of values of unknown sizes: none run side by side.
+  static constexpr int64_t kUnknown = int64_t{1} << 40;
+
   /// @param bytes  that the values of a sample take
   Gradients(const Graph& graph, const Coupling& coupling, const std::set<Measure>& needs,
             int64_t bytes, Loss given)
@@ -82,6 +98,9 @@ class Measuring::Gradients {
     net = GraphModule(std::move(with.graph), GraphModuleOptions{.constants = true});
     if (gated) gates.emplace(coupling, sites, std::move(with.gates));
     weights.emplace(graph, coupling, net->weights(), needs);
+    for (const at::Tensor& weight : weights->weights()) {
+      if (by_batch || by_weight) weight_bytes += weight.numel() * kGradientBytes;
+    }
     net->observe([this](const Node&, ValueId value, const at::Tensor& x) {
       if (watching != nullptr && gates) gates->see(value, x, *watching);
     });
@@ -112,15 +131,21 @@ class Measuring::Gradients {
  private:
   /// Values that passes side by side may keep for their gradients, in bytes.
   static constexpr int64_t kMostKept = int64_t{512} << 20;
+  static constexpr int64_t kGradientBytes = sizeof(float) + sizeof(double);
 
   size_t at_once_of(const SampleBatch& batch) const {
-    const int64_t fit = kMostKept / std::max<int64_t>(1, batch.count * sample_bytes);
+    const int64_t fit = kMostKept / std::max<int64_t>(1, batch.count * sample_bytes + weight_bytes);
     return static_cast<size_t>(
         std::clamp<int64_t>(fit, 1, std::max(1, torch_io::batches_at_once(device))));
   }
 
   void side_by_side(int64_t count, const std::function<void(int64_t)>& work) const {
     torch_io::side_by_side(count, device, work);
+  }
+
+  /// On one thread, so that sums do not depend on the number of cores.
+  void one_after_the_other(const std::function<void()>& work) const {
+    side_by_side(1, [&](int64_t) { work(); });
   }
 
   /// Passes are made side by side, and what depends on earlier ones in the order of batches.
@@ -157,7 +182,7 @@ class Measuring::Gradients {
       first += count;
     }
     if (!by_batch) return;
-    begin(batches.size() - 1, {});
+    one_after_the_other([&] { begin(batches.size() - 1, {}); });
     predictions.clear();
     std::vector<PerGroup<at::Tensor>> changes(batches.size());
     side_by_side(std::ssize(batches), [&](int64_t b) {
@@ -197,19 +222,6 @@ class Measuring::Gradients {
     });
   }
 
-  static SampleBatch part_of(const SampleBatch& batch, int64_t first, int64_t count) {
-    const auto own = [&](const at::Tensor& all) {
-      const bool each = all.defined() && all.dim() > 0 && all.size(0) == batch.count;
-      return each ? all.narrow(0, first, count) : all;
-    };
-    SampleBatch part;
-    part.count = count;
-    part.labels = own(batch.labels);
-    for (const at::Tensor& target : batch.targets) part.targets.push_back(own(target));
-    for (const at::Tensor& all : batch.inputs) part.inputs.push_back(own(all));
-    return part;
-  }
-
   void require_gradients(SampleBatch& part) const {
     for (at::Tensor& x : part.inputs) {
       x = x.clone();
@@ -237,11 +249,13 @@ class Measuring::Gradients {
       require_gradients(passes[p].part);
       passes[p].predictions = watched(passes[p].part, passes[p].seen);
     });
-    for (Pass& pass : passes) {  // draws are in the order of samples
-      begin(pass.batch, pass.predictions);
-      pass.loss = loss_of(pass.predictions, pass.part, of_samples);
-      if (pass.part.count > 1) pass.loss = pass.loss * pass.part.count;
-    }
+    one_after_the_other([&] {  // draws are in the order of samples
+      for (Pass& pass : passes) {
+        begin(pass.batch, pass.predictions);
+        pass.loss = loss_of(pass.predictions, pass.part, of_samples);
+        if (pass.part.count > 1) pass.loss = pass.loss * pass.part.count;
+      }
+    });
     side_by_side(std::ssize(passes), [&](int64_t p) { differentiate_pass(passes[p]); });
     for (Pass& pass : passes) {
       if (by_weight) weights->add_sample(pass.squares);
@@ -309,6 +323,7 @@ class Measuring::Gradients {
   const bool by_weight;  ///< weights' gradients are needed by sample, too
   GraphModule net{nullptr};
   const int64_t sample_bytes;  ///< of a sample's values
+  int64_t weight_bytes = 0;    ///< of the weights' gradients, and their products in double
   c10::Device device{c10::kCPU};
   bool placed = false;  ///< the network is on the samples' device
   /// What the gates see of the run of this thread; null: nothing.
@@ -331,11 +346,14 @@ struct Measuring::State {
       : graph(of), forward(engine, of, facts, coupling, needs) {
     if (!std::ranges::all_of(needs.channels, is_forward)) {
       std::vector<ValueId> computed;
+      bool known = true;
       for (const ValueId v : of.values.ids()) {
-        if (of.value(v).weight == kNone) computed.push_back(v);
+        if (of.value(v).weight != kNone) continue;
+        known = known && facts.shapes[v].has_value();
+        computed.push_back(v);
       }
-      gradients.emplace(of, coupling, needs.channels, bytes_each(of, facts, computed),
-                        std::move(given));
+      const int64_t bytes = known ? bytes_each(of, facts, computed) : Gradients::kUnknown;
+      gradients.emplace(of, coupling, needs.channels, bytes, std::move(given));
     }
   }
 
@@ -370,7 +388,13 @@ void Measuring::add(std::span<const SampleBatch> batches) {
   for (const SampleBatch& batch : batches) {
     check_dims(state_->graph, batch.inputs);
     if (!batch.inputs.empty()) state_->engine = torch_io::TorchEngine(batch.inputs[0].device());
-    runs.push_back({values_of(batch.inputs), batch.count});
+    // Gradients take the batches as they are; activations of fewer samples may fit into memory.
+    const bool fixed = fixed_batch(state_->graph) > 0;
+    const int64_t step = fixed ? batch.count : std::min(batch.count, state_->forward.batch());
+    for (int64_t i = 0; i < batch.count; i += step) {
+      const int64_t count = std::min(step, batch.count - i);
+      runs.push_back({values_of(part_of(batch, i, count).inputs), count});
+    }
   }
   state_->forward.add(runs);
   if (state_->gradients) state_->gradients->add(batches);
