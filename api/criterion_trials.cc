@@ -10,6 +10,9 @@
 namespace parsimony {
 namespace {
 
+// Networks that differ by no more than this factor have the same left.
+constexpr double kAlike = 1.02;
+
 /// The last error of a recovery, on samples that it did not see, if there are any.
 double error_of(const RecoveryReport& report) {
   const RecoveryState& last = report.steps.empty() ? report.before : report.steps.back().after;
@@ -87,7 +90,6 @@ void CriterionTrials::leave(const std::string& why) {
 }
 
 bool CriterionTrials::add(const Pruning& pruning, const std::optional<Recovered>& recovered) {
-  constexpr double kAlike = 1.02;
   for (const StageTime& time : pruning.times) {
     const auto known = std::ranges::find(times_, time.stage, &StageTime::stage);
     if (known == times_.end()) {
@@ -102,7 +104,7 @@ bool CriterionTrials::add(const Pruning& pruning, const std::optional<Recovered>
   const double left = left_of(pruning, budget_of(request_.config));
   const bool more = least_ && left > kAlike * left_;
   const bool less = !least_ || kAlike * left < left_;
-  tried_.push_back(name() + formatted(" %.4f", error) + (more ? ", but removes less" : ""));
+  tried_.push_back({name() + formatted(" %.4f", error), left});
   if (more || (!less && error >= *least_)) return false;
   least_ = error;
   left_ = left;
@@ -111,8 +113,12 @@ bool CriterionTrials::add(const Pruning& pruning, const std::optional<Recovered>
 }
 
 std::string CriterionTrials::note() const {
+  std::vector<std::string> texts;
+  for (const auto& [text, left] : tried_) {
+    texts.push_back(text + (left > kAlike * left_ ? " (removes less)" : ""));
+  }
   std::string text =
-      "criterion " + best_ + " has the smallest output error: " + listed(tried_, tried_.size());
+      "criterion " + best_ + " has the smallest output error: " + listed(texts, texts.size());
   if (!left_out_.empty()) text += "; left out: " + listed(left_out_, left_out_.size());
   return text;
 }

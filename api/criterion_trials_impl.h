@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "parsimony/api/prune_impl.h"
@@ -50,8 +51,8 @@ class CriterionTrials {
   int current_ = -1;
   std::optional<double> least_;
   std::string best_;
-  std::vector<std::string> tried_;
-  double left_ = 0;  ///< of the best
+  std::vector<std::pair<std::string, double>> tried_;  ///< with the error, and what is left
+  double left_ = 0;                                    ///< of the best
   std::vector<std::string> left_out_;
   std::vector<StageTime> times_;
 };

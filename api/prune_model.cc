@@ -120,7 +120,7 @@ class ModelPruning {
     }
     result_ = std::move(best);
     result_.times = trials.times();
-    result_.notes.push_back(trials.note());
+    if (!plan_of_it().empty()) result_.notes.push_back(trials.note());
     return services_.repair ? std::nullopt : std::move(recovered);
   }
 

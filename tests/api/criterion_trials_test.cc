@@ -104,7 +104,7 @@ TEST_F(Trials, DoNotPreferANetworkBecauseItLosesLess) {
   const PruneResult best =
       prune_model(model, from_shorthand({.criterion = "l1,l2", .ratio = 0.5}), services_);
   EXPECT_EQ(best.notes.back(),
-            "criterion l1 has the smallest output error: l1 0.5000, l2 0.1000, but removes less");
+            "criterion l1 has the smallest output error: l1 0.5000, l2 0.1000 (removes less)");
 }
 
 TEST_F(Trials, LeaveOutWhatCannotBeMeasured) {

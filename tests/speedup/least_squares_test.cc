@@ -185,10 +185,10 @@ TEST(ValidatedFit, LargeSystemsAreForTheKernels) {
 }
 
 TEST(ValidatedFit, RidgesAreTriedSideBySide) {
-  for (const double noise : {0.01, 0.3, 3.0}) {
-    const Split split = noisy(340, 300, noise, 80);
+  for (const double noise : {0.01, 3.0}) {
+    const Split split = noisy(290, 256, noise, 80);
     const ValidatedFit alone = validated_fit({split.sums()}, {});
-    for (const int at_once : {2, 3, 8}) {
+    for (const int at_once : {2, 8}) {
       int64_t most = 0;
       const auto spread = [&](int64_t count, const std::function<void(int64_t)>& work) {
         most = std::max(most, count);

@@ -163,6 +163,17 @@ TEST(Recover, AStepThatIsWorseOnHeldOutSamplesIsUndone) {
           "--recover bias was undone: it increased the output error on held-out samples from"),
       0U)
       << found.report.notes[0];
+
+  settings.steps = {RecoveryMethod::kOutputs};
+  settings.outputs.epochs = 30;
+  settings.outputs.lr = 0.7;
+  const auto matched = [&] {
+    return recover(pruned.graph(), pruned.plan(), data, settings).report.steps.front();
+  };
+  EXPECT_EQ(matched().layers, 0);
+  settings.outputs.terms = {{"y", 2}};
+  EXPECT_GT(matched().layers, 0) << "who weighs outputs decides by their loss";
+  EXPECT_GT(matched().after.test_error, found.report.before.test_error);
 }
 
 TEST(Refit, EqualsADenseSolveInDoubleForEveryLayer) {
