@@ -67,14 +67,6 @@ void check(const LeastSquaresSums& sums) {
   }
 }
 
-/// Returns how many ridges to try at once: as many as cores, while their systems fit into memory.
-int64_t ridges_at_once(const std::vector<SplitSums>& systems, const MatrixKernels& kernels) {
-  constexpr Eigen::Index kMostNumbers = Eigen::Index{1} << 24;  // of a system, 128 MB
-  const Eigen::Index columns = seen_of(systems.front()).second.rows();
-  const bool spreads = kernels.side_by_side && columns >= kLarge;
-  return spreads && columns * columns <= kMostNumbers ? std::max(1, kernels.at_once) : 1;
-}
-
 bool lacks_nothing(const SplitSums& sums) {
   return sums.seen.cross.isZero(0) && sums.held_out.cross.isZero(0);
 }
@@ -112,36 +104,17 @@ ValidatedFit validated_fit(const std::vector<SplitSums>& systems, std::optional<
   }
   std::vector<double> candidates(kRidges.begin(), kRidges.end());
   if (ridge || !fit.validated) candidates = {ridge.value_or(kUsualRidge)};
-  struct Trial {
-    std::vector<Eigen::MatrixXd> maps = {};
+  for (const double candidate : candidates) {
+    std::vector<Eigen::MatrixXd> maps;
     double error = 0;
-  };
-  const auto tried = [&](double candidate) {
-    Trial trial;
     for (const SplitSums& sums : systems) {
-      trial.maps.push_back(solution(seen_of(sums), nullptr, candidate, kernels));
-      if (is_split(sums)) trial.error += held_out_error(sums, trial.maps.back(), kernels);
+      maps.push_back(solution(seen_of(sums), nullptr, candidate, kernels));
+      if (is_split(sums)) error += held_out_error(sums, maps.back(), kernels);
     }
-    return trial;
-  };
-  const int64_t at_once = ridges_at_once(systems, kernels);
-  bool closer = true;
-  for (int64_t first = 0; closer && first < std::ssize(candidates); first += at_once) {
-    std::vector<Trial> trials(
-        static_cast<size_t>(std::min<int64_t>(at_once, std::ssize(candidates) - first)));
-    const auto one = [&](int64_t t) { trials[t] = tried(candidates[first + t]); };
-    if (trials.size() > 1) {
-      kernels.side_by_side(std::ssize(trials), one);
-    } else {
-      one(0);
-    }
-    for (size_t t = 0; t < trials.size(); ++t) {
-      closer = fit.seen.empty() || trials[t].error < fit.after;
-      if (!closer) break;
-      fit.seen = std::move(trials[t].maps);
-      fit.ridge = candidates[first + t];
-      fit.after = trials[t].error;
-    }
+    if (!fit.seen.empty() && error >= fit.after) break;
+    fit.seen = std::move(maps);
+    fit.ridge = candidate;
+    fit.after = error;
   }
   if (!fit.validated) {
     fit.all = fit.seen;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <Eigen/Core>
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -37,16 +36,13 @@ struct SplitSums {
   double target = 0;          ///< Σ ‖t‖² of it, where y is what a layer's answer lacks of t
 };
 
-/// Kernels for large matrices, which return false, and change nothing, if they cannot; and cores.
+/// Kernels for large matrices, all or none. They return false, and change nothing, if they cannot.
 struct MatrixKernels {
   /// C = A B; C has its size.
   std::function<bool(const Eigen::MatrixXd& a, const Eigen::MatrixXd& b, Eigen::MatrixXd& c)>
       multiply = {};
   /// Replaces B by the solution of A X = B for a symmetric, positive definite A.
   std::function<bool(const Eigen::MatrixXd& a, Eigen::MatrixXd& b)> solve = {};
-  /// Calls `work` with 0 … count - 1, `at_once` at a time; null: one after the other.
-  std::function<void(int64_t count, const std::function<void(int64_t)>& work)> side_by_side = {};
-  int at_once = 1;
 };
 
 /// Σ ‖y − W x‖² over what was held out: tr(W G Wᵀ) − 2 tr(W Cᵀ) + Σ ‖y‖².

@@ -82,18 +82,14 @@ struct FitData {
 };
 
 /// Several ranks decide alike, to the last bit: Eigen's kernels are the same for all.
-MatrixKernels kernels_of(Engine& engine, const Together& together) {
+MatrixKernels kernels_of(const Engine& engine, const Together& together) {
   if (together.ranks > 1) return {};
   return {[&](const Eigen::MatrixXd& a, const Eigen::MatrixXd& b, Eigen::MatrixXd& c) {
             return engine.multiply(a.rows(), a.cols(), b.cols(), a.data(), b.data(), c.data());
           },
           [&](const Eigen::MatrixXd& a, Eigen::MatrixXd& b) {
             return engine.solve(a.rows(), a.data(), b.cols(), b.data());
-          },
-          [&](int64_t count, const std::function<void(int64_t)>& work) {
-            engine.side_by_side(count, work);
-          },
-          engine.at_once()};
+          }};
 }
 
 class Refit {

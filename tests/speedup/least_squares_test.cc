@@ -4,16 +4,12 @@
 
 #include <Eigen/Cholesky>
 #include <Eigen/QR>
-#include <algorithm>
 #include <cmath>
-#include <cstdint>
-#include <functional>
 #include <limits>
 #include <random>
 #include <set>
 
 #include "parsimony/base/errors.h"
-#include "parsimony/base/parallel.h"
 
 namespace parsimony {
 namespace {
@@ -181,25 +177,6 @@ TEST(ValidatedFit, LargeSystemsAreForTheKernels) {
     EXPECT_EQ(fit.ridge, alone.ridge);
     EXPECT_NEAR(fit.after, alone.after, 1e-9 * alone.after);
     EXPECT_LT(apart(fit.all.at(0), alone.all.at(0)), 1e-9);
-  }
-}
-
-TEST(ValidatedFit, RidgesAreTriedSideBySide) {
-  for (const double noise : {0.01, 3.0}) {
-    const Split split = noisy(290, 256, noise, 80);
-    const ValidatedFit alone = validated_fit({split.sums()}, {});
-    for (const int at_once : {2, 8}) {
-      int64_t most = 0;
-      const auto spread = [&](int64_t count, const std::function<void(int64_t)>& work) {
-        most = std::max(most, count);
-        parallel_for(count, at_once, work);
-      };
-      const ValidatedFit fit = validated_fit({split.sums()}, {}, {{}, {}, spread, at_once});
-      EXPECT_EQ(most, std::min<int64_t>(at_once, 5));
-      EXPECT_EQ(fit.ridge, alone.ridge);
-      EXPECT_EQ(fit.after, alone.after);
-      EXPECT_EQ(fit.all.at(0), alone.all.at(0));
-    }
   }
 }
 
