@@ -7,11 +7,9 @@
 #include "parsimony/api/criterion_trials_impl.h"
 #include "parsimony/api/prune_model.h"
 #include "parsimony/base/errors.h"
-#include "parsimony/base/files.h"
 #include "parsimony/onnx_io/model.h"
-#include "tests/support/fixture.h"
+#include "tests/api/measured_network.h"
 #include "tests/support/message_of.h"
-#include "tests/support/temporary_folder.h"
 
 namespace parsimony::test {
 namespace {
@@ -20,13 +18,6 @@ namespace {
 class Trials : public ::testing::Test {
  protected:
   Trials() {
-    onnx::ModelProto model = model_of(
-        "g (float[1,3,8,8] x) => (float[1,4,8,8] y)\n"
-        "{ a = Conv(x, W1)\n b = Conv(a, W2)\n y = Conv(b, W3) }");
-    add_weight(model, "W1", "16x3x1x1");
-    add_weight(model, "W2", "16x16x1x1");
-    add_weight(model, "W3", "4x16x1x1");
-    write_file(folder_ / "in.onnx", model.SerializeAsString());
     services_.measure = [this](const Graph&, const Facts&, const Coupling& coupling,
                                const Needs& needs) {
       ++measured_;
@@ -52,11 +43,14 @@ class Trials : public ::testing::Test {
   }
 
   PruneResult pruned(const std::string& criterion) {
-    onnx_io::OnnxModel model(folder_ / "in.onnx");
+    onnx_io::OnnxModel model(net_.folder / "net.onnx");
     return prune_model(model, from_shorthand({.criterion = criterion, .ratio = 0.5}), services_);
   }
 
-  TemporaryFolder folder_;
+  MeasuredNetwork net_{
+      "g (float[1,3,8,8] x) => (float[1,4,8,8] y)\n"
+      "{ a = Conv(x, W1)\n b = Conv(a, W2)\n y = Conv(b, W3) }",
+      {{"W1", "16x3x1x1"}, {"W2", "16x16x1x1"}, {"W3", "4x16x1x1"}}};
   PruneServices services_;
   Measure unsupported_ = Measure::kMovement;
   std::vector<double> errors_ = {0.5, 0.2, 0.3};
@@ -97,7 +91,7 @@ TEST_F(Trials, AreRepairedBeforeTheRecovery) {
 
 TEST_F(Trials, DoNotPreferANetworkBecauseItLosesLess) {
   errors_ = {0.5, 0.1};
-  onnx_io::OnnxModel model(folder_ / "in.onnx");
+  onnx_io::OnnxModel model(net_.folder / "net.onnx");
   services_.score = [this](const Graph&, const Group& group, const CriterionOptions&) {
     return recovered_ > 0 && group.id != "g1" ? Scores() : Scores(group.size, 1.0);
   };
