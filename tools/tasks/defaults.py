@@ -92,7 +92,8 @@ def repaired(asked):
     command = f"tools/tasks/defaults.py --repair{chosen} build/release/bin/parsimony SHARED"
     about = (
         "‖small − dense‖ / ‖dense‖ of the cut → after least squares; the least of each is bold, and a dash is a "
-        "criterion that can score nothing there."
+        "criterion or scope that is refused there or can score nothing. Of several criteria it is the one that the "
+        "command takes, judged by samples that its repair has not seen."
     )
     return table("Choice and repair", about, command, ["network", *heads], rows)
 
