@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <string>
 
 #include "parsimony/configs/config.h"
 #include "parsimony/configs/keys_impl.h"
@@ -41,6 +43,11 @@ TEST(Schema, HasTheWordsOfTheReader) {
     const Json document = {{key, word}, {"config_list", {{{"sparse_ratio", 0.5}}}}};
     parse_config(document.dump(), "c.json");
   };
+  const std::regex several(request.at("criterion").at("anyOf")[2].at("pattern").get<std::string>());
+  for (const std::string& names : Names{"obs,fisher", "l1, l2"}) {
+    EXPECT_TRUE(std::regex_match(names, several));
+    EXPECT_NO_THROW(parse("criterion", names));
+  }
   for (const Json& word : request.at("scope").at("enum")) EXPECT_NO_THROW(parse("scope", word));
   for (const Json& word : request.at("budget").at("anyOf").at(0).at("enum")) {
     EXPECT_NO_THROW(parse("budget", word));
