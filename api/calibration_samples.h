@@ -19,16 +19,16 @@ inline SampleOptions sample_options(const CalibrationData& job, bool whole = fal
 }
 
 /// The samples that calibration does not see: the first of the test part, else some of those
-/// behind the ones that calibrate.
+/// behind the ones that calibrate, which alone are to judge (see CalibrationData::judges).
 struct HeldOutSamples {
   int64_t begin = 0;
   int64_t count = 0;
 
-  HeldOutSamples(const SampleSource& data, int64_t calibrating) {
+  HeldOutSamples(const SampleSource& data, int64_t calibrating, bool judges = false) {
     constexpr int64_t kMost = 256;
     // Labels are noisy: the standard error of an accuracy of 90 % is one point.
     constexpr int64_t kMostTested = 1024;
-    if (data.test_samples() > 0) {
+    if (data.test_samples() > 0 && !judges) {
       begin = data.samples();
       count = std::min(data.test_samples(), kMostTested);
       return;
@@ -46,7 +46,7 @@ class CalibrationSamples {
   CalibrationSamples(const CalibrationData& job, const Graph& graph)
       : data_(job.data, graph, sample_options(job)),
         count_(job.calibrating(data_.samples())),
-        held_out_(data_, count_) {}
+        held_out_(data_, count_, job.judges) {}
 
   int64_t count() const { return count_; }
   int64_t held_out() const { return held_out_.count; }

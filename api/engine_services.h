@@ -24,9 +24,9 @@ class EngineServices : public PruneServices {
  public:
   /// `original` must outlive this. Data and recovery steps default to the config's.
   /// @param given  services to keep unchanged
-  /// @throws ConfigError if recovery or depth pruning has no data, or as calibration_of;
-  /// UnsupportedError if the engine of a latency budget is missing, or if a required comparison of
-  /// outputs is not possible
+  /// @throws ConfigError if recovery, depth pruning or a comparison of criteria has no data, or as
+  /// calibration_of; UnsupportedError if the engine of a latency budget is missing, or if a
+  /// required comparison of outputs is not possible
   EngineServices(const PruneRequest& request, const Graph& original, PruneServices given = {});
   EngineServices(const EngineServices&) = delete;
   EngineServices& operator=(const EngineServices&) = delete;

@@ -90,13 +90,13 @@ ConfigList parse_config(std::string_view json, std::string_view file_name,
 
 /// The text that `parse_config` reads as an equal list; without entries, if it needs none.
 std::string to_json(const ConfigList& config);
+/// An object with the keys that an entry has for it; without those that are as by default, except
+/// for the criterion and how much to prune.
+std::string to_json(const Request& request);
 
 /// Returns how many criteria are to be compared: the most that a pruning entry names, 0 if none
 /// names several.
 size_t compared_criteria(const ConfigList& config);
-/// An object with the keys that an entry has for it; without those that are as by default, except
-/// for the criterion and how much to prune.
-std::string to_json(const Request& request);
 
 /// "channel", "head", "head_dim", "group" or "expert". @throws ConfigError
 Granularity parse_granularity(std::string_view text, std::string_view place);

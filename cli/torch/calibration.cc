@@ -72,9 +72,10 @@ training::Calibration calibration_from(const SharedSource& data, const Calibrati
   result.loss = loss_of(job, graph, [&](size_t output) {
     return data->has_target(output) || (output == 0 && data->labelled());
   });
-  if (job.judges && !result.held_out) {  // the test part of a data set is for its accuracy
-    result.held_out_samples = std::min(job.sample_count(), data->samples()) - result.samples;
-    result.held_out = training::batches_of(data, result.held_out_samples, result.samples);
+  const HeldOutSamples judging(*data, result.samples, job.judges);
+  if (job.judges && judging.count > 0) {
+    result.held_out_samples = judging.count;
+    result.held_out = training::batches_of(data, judging.count, judging.begin);
   }
   std::erase_if(states, [&](const training::FedBack& state) { return data->has(state.input); });
   if (!states.empty()) {

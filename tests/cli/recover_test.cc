@@ -45,6 +45,24 @@ TEST_F(CliRecover, ThePlanRepeatsWhatWasRecovered) {
   EXPECT_EQ(verified.code, 0) << verified.out << verified.err;
 }
 
+/// Nothing of the comparison is left in the result.
+TEST_F(CliRecover, ComparedCriteriaGiveTheNetworkOfTheBest) {
+  const auto pruned = [&](const std::string& criterion, const std::string& out) {
+    const Outcome outcome = place_.run("prune net.onnx -o " + out + " --ratio 0.5 --criterion " +
+                                       criterion + " --recover least-squares" + kData);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.out;
+  };
+  const std::string said = pruned("l1,obs", "best.onnx");
+  const bool obs =
+      said.find("criterion obs has the smallest output error: l1 ") != std::string::npos;
+  EXPECT_TRUE(obs || said.find("criterion l1 has the smallest") != std::string::npos) << said;
+  pruned("l1", "l1.onnx");
+  pruned("obs", "obs.onnx");
+  EXPECT_TRUE(same_bytes(place_.bytes("best.onnx"), place_.bytes(obs ? "obs.onnx" : "l1.onnx")));
+  EXPECT_FALSE(same_bytes(place_.bytes("best.onnx"), place_.bytes(obs ? "l1.onnx" : "obs.onnx")));
+}
+
 /// Two inputs, one of them integers, and no labels.
 TEST_F(CliRecover, TakesArraysByInputName) {
   onnx::ModelProto model = model_of(R"(
