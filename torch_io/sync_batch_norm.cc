@@ -41,6 +41,58 @@ Moments moments_of_all(const at::Tensor& x) {
   return {mean, (sums.narrow(0, channels, channels) / all - mean.square()).clamp_min(0), all};
 }
 
+/// Values of each channel.
+struct Affine {
+  at::Tensor scale;
+  at::Tensor slope;
+  at::Tensor offset;
+};
+
+/// Returns scale · dy − slope · x − offset in one pass, where ATen takes one for each term; `channel`
+/// is the distance between the elements of a channel's neighbours.
+void combine(const float* dy, const float* x, const Affine& by, int64_t channels, int64_t count,
+             int64_t channel, float* dx) {
+  const float* const scale = by.scale.data_ptr<float>();
+  const float* const slope = by.slope.data_ptr<float>();
+  const float* const offset = by.offset.data_ptr<float>();
+  if (channel == 1) {
+    for (int64_t i = 0; i < count; i += channels) {
+      for (int64_t c = 0; c < channels; ++c) {
+        dx[i + c] = scale[c] * dy[i + c] - slope[c] * x[i + c] - offset[c];
+      }
+    }
+    return;
+  }
+  for (int64_t plane = 0; plane * channel < count; ++plane) {
+    const int64_t c = plane % channels;
+    for (int64_t i = plane * channel; i < (plane + 1) * channel; ++i) {
+      dx[i] = scale[c] * dy[i] - slope[c] * x[i] - offset[c];
+    }
+  }
+}
+
+/// @param dy  lies in memory as x, if that is contiguous in its format
+at::Tensor combined(const at::Tensor& dy, const at::Tensor& x, const Affine& by) {
+  const at::MemoryFormat format = x.suggest_memory_format();
+  const auto is_float = [](const at::Tensor& t) { return t.scalar_type() == at::kFloat; };
+  if (x.device().is_cpu() && is_float(x) && is_float(dy) && is_float(by.scale) &&
+      x.is_contiguous(format)) {
+    at::Tensor dx = at::empty_like(x);
+    const int64_t channels = x.size(1);
+    const int64_t channel = format == at::MemoryFormat::Contiguous
+                                ? x.numel() / std::max<int64_t>(1, x.size(0) * channels)
+                                : 1;
+    combine(dy.data_ptr<float>(), x.data_ptr<float>(), by, channels, x.numel(), channel,
+            dx.data_ptr<float>());
+    return dx;
+  }
+  std::vector<int64_t> shape(x.dim(), 1);
+  shape[1] = x.size(1);
+  const at::Tensor dx = dy * by.scale.reshape(shape) - x * by.slope.reshape(shape) -
+                        by.offset.reshape(shape);  // rounded once
+  return dx.to(x.scalar_type());
+}
+
 /// Computes y, mean, 1 / √(variance + ε) and the number of values, over all processes.
 struct Synced : torch::autograd::Function<Synced> {
   static variable_list forward(AutogradContext* context, const at::Tensor& x,
@@ -66,27 +118,20 @@ struct Synced : torch::autograd::Function<Synced> {
     const at::Tensor& weight = saved[1];
     const at::Tensor& mean = saved[2];
     const at::Tensor& inverse = saved[4];
-    auto [of_x, of_weight, of_bias] = at::native_batch_norm_backward(
-        gradients[0].contiguous(x.suggest_memory_format()), x, weight, mean, saved[3], {}, {},
-        /*train=*/false, context->saved_data["epsilon"].toDouble(), {true, true, true});
+    const at::Tensor of_y = gradients[0].contiguous(x.suggest_memory_format());
+    const auto [none, of_weight, of_bias] = at::native_batch_norm_backward(
+        of_y, x, weight, mean, saved[3], {}, {}, /*train=*/false,
+        context->saved_data["epsilon"].toDouble(), {false, true, true});
     const at::Tensor sums = at::cat({of_bias, of_weight}).to(at::kDouble);
     (*reinterpret_cast<const SyncBatchNorm::Sum*>(context->saved_data["sum"].toInt()))(sums);
     const at::Tensor means =
         (sums / context->saved_data["count"].toDouble()).to(weight.scalar_type());
     const int64_t channels = x.size(1);
-    std::vector<int64_t> shape(x.dim(), 1);
-    shape[1] = channels;
-    const at::Tensor scale = weight * inverse;
-    const at::Tensor slope = scale * inverse * means.narrow(0, channels, channels);
-    const at::Tensor offset = scale * means.narrow(0, 0, channels) - slope * mean;
-    const at::Tensor slopes = slope.reshape(shape);
-    const at::Tensor offsets = offset.reshape(shape);
-    if (x.element_size() < 4) {  // rounded once
-      of_x = of_x - (x * slopes + offsets);
-    } else {
-      of_x.addcmul_(x, slopes.to(x.scalar_type()), -1).sub_(offsets);
-    }
-    return {of_x, of_weight, of_bias, at::Tensor()};
+    Affine by;
+    by.scale = weight * inverse;
+    by.slope = by.scale * inverse * means.narrow(0, channels, channels);
+    by.offset = by.scale * means.narrow(0, 0, channels) - by.slope * mean;
+    return {combined(of_y, x, by), of_weight, of_bias, at::Tensor()};
   }
 };
 

@@ -12,8 +12,9 @@
 namespace parsimony::test {
 
 /// Runs `work` once for each rank, and throws what any of them threw.
+/// @param shares_memory  as of RankGroup
 inline void on_ranks(int size, const std::function<void(const training::RankGroup&)>& work,
-                     double timeout = 120) {
+                     double timeout = 120, bool shares_memory = true) {
   const auto store = c10::make_intrusive<c10d::HashStore>();
   std::vector<std::exception_ptr> failures(static_cast<size_t>(size));
   {
@@ -22,7 +23,8 @@ inline void on_ranks(int size, const std::function<void(const training::RankGrou
       ranks.emplace_back([&, rank] {
         try {
           work(training::RankGroup(store,
-                                   {.rank = rank, .size = size, .settings = {.timeout = timeout}}));
+                                   {.rank = rank, .size = size, .settings = {.timeout = timeout}},
+                                   shares_memory));
         } catch (...) {
           failures[static_cast<size_t>(rank)] = std::current_exception();
         }

@@ -38,15 +38,18 @@ TEST(RankGroup, SumsAndShares) {
 }
 
 TEST(RankGroup, SumsOfEverySizeFollowEachOther) {
-  on_ranks(3, [](const RankGroup& group) {
-    for (int64_t round = 0; round < 600; ++round) {
-      // Those of 40 kB do not go through shared memory.
-      const int64_t size = round % 7 == 0 ? 10'000 : 1 + round % 50;
-      const at::Tensor own = at::arange(size, at::kFloat) * (group.rank() + 1) + round;
-      group.sum(own);
-      ASSERT_TRUE(own.equal(at::arange(size, at::kFloat) * 6 + 3 * round)) << round;
-    }
-  });
+  for (const bool shares_memory : {true, false}) {
+    const auto sums = [](const RankGroup& group) {
+      for (int64_t round = 0; round < 300; ++round) {
+        // The long ones are summed part by part in shared memory.
+        const int64_t size = round % 50 == 0 ? 300'000 : 1 + round % 50;
+        const at::Tensor own = at::arange(size, at::kFloat) * (group.rank() + 1) + round;
+        group.sum(own);
+        ASSERT_TRUE(own.equal(at::arange(size, at::kFloat) * 6 + 3 * round)) << round;
+      }
+    };
+    on_ranks(3, sums, 120, shares_memory);
+  }
 }
 
 TEST(RankGroup, NamesTheRankThatDiffers) {
@@ -121,20 +124,39 @@ TEST(Replicas, HaveTheGradientsOfAllSamples) {
     const at::Tensor x = toy_samples(count);
     toy_loss(whole, x).backward();
     const at::Tensor requested = flattened(whole, true);
-    Toy nets[] = {seeded_toy(), Toy(false), Toy(false)};  // those of the others do not matter
-    on_ranks(3, [&](const RankGroup& group) {
-      Toy& net = nets[group.rank()];
-      Replicas replicas(group, *net);
-      const int64_t begin = count * group.rank() / 3;
-      const int64_t end = count * (group.rank() + 1) / 3;
-      const at::Tensor own = x.slice(0, begin, end);
-      replicas.backward(end > begin ? toy_loss(net, own) : at::Tensor(), end - begin);
-    });
-    for (Toy& net : nets) {
-      EXPECT_LT(distance(flattened(net, true), requested), 1e-6);
-      EXPECT_TRUE(flattened(net, true).equal(flattened(nets[0], true)));
-      EXPECT_TRUE(flattened(net, false).equal(flattened(nets[0], false)));
+    for (const bool shares_memory : {true, false}) {
+      Toy nets[] = {seeded_toy(), Toy(false), Toy(false)};  // those of the others do not matter
+      const auto step = [&](const RankGroup& group) {
+        Toy& net = nets[group.rank()];
+        Replicas replicas(group, *net);
+        const int64_t begin = count * group.rank() / 3;
+        const int64_t end = count * (group.rank() + 1) / 3;
+        const at::Tensor own = x.slice(0, begin, end);
+        replicas.backward(end > begin ? toy_loss(net, own) : at::Tensor(), end - begin);
+      };
+      on_ranks(3, step, 120, shares_memory);
+      for (Toy& net : nets) {
+        EXPECT_LT(distance(flattened(net, true), requested), 1e-6);
+        EXPECT_TRUE(flattened(net, true).equal(flattened(nets[0], true)));
+        EXPECT_TRUE(flattened(net, false).equal(flattened(nets[0], false)));
+      }
     }
+  }
+}
+
+TEST(Replicas, NameTheStepInWhichARankIsLost) {
+  for (const bool shares_memory : {true, false}) {
+    const auto steps = [](const RankGroup& group) {
+      Toy net = seeded_toy();
+      Replicas replicas(group, *net);
+      for (int step = 0; step < 2 - group.rank(); ++step) {
+        replicas.backward(toy_loss(net, toy_samples(4)));
+      }
+    };
+    const std::string message =
+        test::message_of<IoError>([&] { on_ranks(2, steps, 1, shares_memory); });
+    EXPECT_NE(message.find("exchanging gradients of step 1: rank 1 is lost"), std::string::npos)
+        << message;
   }
 }
 

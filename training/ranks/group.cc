@@ -145,12 +145,14 @@ RankGroup::RankGroup(const RankPlace& place) : place_(place) {
   });
 }
 
-RankGroup::RankGroup(const c10::intrusive_ptr<c10d::Store>& store, const RankPlace& place)
+RankGroup::RankGroup(const c10::intrusive_ptr<c10d::Store>& store, const RankPlace& place,
+                     bool shares_memory)
     : place_(place) {
-  collective("meeting the others", [&] { meet(store, true); });
+  collective("meeting the others", [&] { meet(store, true, shares_memory); });
 }
 
-void RankGroup::meet(const c10::intrusive_ptr<c10d::Store>& store, bool within_machine) {
+void RankGroup::meet(const c10::intrusive_ptr<c10d::Store>& store, bool within_machine,
+                     bool shares_memory) {
   store_ = store;
   store->set("here" + std::to_string(rank()), std::vector<uint8_t>{1});
   std::vector<std::string> all;
@@ -159,10 +161,10 @@ void RankGroup::meet(const c10::intrusive_ptr<c10d::Store>& store, bool within_m
   const auto device = device_for(within_machine);
   transport_ = device->str();
   group_ = gloo_group(store, place_, device);
-  if (place_.several()) {
+  if (place_.several() && shares_memory) {
     sums_ = SharedSums::of(*store, rank(), size(), time_of(place_.settings.timeout));
   }
-  if (sums_) transport_ += ", shared memory for sums of up to 32 kB";
+  if (sums_) transport_ += ", sums through shared memory";
 }
 
 RankGroup::~RankGroup() = default;

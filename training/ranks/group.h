@@ -34,7 +34,9 @@ class RankGroup {
   /// Waits until all ranks have joined. @throws ConfigError for an invalid store
   explicit RankGroup(const RankPlace& place);
   /// Joins ranks within one process, or uses a store of the caller's.
-  RankGroup(const c10::intrusive_ptr<c10d::Store>& store, const RankPlace& place);
+  /// @param shares_memory  false: exchanges messages as between machines
+  RankGroup(const c10::intrusive_ptr<c10d::Store>& store, const RankPlace& place,
+            bool shares_memory = true);
   ~RankGroup();
   RankGroup(const RankGroup&) = delete;
   RankGroup& operator=(const RankGroup&) = delete;
@@ -62,6 +64,8 @@ class RankGroup {
   void agree(std::string_view what, const std::string& text) const;
 
   const c10::intrusive_ptr<c10d::ProcessGroup>& handle() const { return group_; }
+  /// Returns the memory that all ranks share, or null.
+  SharedSums* shared() const { return sums_.get(); }
   /// Returns Gloo's description, "tcp, …, iface=eth0, …", and whether memory is shared.
   const std::string& transport() const { return transport_; }
 
@@ -69,14 +73,15 @@ class RankGroup {
   IoError lost(std::string_view what, const std::string& why) const;
 
  private:
-  void meet(const c10::intrusive_ptr<c10d::Store>& store, bool within_machine);
+  void meet(const c10::intrusive_ptr<c10d::Store>& store, bool within_machine,
+            bool shares_memory = true);
   template <typename Work>
   void collective(std::string_view what, const Work& work) const;
 
   RankPlace place_;
   c10::intrusive_ptr<c10d::Store> store_;
   c10::intrusive_ptr<c10d::ProcessGroup> group_;
-  std::unique_ptr<SharedSums> sums_;  ///< of small tensors; null: the group's
+  std::unique_ptr<SharedSums> sums_;  ///< null: on several machines
   std::string transport_;
 };
 

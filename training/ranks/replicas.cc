@@ -34,7 +34,11 @@ std::string kinds_of(const std::vector<at::Tensor>& tensors) {
 class Hook final : public c10d::CommHookInterface {
  public:
   Hook(const RankGroup& group, const ReplicasOptions& options, SentGradients& sent)
-      : group_(group.handle()), half_(options.half), seen_(options.seen), sent_(sent) {}
+      : group_(group.handle()),
+        shared_(group.shared()),
+        half_(options.half),
+        seen_(options.seen),
+        sent_(sent) {}
 
   c10::intrusive_ptr<c10::ivalue::Future> runHook(c10d::GradBucket& bucket) override {
     const auto begin = std::chrono::steady_clock::now();
@@ -43,12 +47,21 @@ class Hook final : public c10d::CommHookInterface {
     sent[0].div_(group_->getSize());
     const auto bytes = static_cast<int64_t>(sent[0].nbytes());
     sent_ = {sent_.bytes + bytes, begin};
+    const auto finish = [seen = seen_, begin, bytes, buffer, sum = sent[0]] {
+      if (!sum.is_same(buffer)) buffer.copy_(sum);
+      if (seen) seen({begin, std::chrono::steady_clock::now(), bytes});
+      return c10::IValue(buffer);
+    };
+    if (shared_ != nullptr && SharedSums::takes(sent[0])) {
+      shared_->sum(sent[0]);
+      auto done = c10::make_intrusive<c10::ivalue::Future>(c10::TensorType::get());
+      done->markCompleted(finish());
+      return done;
+    }
     return group_->allreduce(sent)->getFuture()->then(
-        [seen = seen_, begin, bytes, buffer, sum = sent[0]](c10::ivalue::Future& done) {
+        [finish](c10::ivalue::Future& done) {
           if (done.hasError()) std::rethrow_exception(done.exception_ptr());
-          if (!sum.is_same(buffer)) buffer.copy_(sum);
-          if (seen) seen({begin, std::chrono::steady_clock::now(), bytes});
-          return c10::IValue(buffer);
+          return finish();
         },
         c10::TensorType::get());
   }
@@ -57,6 +70,7 @@ class Hook final : public c10d::CommHookInterface {
 
  private:
   const c10::intrusive_ptr<c10d::ProcessGroup> group_;
+  SharedSums* const shared_;
   const bool half_;
   const std::function<void(const Exchange&)> seen_;
   SentGradients& sent_;
@@ -150,7 +164,9 @@ void Replicas::backward(const at::Tensor& loss, int64_t samples, int64_t all) {
           "ReplicasOptions::find_unused: ",
           why);
     }
-    if (why.find("gloo") == std::string::npos) throw;
+    const bool by_others =
+        why.find("gloo") != std::string::npos || why.find("shared memory") != std::string::npos;
+    if (!by_others) throw;
     throw group_.lost("exchanging gradients of step " + std::to_string(steps_), why);
   }
   // Gradients are views of buckets, which saves a copy; optimizers must not be affected.

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
@@ -23,7 +24,8 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr int64_t kMostBytes = int64_t{32} << 10;
+/// Of a sum that is made at once: two ranks' stay in a core's cache.
+constexpr int64_t kPartBytes = int64_t{512} << 10;
 
 /// Removes a file in memory at the end of the scope; all but the first to do so find it gone.
 struct Removed {
@@ -38,11 +40,11 @@ struct Removed {
 
 }  // namespace
 
-/// What a rank adds, of two rounds in turn: nobody is behind by more than one.
+/// What a rank adds, of two parts in turn: nobody is behind by more than one.
 struct alignas(64) SharedSums::Slot {
   std::atomic<uint64_t> round;
   std::array<int64_t, 2> bytes;
-  alignas(64) std::array<std::array<std::byte, kMostBytes>, 2> values;
+  alignas(64) std::array<std::array<std::byte, kPartBytes>, 2> values;
 };
 
 /// A file in memory with a slot for each rank. A rank that is alive holds the lock of the byte that
@@ -129,30 +131,34 @@ SharedSums::~SharedSums() = default;
 
 bool SharedSums::takes(const at::Tensor& tensor) {
   return tensor.device().is_cpu() && tensor.layout() == at::kStrided && tensor.is_contiguous() &&
-         tensor.scalar_type() != at::kBool && tensor.numel() > 0 &&
-         tensor.nbytes() <= static_cast<size_t>(kMostBytes);
+         tensor.scalar_type() != at::kBool && tensor.numel() > 0;
 }
 
 void SharedSums::sum(const at::Tensor& tensor) {
+  const at::Tensor all = tensor.view(-1);
+  const int64_t most = kPartBytes / all.element_size();
+  for (int64_t begin = 0; begin < all.numel(); begin += most) {
+    sum_part(all.narrow(0, begin, std::min(most, all.numel() - begin)));
+  }
+}
+
+void SharedSums::sum_part(const at::Tensor& part) {
   const size_t half = ++round_ % 2;
   Slot& own = file_->slots[rank_];
-  own.bytes[half] = static_cast<int64_t>(tensor.nbytes());
-  std::memcpy(own.values[half].data(), tensor.data_ptr(), tensor.nbytes());
+  own.bytes[half] = static_cast<int64_t>(part.nbytes());
+  std::memcpy(own.values[half].data(), part.data_ptr(), part.nbytes());
   own.round.store(round_, std::memory_order_release);
-  for (int rank = 0; rank < size_; ++rank) {
+  const auto of = [&](int rank) {
     wait_for(rank);
     Slot& slot = file_->slots[rank];
     if (slot.bytes[half] != own.bytes[half]) {
       throw ConfigError("ranks sum tensors of different sizes");
     }
-    const at::Tensor values =
-        at::from_blob(slot.values[half].data(), tensor.sizes(), tensor.options());
-    if (rank == 0) {
-      tensor.copy_(values);
-    } else {
-      tensor.add_(values);
-    }
-  }
+    return at::from_blob(slot.values[half].data(), part.sizes(), part.options());
+  };
+  at::Tensor sum = part;
+  at::add_out(sum, of(0), of(1));
+  for (int rank = 2; rank < size_; ++rank) sum.add_(of(rank));
 }
 
 /// Asks again and again, as ranks that train alike are apart by less than it takes to wake up.
@@ -170,9 +176,9 @@ void SharedSums::wait_for(int other) const {
       continue;
     }
     if (i % kChecks == 0 && !file_->is_alive(other) && !arrived()) {
-      throw std::runtime_error("rank " + std::to_string(other) + " has ended");
+      throw std::runtime_error("shared memory: rank " + std::to_string(other) + " has ended");
     }
-    if (waited > timeout_) throw std::runtime_error("timed out");
+    if (waited > timeout_) throw std::runtime_error("shared memory: timed out");
     std::this_thread::sleep_for(kAsleep);
   }
 }

@@ -13,8 +13,8 @@ class Store;
 
 namespace parsimony::training {
 
-/// For sums of a few numbers, such as the statistics of BatchNorm: waking the threads that exchange
-/// a message takes longer than the step's own work between two of them. All ranks call the same
+/// Messages on one machine take longer: small ones, such as the statistics of BatchNorm, to wake
+/// the threads that exchange them, large ones to be copied by the kernel. All ranks call the same
 /// members in the same order; sums are taken in the order of the ranks, so that all have the same.
 class SharedSums {
  public:
@@ -26,7 +26,7 @@ class SharedSums {
   SharedSums(const SharedSums&) = delete;
   SharedSums& operator=(const SharedSums&) = delete;
 
-  /// Whether it is small enough, dense, contiguous, and on the CPU.
+  /// Whether it is dense, contiguous, of numbers, and on the CPU.
   static bool takes(const at::Tensor& tensor);
   /// In place. @throws std::runtime_error if a rank has ended or does not arrive in time
   void sum(const at::Tensor& tensor);
@@ -36,6 +36,7 @@ class SharedSums {
   struct File;
 
   SharedSums(std::unique_ptr<File> file, int rank, int size, std::chrono::milliseconds timeout);
+  void sum_part(const at::Tensor& part);
   void wait_for(int other) const;
 
   const std::unique_ptr<File> file_;
