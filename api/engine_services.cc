@@ -64,7 +64,9 @@ EngineServices::EngineServices(const PruneRequest& request, const Graph& origina
   if (engine == nullptr) engine = engine_.get();
   run_data(data);
   const auto asks_for_latency = [](const Request& r) { return r.budget == Budget::kLatency; };
-  const auto asks_for_outputs = [](const Request& r) { return r.scope == Scope::kOutputs; };
+  const auto asks_for_outputs = [](const Request& r) {
+    return r.scope == Scope::kOutputs || contains(r.scopes, Scope::kOutputs);
+  };
   const auto has_target = [](const Request& r) { return r.target.has_value(); };
   const bool for_budget = any_request(request.config, asks_for_latency);
   if (meter == nullptr && (for_budget || any_request(request.config, has_target))) {
@@ -81,7 +83,7 @@ EngineServices::EngineServices(const PruneRequest& request, const Graph& origina
   const RecoverySettings settings = recovery_of(request);
   if (!recover) {
     recover_with(settings, data);
-    if (!repair && compared_criteria(request.config) > 0) repair_with(settings, data);
+    if (!repair && choices_in(request.config) > 0) repair_with(settings, data);
   }
   if (request.depth && !influence) rank_blocks(original, settings, data);
 }

@@ -13,9 +13,9 @@ ConfigError recovery_without_data() {
 
 ConfigError comparison_without_data() {
   return ConfigError(
-      "several criteria are compared by the outputs of the pruned networks, which requires "
-      "calibration data: pass --calibration DATA (in a program PruneServices::repair), or name one "
-      "criterion");
+      "several criteria or scopes are compared by the outputs of the pruned networks, which "
+      "requires calibration data: pass --calibration DATA (in a program PruneServices::repair), or "
+      "name one");
 }
 
 ConfigError no_calibration_data(int64_t batch) {

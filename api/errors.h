@@ -17,7 +17,7 @@ class NoNumbersError : public UnsupportedError {
 };
 /// --recover was passed without calibration data.
 ConfigError recovery_without_data();
-/// Several criteria are to be compared without calibration data.
+/// Several criteria or scopes are to be compared without calibration data.
 ConfigError comparison_without_data();
 /// The calibration data do not fill a batch.
 ConfigError no_calibration_data(int64_t batch);

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "parsimony/api/criterion_trials_impl.h"
+#include "parsimony/api/choice_trials_impl.h"
 #include "parsimony/api/depth.h"
 #include "parsimony/api/engines.h"
 #include "parsimony/api/errors.h"
@@ -87,22 +87,24 @@ class ModelPruning {
     return true;
   }
 
-  /// Plans with the criterion or, of several, with the one whose network is nearest to the dense
-  /// one. @returns the recovered values, if the comparison has made all steps of the recovery
+  /// Plans with the criterion and scope or, of several, with those whose network is nearest to the
+  /// dense one. @returns the recovered values, if the comparison has made all steps of the recovery
   std::optional<Recovered> plan_best() {
-    if (compared_criteria(request_.config) == 0) {
+    if (choices_in(request_.config) == 0) {
       plan(request_, shared_);
       return {};
     }
     const Recovery& repair = services_.repair ? services_.repair : services_.recover;
     if (!repair) throw errors::comparison_without_data();
-    CriterionTrials trials(request_, shared_);
+    ChoiceTrials trials(request_, shared_);
     PruneResult best;
     std::optional<Recovered> recovered;
     while (trials.next()) {
+      result_ = {};
       std::optional<Recovered> found;
       try {
         trials.plan([&](const PruneRequest& one, SharedAnalyses* shared) { plan(one, shared); });
+        if (trials.repeats(plan_of_it())) continue;
         if (!plan_of_it().empty()) {
           found = timed_("recover", [&] { return repair(model_.graph(), plan_of_it()); });
         }
@@ -116,7 +118,6 @@ class ModelPruning {
         best = std::move(result_);
         recovered = std::move(found);
       }
-      result_ = {};
     }
     result_ = std::move(best);
     result_.times = trials.times();

@@ -54,8 +54,8 @@ struct PruneServices {
   Observe observe = {};      ///< with exact constants; without it only zero channels are removed
   RSquared r_squared = {};   ///< runs networks, for scope "outputs" and budgets of milliseconds
   Recovery recover = {};     ///< after the cut; without it values are not changed
-  /// With several criteria: a recovery, after which they are compared; missing: `recover`, whose
-  /// result is then that of the best.
+  /// With several criteria or scopes: a recovery, after which they are compared; missing:
+  /// `recover`, whose result is then that of the best.
   Recovery repair = {};
   ScoreFunction score = {};         ///< a custom criterion, overriding the configured one
   ChooseFunction choose = {};       ///< a custom allocator

@@ -56,7 +56,8 @@ constexpr Field<S> kShorthand[] = {
      {},
      "Where channels compete for removal: within each layer (local, the default), across all "
      "layers (global), across layers of isomorphic sub-graphs (isomorphic), or across all layers "
-     "by their effect on the outputs (outputs)",
+     "by their effect on the outputs (outputs). Of several, as local,global, the one with the "
+     "smallest output error",
      "SCOPE"},
     {"budget",
      &S::budget,

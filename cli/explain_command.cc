@@ -192,8 +192,8 @@ void write_page(const ExplainOptions& options, const AnalysedModel& model, bool 
   }
   PruneRequest request = prune_request_of(options.prune, config_of(options.prune));
   Graph& graph = model.model->graph();
-  if (compared_criteria(request.config) > 0) {
-    throw ConfigError("explain: shows what one criterion removes; name one, not several");
+  if (choices_in(request.config) > 0) {
+    throw ConfigError("explain: shows what one criterion removes; name one, and one scope");
   }
   request.inputs = input_specs(options.inputs, graph);
   Progress progress({}, !quiet);

@@ -57,14 +57,19 @@ void add_run(CLI::App& command, PruneCommandOptions& options) {
 struct Preset {
   std::string_view name;
   std::string_view criterion;
+  std::string_view scope;
   std::vector<RecoveryMethod> recover;
   double minutes;
 };
 
 const Preset* preset_of(const PruneCommandOptions& options) {
   static const std::vector<Preset> presets = {
-      {"quick", "obs", {RecoveryMethod::kLeastSquares}, 0},
-      {"best", "obs,fisher,taylor", {RecoveryMethod::kLeastSquares, RecoveryMethod::kOutputs}, 10},
+      {"quick", "obs", "local", {RecoveryMethod::kLeastSquares}, 0},
+      {"best",
+       "obs,fisher,taylor",
+       "local,global",
+       {RecoveryMethod::kLeastSquares, RecoveryMethod::kOutputs},
+       10},
   };
   if (options.preset.empty()) return nullptr;
   const Preset& found = *std::ranges::find(presets, options.preset, &Preset::name);
@@ -213,8 +218,10 @@ ConfigList config_of(const PruneCommandOptions& options) {
   }
   Shorthand shorthand = options.shorthand;
   const Preset* preset = preset_of(options);
-  if (preset != nullptr && !is_given(options, "--criterion"))
+  if (preset != nullptr && !is_given(options, "--criterion")) {
     shorthand.criterion = preset->criterion;
+    if (!is_given(options, "--scope")) shorthand.scope = preset->scope;
+  }
   return config_here(std::move(shorthand));
 }
 

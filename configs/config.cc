@@ -71,8 +71,8 @@ ConfigEntry read_entry(const JsonReader& object, const GivenRequest& defaults) {
 }
 
 bool same_sharing(const Request& a, const Request& b) {
-  return a.ratio == b.ratio && a.amount == b.amount && a.scope == b.scope && a.budget == b.budget &&
-         a.also == b.also;
+  return a.ratio == b.ratio && a.amount == b.amount && a.scope == b.scope && a.scopes == b.scopes &&
+         a.budget == b.budget && a.also == b.also;
 }
 
 /// Entries that share a budget, or channels, must agree.
@@ -170,7 +170,7 @@ ConfigList from_shorthand(const Shorthand& shorthand) {
   }
   given.request.ratio = shorthand.ratio;
   read_criterion(shorthand.criterion, "--criterion", given.request);
-  given.request.scope = parse_scope(shorthand.scope, "--scope");
+  read_scope(shorthand.scope, "--scope", given.request);
   parse_budget(shorthand.budget, "--budget", given);
   given.request.round_to = shorthand.round_to;
   if (!shorthand.target.empty()) {
@@ -192,10 +192,10 @@ ConfigList from_shorthand(const Shorthand& shorthand) {
   return config;
 }
 
-size_t compared_criteria(const ConfigList& config) {
+size_t choices_in(const ConfigList& config) {
   size_t most = 0;
   for (const ConfigEntry& entry : config.entries) {
-    if (!entry.exclude) most = std::max(most, entry.request.compared.size());
+    if (!entry.exclude) most = std::max(most, choices_of(entry.request).size());
   }
   return most;
 }

@@ -94,9 +94,9 @@ std::string to_json(const ConfigList& config);
 /// for the criterion and how much to prune.
 std::string to_json(const Request& request);
 
-/// Returns how many criteria are to be compared: the most that a pruning entry names, 0 if none
-/// names several.
-size_t compared_criteria(const ConfigList& config);
+/// Returns how many choices are to be compared: the most that a pruning entry names, see
+/// choices_of().
+size_t choices_in(const ConfigList& config);
 
 /// "channel", "head", "head_dim", "group" or "expert". @throws ConfigError
 Granularity parse_granularity(std::string_view text, std::string_view place);
@@ -115,7 +115,7 @@ struct Shorthand {
   double ratio = 0;
   std::vector<std::string> op_types = {};  ///< all layers if empty
   std::vector<std::string> exclude = {};   ///< names of layers
-  std::string scope = "local";             ///< "local", "global", "isomorphic" or "outputs"
+  std::string scope = "local";             ///< as of Request, or several: "local,global"
   /// The quantity `ratio` refers to: "channels", "params", …; or an absolute amount: "macs=2e9".
   std::string budget = "channels";
   int round_to = 1;

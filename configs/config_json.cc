@@ -1,4 +1,5 @@
 // ConfigList to JSON.
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -60,12 +61,13 @@ void add_amount(const Request& request, Members& members) {
   }
 }
 
-/// Returns the criterion, or those to compare, as read_criterion() takes them.
-std::string criterion_of(const Request& request) {
-  if (request.compared.empty()) return request.criterion;
-  std::string names = request.compared.front();
-  for (size_t i = 1; i < request.compared.size(); ++i) names += ',' + request.compared[i];
-  return names;
+/// Returns names, or the only one if there are not several, as "obs,fisher".
+template <typename Name, typename Text>
+std::string joined(std::vector<Name> names, const Name& only, const Text& text_of) {
+  if (names.empty()) names = {only};
+  std::string text(text_of(names.front()));
+  for (size_t i = 1; i < names.size(); ++i) (text += ',') += text_of(names[i]);
+  return text;
 }
 
 void add_request(const Request& request, Members& members) {
@@ -73,8 +75,11 @@ void add_request(const Request& request, Members& members) {
   const auto add = [&](const char* key, auto value, auto by_default) {
     if (value != by_default) members.add(key, std::to_string(value));
   };
-  members.add_text("criterion", criterion_of(request));
-  if (request.scope != Scope::kLocal) members.add_text("scope", name_of(request.scope));
+  members.add_text("criterion", joined(request.criteria, request.criterion, std::identity()));
+  if (request.scope != Scope::kLocal || !request.scopes.empty()) {
+    const auto name = [](Scope scope) { return name_of(scope); };
+    members.add_text("scope", joined(request.scopes, request.scope, name));
+  }
   if (request.in_channels) members.add_text("granularity", "in_channel");
   if (request.granularity) members.add_text("granularity", name_of(*request.granularity));
   if (request.min_ratio != usual.min_ratio) {

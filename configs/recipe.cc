@@ -63,9 +63,10 @@ PruneSettings read_prune(const JsonReader& object) {
       object.json(JsonOrder::kSorted, std::vector<std::string_view>(own.begin(), own.end()));
   prune.config = config_of(object, true);
   for (const ConfigEntry& entry : prune.config.entries) {
-    if (entry.request.compared.empty()) continue;
+    if (choices_of(entry.request).empty()) continue;
     throw ConfigError(entry.source.place,
-                      ": a recipe trains with one criterion; \"sweep\" with each of several");
+                      ": a recipe trains with one criterion and scope; \"sweep\" with each of "
+                      "several criteria");
   }
   check_schedule(object, prune);
   return prune;
@@ -226,7 +227,7 @@ ConfigList at_sparsity(ConfigList config, double ratio, const std::string& crite
     request.threshold.reset();
     if (criterion.empty()) continue;
     request.criterion = criterion;
-    request.compared.clear();
+    request.criteria.clear();
   }
   return config;
 }

@@ -34,6 +34,17 @@ constexpr WordTable<Scope, 4> kScopes = {{{"local", Scope::kLocal},
 
 constexpr double kSlack = 1e-6;  // between a decimal ratio and a pattern's
 
+/// Returns the names of a list as "obs, fisher", each once.
+std::vector<std::string> names_in(std::string_view text) {
+  std::vector<std::string> names;
+  for (std::string_view name : split(text, ',')) {
+    name.remove_prefix(std::min(name.find_first_not_of(' '), name.size()));
+    name = name.substr(0, name.find_last_not_of(' ') + 1);
+    if (!contains(names, name)) names.emplace_back(name);
+  }
+  return names;
+}
+
 /// An object may have at most one of several synonymous keys.
 std::optional<JsonReader> only_one(const JsonReader& object,
                                    std::initializer_list<std::string_view> keys) {
@@ -65,7 +76,9 @@ void forget_how_much(GivenRequest& given) {
 
 void check_scope(const JsonReader& object, std::string_view key, bool local) {
   const auto scope = object.find("scope");
-  if (!scope || (scope->json() == "\"local\"") == local) return;
+  if (!scope) return;
+  const auto agrees = [&](std::string_view name) { return (name == "local") == local; };
+  if (std::ranges::all_of(names_in(scope->text()), agrees)) return;
   object.fail(in_quotes(key) + " and \"scope\": " + scope->json() + " contradict each other");
 }
 
@@ -102,10 +115,14 @@ void read_ratios(const JsonReader& object, GivenRequest& given) {
   if (ratio->own_key() == "sparsity_per_layer") {
     check_scope(object, ratio->own_key(), true);
     given.request.scope = Scope::kLocal;
+    given.request.scopes.clear();
   }
   if (ratio->own_key() != "total_sparsity") return;
   check_scope(object, ratio->own_key(), false);
-  if (!object.has("scope")) given.request.scope = Scope::kGlobal;
+  if (!object.has("scope")) {
+    given.request.scope = Scope::kGlobal;
+    given.request.scopes.clear();
+  }
   if (!given.keys.contains("budget")) given.request.budget = Budget::kWeights;
 }
 
@@ -154,6 +171,7 @@ void read_groups(const JsonReader& object, GivenRequest& given) {
   given.keys.insert("global_group_id");
   given.request.global_group = read_id(*id);
   if (given.request.scope == Scope::kLocal) given.request.scope = Scope::kGlobal;
+  std::ranges::replace(given.request.scopes, Scope::kLocal, Scope::kGlobal);
   if (!given.keys.contains("budget")) given.request.budget = Budget::kWeights;
 }
 
@@ -164,7 +182,7 @@ void choose_element_criterion(GivenRequest& given, std::string_view base) {
   if (scores_elements && given.block.empty()) return;
   const bool magnitude =
       std::find(kMagnitudes.begin(), kMagnitudes.end(), request.criterion) != kMagnitudes.end();
-  if (!magnitude || !request.compared.empty()) {
+  if (!magnitude || !request.criteria.empty()) {
     throw ConfigError(
         base, ": criterion ", in_quotes(request.criterion),
         (scores_elements ? " scores single elements, but \"granularity\" asks for blocks"
@@ -186,6 +204,9 @@ void check_elements(const GivenRequest& given, std::string_view base) {
   if (given.keys.contains("channel_granularity")) refuse("granularity");
   if (given.request.scope == Scope::kIsomorphic) refuse("isomorphic");
   if (given.request.scope == Scope::kOutputs) refuse("outputs");
+  if (given.request.scopes.empty()) return;
+  throw ConfigError(base, ": criterion ", in_quotes(given.request.criterion),
+                    " does not rank channels: name one \"scope\"");
 }
 
 /// Criteria with an N:M pattern imply the ratio.
@@ -242,27 +263,29 @@ std::string parse_criterion(const std::string& text, std::string_view place) {
 }
 
 void read_criterion(std::string_view text, std::string_view place, Request& request) {
-  std::vector<std::string>& names = request.compared;
-  names.clear();
-  for (std::string_view name : split(text, ',')) {
-    name.remove_prefix(std::min(name.find_first_not_of(' '), name.size()));
-    name = name.substr(0, name.find_last_not_of(' ') + 1);
-    if (!contains(names, name)) names.push_back(parse_criterion(std::string(name), place));
+  request.criteria.clear();
+  for (const std::string& name : names_in(text)) {
+    request.criteria.push_back(parse_criterion(name, place));
   }
-  request.criterion = names.front();
-  if (names.size() == 1) {
-    names.clear();
+  request.criterion = request.criteria.front();
+  if (request.criteria.size() == 1) {
+    request.criteria.clear();
     return;
   }
-  for (const std::string& name : names) {
+  for (const std::string& name : request.criteria) {
     if (find_criterion(name).score != nullptr) continue;
     throw ConfigError(place, ": criterion ", in_quotes(name),
                       " does not rank channels, and cannot be compared with others");
   }
 }
 
-Scope parse_scope(std::string_view text, std::string_view place) {
-  return parse_word(text, place, kScopes);
+void read_scope(std::string_view text, std::string_view place, Request& request) {
+  request.scopes.clear();
+  for (const std::string& name : names_in(text)) {
+    request.scopes.push_back(parse_word(name, place, kScopes));
+  }
+  request.scope = request.scopes.front();
+  if (request.scopes.size() == 1) request.scopes.clear();
 }
 
 namespace {
@@ -303,7 +326,7 @@ void read_request(const JsonReader& object, GivenRequest& given, bool of_network
     read_criterion(value->text(), value->place(), request);
   }
   if (const auto value = find("scope")) {
-    request.scope = parse_scope(value->text(), value->place());
+    read_scope(value->text(), value->place(), request);
   }
   const auto budget = find("budget");
   read_ratios(object, given);
@@ -320,12 +343,13 @@ void complete_request(GivenRequest& given, std::string_view base) {
   if (request.min_ratio > request.max_ratio) {
     throw ConfigError(base, ": \"min_sparse_ratio\" is above \"max_sparse_ratio\"");
   }
-  if (request.threshold && (request.scope != Scope::kLocal || given.keys.contains("budget"))) {
+  const bool within_layers = request.scope == Scope::kLocal && request.scopes.empty();
+  if (request.threshold && (!within_layers || given.keys.contains("budget"))) {
     throw ConfigError(base,
                       ": \"sparse_threshold\" holds for every score by itself: there is "
                       "no budget to share");
   }
-  if (request.threshold && !request.compared.empty()) {
+  if (request.threshold && !request.criteria.empty()) {
     throw ConfigError(base, ": \"sparse_threshold\" is in the unit of one criterion: name one");
   }
   if (given.keys.contains("element_granularity")) choose_element_criterion(given, base);

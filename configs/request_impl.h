@@ -69,7 +69,8 @@ std::string parse_criterion(const std::string& text, std::string_view place);
 /// Reads a name or, to be compared, several: "obs,fisher".
 /// @throws ConfigError for unknown names, or several of which one scores single elements
 void read_criterion(std::string_view text, std::string_view place, Request& request);
-Scope parse_scope(std::string_view text, std::string_view place);
+/// Likewise: "local,global".
+void read_scope(std::string_view text, std::string_view place, Request& request);
 
 // Settings for training and calibration, which are read and passed on.
 

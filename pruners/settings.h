@@ -52,9 +52,10 @@ struct Limit {
 /// A request for pruning a layer: how its channels are chosen.
 struct Request {
   std::string criterion = "l1";  ///< a name of the criterion table
-  /// Names to choose from, of which `criterion` is one: prune_model() keeps the one whose network
-  /// has the smallest output error, once it is repaired. Empty: there is nothing to choose.
-  std::vector<std::string> compared = {};
+  /// Several to choose from, of which `criterion` and `scope` are one each: see choices_of().
+  /// Empty: there is nothing to choose.
+  std::vector<std::string> criteria = {};
+  std::vector<Scope> scopes = {};
   double ratio = 0;  ///< share to remove, 0 <= ratio < 1, of what `budget` counts
   /// Instead of a ratio, how much of the budgeted quantity may remain: parameters, MACs,
   /// milliseconds.
@@ -83,6 +84,17 @@ struct Request {
 
   bool operator==(const Request&) const = default;
 };
+
+/// How channels are ranked.
+struct ScopedCriterion {
+  std::string criterion;
+  Scope scope = Scope::kLocal;
+};
+
+/// Returns each criterion with each scope that a request names, of which prune_model() keeps the
+/// one whose network has the smallest output error, once it is repaired. Empty if it names only
+/// one.
+std::vector<ScopedCriterion> choices_of(const Request& request);
 
 /// One layer's setting. A group is pruned only if all of its layers are kPruned.
 struct LayerSetting {

@@ -21,7 +21,7 @@ namespace {
 
 /// Returns the criterion of a request, or all that it compares.
 std::vector<std::string> criteria_of(const Request& request) {
-  return request.compared.empty() ? std::vector{request.criterion} : request.compared;
+  return request.criteria.empty() ? std::vector{request.criterion} : request.criteria;
 }
 
 }  // namespace

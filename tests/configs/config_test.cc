@@ -185,14 +185,14 @@ TEST(ParseConfig, NamesWhatIsMissingOrContradicts) {
       "about channels");
 }
 
-TEST(ParseConfig, ReadsCriteriaToCompare) {
+TEST(ParseConfig, ReadsCriteriaAndScopesToCompare) {
   const ConfigList config = parse_config(
-      R"([{"op_types": ["Conv"], "sparse_ratio": 0.5, "criterion": "l1, obs"},
+      R"([{"op_types": ["Conv"], "sparse_ratio": 0.5, "criterion": "l1, obs", "scope": "local,global"},
           {"op_types": ["Gemm"], "sparse_ratio": 0.5, "criterion": "l2"},
           {"op_names": ["a"], "exclude": true}])",
       "c.json");
-  EXPECT_EQ(compared_criteria(config), 2U);
-  EXPECT_EQ(compared_criteria(from_shorthand({.criterion = "l1,l1", .ratio = 0.5})), 0U);
+  EXPECT_EQ(choices_in(config), 4U);
+  EXPECT_EQ(choices_in(from_shorthand({.criterion = "l1,l1", .ratio = 0.5})), 0U);
   EXPECT_EQ(parse_config(to_json(config), "again.json").entries[0].request,
             config.entries[0].request);
 }

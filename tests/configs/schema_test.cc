@@ -48,7 +48,11 @@ TEST(Schema, HasTheWordsOfTheReader) {
     EXPECT_TRUE(std::regex_match(names, several));
     EXPECT_NO_THROW(parse("criterion", names));
   }
-  for (const Json& word : request.at("scope").at("enum")) EXPECT_NO_THROW(parse("scope", word));
+  const Json& scopes = request.at("scope").at("anyOf");
+  for (const Json& word : scopes[0].at("enum")) EXPECT_NO_THROW(parse("scope", word));
+  EXPECT_TRUE(
+      std::regex_match("local, global", std::regex(scopes[1].at("pattern").get<std::string>())));
+  EXPECT_NO_THROW(parse("scope", "local, global"));
   for (const Json& word : request.at("budget").at("anyOf").at(0).at("enum")) {
     EXPECT_NO_THROW(parse("budget", word));
   }

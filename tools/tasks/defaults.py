@@ -2,11 +2,11 @@
 """Measures docs/results/data/defaults.json: which criterion and scope leave the most of a network at
 70 % of its MACs after least squares, for the ten networks of main.py.
 
-    tools/tasks/defaults.py [--networks A,B] [--folder DIR] [--repair] PARSIMONY SHARED
+    tools/tasks/defaults.py [--networks A,B] [--folder DIR] [--repair|--all] PARSIMONY SHARED
       > docs/results/data/defaults.json
     tools/results.py
 
-With --repair: criteria before and after least squares. About a minute for each network and choice. What is
+With --repair: criteria before and after least squares; with --all: every criterion after it. About a minute for each network and choice. What is
 measured once stays in the folder, which may be that of main.py.
 """
 
@@ -41,7 +41,13 @@ REPAIRED = (
     ("wanda", "local"),
     ("obs", "local"),
     ("obs", "outputs"),
-    ("obs,fisher,taylor", "local"),
+    ("fisher", "global"),
+    ("obs", "global"),
+    ("obs,fisher,taylor", "local,global"),
+)
+OF_CHANNELS = (
+    "apoz bn_scale fisher fpgm group_norm hrank l1 l2 lamp linf mean_activation mean_activation_rank obd obs random "
+    "taylor taylor_squared wanda"
 )
 BUDGET = "macs=70%"
 
@@ -50,9 +56,10 @@ def main():
     parser = parser_of_tasks(__doc__)
     parser.add_argument("--criteria", help="only these, separated by commas")
     parser.add_argument("--repair", action="store_true", help="what least squares repairs of each criterion's cut")
+    parser.add_argument("--all", action="store_true", help="every criterion for channels that needs no recipe")
     asked = parser.parse_args()
-    if asked.repair:
-        print(as_data({"tables": [repaired(asked)]}))
+    if asked.repair or asked.all:
+        print(as_data({"tables": [repaired(asked) if asked.repair else every_criterion(asked)]}))
         return
     of = asked.criteria.split(",") if asked.criteria else [criterion for criterion, _ in CHOICES]
     choices = [choice for choice in CHOICES if choice[0] in of]
@@ -92,10 +99,31 @@ def repaired(asked):
     command = f"tools/tasks/defaults.py --repair{chosen} build/release/bin/parsimony SHARED"
     about = (
         "‖small − dense‖ / ‖dense‖ of the cut → after least squares; the least of each is bold, and a dash is a "
-        "criterion or scope that is refused there or can score nothing. Of several criteria it is the one that the "
-        "command takes, judged by samples that its repair has not seen."
+        "criterion or scope that is refused there or can score nothing. Of several criteria and scopes it is the "
+        "choice that the command takes, judged by samples that its repair has not seen."
     )
     return table("Choice and repair", about, command, ["network", *heads], rows)
+
+
+def every_criterion(asked):
+    names = asked.networks.split(",")
+    tasks = [Task(name, asked.shared, root_of(asked)) for name in names]
+    criteria = OF_CHANNELS.split()
+    errors = {c: [error_of(asked.command, task, c, "local", True) for task in tasks] for c in criteria}
+    least = [min(error for error in of_network if error is not None) for of_network in zip(*errors.values())]
+    rows = []
+    for criterion, found in errors.items():
+        cells = [
+            "–" if one is None else f"**{significant(one, 3)}**" if one == best else significant(one, 3)
+            for one, best in zip(found, least)
+        ]
+        rows.append([f"`{criterion}`", *cells])
+    command = f"tools/tasks/defaults.py --all --networks {asked.networks} build/release/bin/parsimony SHARED"
+    about = (
+        "‖small − dense‖ / ‖dense‖ after least squares, ranked within each group; the least of a network is bold, and "
+        "a dash is a criterion that is refused there or can score nothing."
+    )
+    return table("Every criterion", about, command, ["criterion", *names], rows)
 
 
 def error_of(command, task, criterion, scope, fit):

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "parsimony/api/criterion_trials_impl.h"
+#include "parsimony/api/choice_trials_impl.h"
 #include "parsimony/api/prune_model.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/onnx_io/model.h"
@@ -112,12 +112,25 @@ TEST_F(Trials, LeaveOutWhatCannotBeMeasured) {
             "no criterion can be used: fisher (no classes), taylor (no classes)");
 }
 
+TEST_F(Trials, CompareScopesAndMakeNoPlanTwice) {
+  onnx_io::OnnxModel model(net_.folder / "net.onnx");
+  const auto asked = [](const std::string& scope) {
+    return from_shorthand({.criterion = "random,l1", .ratio = 0.5, .scope = scope});
+  };
+  const PruneResult best = prune_model(model, asked("local,isomorphic,global"), services_);
+  EXPECT_EQ(best.notes.back(),
+            "criterion l1 local has the smallest output error: random local 0.5000, random "
+            "isomorphic as random local, random global as random local, l1 local 0.2000, l1 "
+            "isomorphic 0.3000, l1 global as l1 isomorphic");
+  EXPECT_EQ(recovered_, 3U);
+}
+
 TEST_F(Trials, RequireData) {
   services_.recover = {};
   EXPECT_EQ(message_of<ConfigError>([&] { pruned("l1,l2"); }),
-            "several criteria are compared by the outputs of the pruned networks, which requires "
-            "calibration data: pass --calibration DATA (in a program PruneServices::repair), or "
-            "name one criterion");
+            "several criteria or scopes are compared by the outputs of the pruned networks, which "
+            "requires calibration data: pass --calibration DATA (in a program "
+            "PruneServices::repair), or name one");
 }
 
 }  // namespace

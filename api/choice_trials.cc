@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "parsimony/api/criterion_trials_impl.h"
+#include "parsimony/api/choice_trials_impl.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
 #include "parsimony/base/words.h"
@@ -35,41 +35,45 @@ double left_of(const Pruning& pruning, Budget budget) {
 
 Budget budget_of(const ConfigList& config) {
   for (const ConfigEntry& entry : config.entries) {
-    if (!entry.exclude && !entry.request.compared.empty()) return entry.request.budget;
+    if (!entry.exclude && !choices_of(entry.request).empty()) return entry.request.budget;
   }
   return Budget::kChannels;
 }
 
 }  // namespace
 
-CriterionTrials::CriterionTrials(const PruneRequest& request, SharedAnalyses* shared)
+ChoiceTrials::ChoiceTrials(const PruneRequest& request, SharedAnalyses* shared)
     : request_(request),
-      count_(compared_criteria(request.config)),
+      count_(choices_in(request.config)),
       shared_(shared == nullptr ? &own_ : shared) {}
 
-bool CriterionTrials::next() {
+bool ChoiceTrials::next() {
   if (static_cast<size_t>(++current_) < count_) return true;
   if (!least_)
     throw UnsupportedError("no criterion can be used: ", listed(left_out_, left_out_.size()));
   return false;
 }
 
-const std::string& CriterionTrials::criterion_of(const std::vector<std::string>& compared) const {
-  return compared[std::min<size_t>(current_, compared.size() - 1)];
+std::optional<ScopedCriterion> ChoiceTrials::choice_of(const ConfigEntry& entry) const {
+  const std::vector<ScopedCriterion> choices = choices_of(entry.request);
+  if (entry.exclude || choices.empty()) return std::nullopt;
+  return choices[std::min<size_t>(current_, choices.size() - 1)];
 }
 
-PruneRequest CriterionTrials::request_of(bool together) const {
+PruneRequest ChoiceTrials::request_of(bool together) const {
   PruneRequest one = request_;
   for (ConfigEntry& entry : one.config.entries) {
-    std::vector<std::string>& names = entry.request.compared;
-    if (names.empty()) continue;
-    entry.request.criterion = criterion_of(names);
-    if (!together) names.clear();
+    const std::optional<ScopedCriterion> choice = choice_of(entry);
+    if (!choice) continue;
+    entry.request.criterion = choice->criterion;
+    entry.request.scope = choice->scope;
+    entry.request.scopes.clear();
+    if (!together) entry.request.criteria.clear();
   }
   return one;
 }
 
-void CriterionTrials::plan(
+void ChoiceTrials::plan(
     const std::function<void(const PruneRequest& one, SharedAnalyses* shared)>& plan) {
   if (together_) {
     try {
@@ -85,11 +89,19 @@ void CriterionTrials::plan(
   plan(request_of(false), &none);
 }
 
-void CriterionTrials::leave(const std::string& why) {
-  left_out_.push_back(name() + " (" + why + ")");
+void ChoiceTrials::leave(const std::string& why) { left_out_.push_back(name() + " (" + why + ")"); }
+
+bool ChoiceTrials::repeats(const Plan& plan) {
+  const auto known = std::ranges::find(plans_, plan, &std::pair<std::string, Plan>::second);
+  if (known != plans_.end()) {
+    tried_.push_back({name() + " as " + known->first, 0});
+    return true;
+  }
+  plans_.emplace_back(name(), plan);
+  return false;
 }
 
-bool CriterionTrials::add(const Pruning& pruning, const std::optional<Recovered>& recovered) {
+bool ChoiceTrials::add(const Pruning& pruning, const std::optional<Recovered>& recovered) {
   for (const StageTime& time : pruning.times) {
     const auto known = std::ranges::find(times_, time.stage, &StageTime::stage);
     if (known == times_.end()) {
@@ -112,7 +124,7 @@ bool CriterionTrials::add(const Pruning& pruning, const std::optional<Recovered>
   return true;
 }
 
-std::string CriterionTrials::note() const {
+std::string ChoiceTrials::note() const {
   std::vector<std::string> texts;
   for (const auto& [text, left] : tried_) {
     texts.push_back(text + (left > kAlike * left_ ? " (removes less)" : ""));
@@ -123,13 +135,14 @@ std::string CriterionTrials::note() const {
   return text;
 }
 
-std::string CriterionTrials::name() const {
+std::string ChoiceTrials::name() const {
   std::vector<std::string> names;
   for (const ConfigEntry& entry : request_.config.entries) {
-    const std::vector<std::string>& compared = entry.request.compared;
-    if (entry.exclude || compared.empty()) continue;
-    const std::string& name = criterion_of(compared);
-    if (!contains(names, name)) names.push_back(name);
+    const std::optional<ScopedCriterion> choice = choice_of(entry);
+    if (!choice) continue;
+    std::string name = choice->criterion;
+    if (!entry.request.scopes.empty()) (name += ' ') += name_of(choice->scope);
+    if (!contains(names, name)) names.push_back(std::move(name));
   }
   return listed(names, names.size());
 }

@@ -1,4 +1,4 @@
-// Criteria compared by the small networks that they give.
+// Criteria and scopes compared by the small networks that they give.
 #pragma once
 
 #include <functional>
@@ -13,34 +13,37 @@
 
 namespace parsimony {
 
-/// Plans with each criterion in turn; entries that name fewer stay with their last one. Statistics
-/// for all of them are measured in one pass, where the network can have all of them.
-class CriterionTrials {
+/// Plans with each choice of the request's criteria and scopes in turn; entries that name fewer
+/// stay with their last one. Statistics for all of them are measured in one pass, where the network
+/// can have all of them.
+class ChoiceTrials {
  public:
   /// The request must outlive this. @param shared  analyses to use and extend; may be null
-  CriterionTrials(const PruneRequest& request, SharedAnalyses* shared);
+  ChoiceTrials(const PruneRequest& request, SharedAnalyses* shared);
 
-  /// Begins the trial of the next criterion. @returns false after the last
+  /// Begins the trial of the next choice. @returns false after the last
   /// @throws UnsupportedError if all were left out
   bool next();
   /// Calls `plan` with a request of this trial. @throws what it throws
   void plan(const std::function<void(const PruneRequest& one, SharedAnalyses* shared)>& plan);
-  /// Leaves this criterion out.
+  /// Leaves this choice out.
   void leave(const std::string& why);
+  /// Returns whether an earlier choice gave this plan; the trial then ends.
+  bool repeats(const Plan& plan);
   /// Ends the trial. @param recovered  the network's errors; empty if nothing was pruned
   /// @returns whether it is the best so far: of the networks that have least left of what the
   /// budget counts, by more than a rounding, the nearest one
   bool add(const Pruning& pruning, const std::optional<Recovered>& recovered);
 
   const std::vector<StageTime>& times() const { return times_; }  ///< of all trials
-  std::string note() const;  ///< which criterion was chosen, and the errors of all
+  std::string note() const;  ///< which choice was best, and the errors of all
 
  private:
-  /// Of a request's names.
-  const std::string& criterion_of(const std::vector<std::string>& compared) const;
+  /// Of this trial; empty for entries without choices.
+  std::optional<ScopedCriterion> choice_of(const ConfigEntry& entry) const;
   /// @param together  other criteria stay in the request, so that theirs are measured as well
   PruneRequest request_of(bool together) const;
-  /// Returns the criterion of this trial, or those that entries have in it.
+  /// Returns the choice of this trial, "obs" or "obs global", or those that entries have in it.
   std::string name() const;
 
   const PruneRequest& request_;
@@ -52,7 +55,8 @@ class CriterionTrials {
   std::optional<double> least_;
   std::string best_;
   std::vector<std::pair<std::string, double>> tried_;  ///< with the error, and what is left
-  double left_ = 0;                                    ///< of the best
+  std::vector<std::pair<std::string, Plan>> plans_;
+  double left_ = 0;  ///< of the best
   std::vector<std::string> left_out_;
   std::vector<StageTime> times_;
 };
