@@ -18,6 +18,7 @@ using torch::autograd::variable_list;
 
 thread_local const SyncBatchNorm::Sum* current = nullptr;
 
+/// On the CPU, in double.
 struct Moments {
   at::Tensor mean;
   at::Tensor variance;
@@ -25,20 +26,31 @@ struct Moments {
 };
 
 Moments moments_of_all(const at::Tensor& x) {
-  const auto count = static_cast<double>(x.numel() / std::max<int64_t>(1, x.size(1)));
-  // What BatchNorm itself has for this reads x as it lies in memory; it takes no half precision.
-  auto [mean, variance] =
-      at::batch_norm_update_stats(x.element_size() < 4 ? x.to(at::kFloat) : x, {}, {}, 0);
-  mean = mean.to(at::kDouble);
-  variance = variance.to(at::kDouble);
-  if (current == nullptr) return {mean, variance, count};
   const int64_t channels = x.size(1);
-  const at::Tensor sums = at::cat(
-      {mean * count, (variance + mean.square()) * count, at::full({1}, count, mean.options())});
+  const at::Tensor sums = at::empty({2 * channels + 1}, at::kDouble);
+  const at::Tensor means = sums.narrow(0, 0, channels);
+  const at::Tensor others = sums.narrow(0, channels, channels);
+  // What BatchNorm itself has for this reads x as it lies in memory; it takes no half precision.
+  const auto [mean, variance] =
+      at::batch_norm_update_stats(x.element_size() < 4 ? x.to(at::kFloat) : x, {}, {}, 0);
+  means.copy_(mean);
+  others.copy_(variance);
+  const auto own = static_cast<double>(x.numel() / std::max<int64_t>(1, channels));
+  if (current == nullptr) return {means, others, own};
+  auto* const first = sums.data_ptr<double>();
+  double* const second = first + channels;
+  double& count = second[channels];
+  for (int64_t c = 0; c < channels; ++c) {
+    second[c] = (second[c] + first[c] * first[c]) * own;
+    first[c] *= own;
+  }
+  count = own;
   (*current)(sums);
-  const auto all = sums[2 * channels].item<double>();
-  mean = sums.narrow(0, 0, channels) / all;
-  return {mean, (sums.narrow(0, channels, channels) / all - mean.square()).clamp_min(0), all};
+  for (int64_t c = 0; c < channels; ++c) {
+    first[c] /= count;
+    second[c] = std::max(0.0, second[c] / count - first[c] * first[c]);
+  }
+  return {means, others, count};
 }
 
 /// Values of each channel.
@@ -48,8 +60,8 @@ struct Affine {
   at::Tensor offset;
 };
 
-/// Returns scale · dy − slope · x − offset in one pass, where ATen takes one for each term; `channel`
-/// is the distance between the elements of a channel's neighbours.
+/// Returns scale · dy − slope · x − offset in one pass, where ATen takes one for each term;
+/// `channel` is the distance between the elements of a channel's neighbours.
 void combine(const float* dy, const float* x, const Affine& by, int64_t channels, int64_t count,
              int64_t channel, float* dx) {
   const float* const scale = by.scale.data_ptr<float>();
@@ -93,13 +105,13 @@ at::Tensor combined(const at::Tensor& dy, const at::Tensor& x, const Affine& by)
   return dx.to(x.scalar_type());
 }
 
-/// Computes y, mean, 1 / √(variance + ε) and the number of values, over all processes.
+/// Computes y, mean, 1 / √(variance + ε) and the unbiased variance, over all processes.
 struct Synced : torch::autograd::Function<Synced> {
   static variable_list forward(AutogradContext* context, const at::Tensor& x,
                                const at::Tensor& weight, const at::Tensor& bias, double epsilon) {
     const Moments all = moments_of_all(x);
-    const at::Tensor mean = all.mean.to(weight.scalar_type());
-    const at::Tensor variance = all.variance.to(weight.scalar_type());
+    const at::Tensor mean = all.mean.to(weight.options());
+    const at::Tensor variance = all.variance.to(weight.options());
     at::Tensor y = std::get<0>(
         at::native_batch_norm(x, weight, bias, mean, variance, /*training=*/false, 0, epsilon));
     const at::Tensor inverse = (variance + epsilon).rsqrt();
@@ -107,9 +119,9 @@ struct Synced : torch::autograd::Function<Synced> {
     context->saved_data["epsilon"] = epsilon;
     context->saved_data["count"] = all.count;
     context->saved_data["sum"] = reinterpret_cast<int64_t>(current);
-    at::Tensor count = at::full({}, all.count, at::kDouble);
-    context->mark_non_differentiable({mean, inverse, count});
-    return {std::move(y), mean, inverse, std::move(count)};
+    const at::Tensor unbiased = variance * (all.count / std::max(1.0, all.count - 1));
+    context->mark_non_differentiable({mean, inverse, unbiased});
+    return {std::move(y), mean, inverse, unbiased};
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -122,10 +134,9 @@ struct Synced : torch::autograd::Function<Synced> {
     const auto [none, of_weight, of_bias] = at::native_batch_norm_backward(
         of_y, x, weight, mean, saved[3], {}, {}, /*train=*/false,
         context->saved_data["epsilon"].toDouble(), {false, true, true});
-    const at::Tensor sums = at::cat({of_bias, of_weight}).to(at::kDouble);
+    const at::Tensor sums = at::cat({of_bias, of_weight}).to(at::kCPU, at::kDouble);
     (*reinterpret_cast<const SyncBatchNorm::Sum*>(context->saved_data["sum"].toInt()))(sums);
-    const at::Tensor means =
-        (sums / context->saved_data["count"].toDouble()).to(weight.scalar_type());
+    const at::Tensor means = (sums / context->saved_data["count"].toDouble()).to(weight.options());
     const int64_t channels = x.size(1);
     Affine by;
     by.scale = weight * inverse;
@@ -154,11 +165,10 @@ at::Tensor batch_norm(const at::Tensor& x, const Optional& weight, const Optiona
                                             given_or(bias, at::zeros({x.size(1)}, wide)), epsilon);
   const at::NoGradGuard no_grad;
   const auto follow = [&](const Optional& running, const at::Tensor& now) {
-    if (running && running->defined()) running->mul_(1 - momentum).add_(now, momentum);
+    if (running && running->defined()) running->lerp_(now.to(running->scalar_type()), momentum);
   };
-  const auto count = found[3].item<double>();
   follow(running_mean, found[1]);
-  follow(running_variance, (found[2].pow(-2) - epsilon) * (count / std::max(1.0, count - 1)));
+  follow(running_variance, found[3]);
   return found[0];
 }
 

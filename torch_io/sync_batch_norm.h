@@ -34,8 +34,8 @@ class SyncBatchNorm {
   const Sum* outer_;
 };
 
-/// Returns mean and biased variance per channel of x [n, c, …], each [c], in double; over all
-/// processes' samples while a SyncBatchNorm exists.
+/// Returns mean and biased variance per channel of x [n, c, …], each [c], in double on the CPU;
+/// over all processes' samples while a SyncBatchNorm exists.
 std::tuple<at::Tensor, at::Tensor> channel_moments(const at::Tensor& x);
 
 /// Normalises x [n, c, …] by its own moments: returns y, mean [c] and 1 / √(variance + epsilon)
