@@ -18,9 +18,14 @@ namespace {
 
 constexpr int64_t kLargeFile = int64_t{16} << 20;
 
+bool large_pages_suit = true;
+
 }  // namespace
 
+void refuse_large_pages() { large_pages_suit = false; }
+
 void allow_large_pages() {
+  if (!large_pages_suit) return;
 #ifdef PARSIMONY_HAS_MIMALLOC
   if (environment("MIMALLOC_LARGE_OS_PAGES").empty()) mi_option_enable(mi_option_large_os_pages);
 #endif

@@ -34,4 +34,8 @@ AnalysedModel read_and_analyse(const std::string& path, const std::vector<std::s
 /// clearing pages that it does not fill.
 void allow_large_pages();
 
+/// Makes allow_large_pages() do nothing: the allocator never returns large pages to the system, so
+/// a process stays as large as what it had at once.
+void refuse_large_pages();
+
 }  // namespace parsimony::cli

@@ -117,6 +117,9 @@ class PruneRun {
     check_has_output();
     PruneRequest request = prune_request_of(options_, config_of(options_));
     const ConfigList& config = request.config;
+    const std::vector<RecoveryMethod> steps = recovery_of(request).steps;
+    // Activations of all samples come and go; training keeps what it has.
+    if (!steps.empty() && std::ranges::all_of(steps, is_closed_form)) refuse_large_pages();
     check_something_to_measure(config);
     const RankPlace place = join_ranks(request);
     // First of all, so that a failing command is noticed at once.

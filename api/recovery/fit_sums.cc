@@ -10,6 +10,9 @@
 namespace parsimony {
 namespace {
 
+/// A matrix product of so many rows costs more than to add it to the sums.
+constexpr int64_t kEnoughRows = 1024;
+
 using RowMajor = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 const float* floats_in(const TensorBytes& tensor) {
@@ -133,65 +136,102 @@ LayerSums::LayerSums(Engine& engine, LayerFit fit)
       sums_(groups_of_layer(fit_.node), fit_.weights, fit_.shift) {}
 
 void LayerSums::add(std::span<const FitBatch> batches) {
-  for (auto group = batches; !group.empty();) {
-    const size_t count = std::min(group.size(), runs_at_once(engine_, bytes_of(group.front())));
+  const std::vector<Run> all = runs_of(batches);
+  for (std::span runs(all); !runs.empty();) {
+    const size_t count = std::min(runs.size(), runs_at_once(engine_, bytes_of(runs.front())));
     std::vector<Part*> parts;
-    for (const FitBatch& batch : group.first(count)) parts.push_back(part_for(batch));
+    for (const Run& run : runs.first(count)) parts.push_back(&part_for(run));
     std::vector<TensorList> results(count);
-    engine_.side_by_side(static_cast<int64_t>(count), [&](int64_t b) {
-      if (parts[b] != nullptr) results[b] = sums_of(*parts[b], group[b]);
-    });
-    for (size_t b = 0; b < count; ++b) {
+    engine_.side_by_side(static_cast<int64_t>(count),
+                         [&](int64_t r) { results[r] = sums_of(*parts[r], runs[r]); });
+    for (size_t r = 0; r < count; ++r) {
       size_t first = 0;
-      if (parts[b] != nullptr) sums_.add(results[b], first, group[b].use.held_out);
+      sums_.add(results[r], first, runs[r].front()->use.held_out);
     }
-    group = group.subspan(count);
+    runs = runs.subspan(count);
   }
+}
+
+std::vector<LayerSums::Run> LayerSums::runs_of(std::span<const FitBatch> batches) const {
+  std::vector<Run> runs;
+  std::map<std::pair<BatchUse, Shape>, size_t> open;
+  for (const FitBatch& batch : batches) {
+    if (!is_comparable(batch)) continue;
+    const Shape dims = batch.input->dims();
+    const bool joins = fit_.weights && rows_join(rows_, dims) && axis_of(batch.found->dims()) > 0;
+    const int64_t wanted = joins ? std::min(columns_of(rows_, dims), kEnoughRows) : 1;
+    const auto [place, is_new] = open.try_emplace({batch.use, dims}, runs.size());
+    if (is_new) runs.emplace_back();
+    Run& run = runs[place->second];
+    run.push_back(&batch);
+    if (std::ssize(run) * rows_in(batch) >= wanted) open.erase(place);
+  }
+  return runs;
 }
 
 int64_t LayerSums::axis_of(const Shape& answer) const {
   return fit_.layer.output_axis + (fit_.layer.output_axis < 0 ? std::ssize(answer) : 0);
 }
 
-/// Returns the memory of a run: of the rows, twice, and half of the sums.
-int64_t LayerSums::bytes_of(const FitBatch& batch) const {
+bool LayerSums::is_comparable(const FitBatch& batch) const {
   const Shape dims = batch.found->dims();
-  const int64_t columns = columns_of(rows_, batch.input->dims());
-  const int64_t rows = element_count(dims) / std::max<int64_t>(1, dims[axis_of(dims)]);
+  const int64_t axis = axis_of(dims);
+  Shape kept = batch.target->dims();
+  if (!fit_.kept.empty()) kept[axis] = std::ssize(fit_.kept);
+  return kept == dims && kept[axis] > 0;
+}
+
+int64_t LayerSums::rows_in(const FitBatch& batch) const {
+  const Shape dims = batch.found->dims();
+  const int64_t positions = element_count(dims) / std::max<int64_t>(1, dims[axis_of(dims)]);
+  return std::max<int64_t>(1, positions / element_count(fit_.steps));
+}
+
+/// Returns the memory of a run: of the rows, twice, and half of the sums.
+int64_t LayerSums::bytes_of(const Run& run) const {
+  const int64_t columns = columns_of(rows_, run.front()->input->dims());
+  const int64_t rows = std::ssize(run) * rows_in(*run.front());
   return 8 * rows * columns * groups_of_layer(fit_.node) + 2 * columns * columns;
 }
 
-TensorList LayerSums::sums_of(Part& part, const FitBatch& batch) const {
-  EngineValues inputs = {batch.target, batch.found};
-  if (fit_.weights) inputs.push_back(batch.input);
+TensorList LayerSums::sums_of(Part& part, const Run& run) const {
+  EngineValues inputs;
+  for (const FitBatch* batch : run) inputs.push_back(batch->target);
+  for (const FitBatch* batch : run) inputs.push_back(batch->found);
+  for (const FitBatch* batch : run) {
+    if (fit_.weights) inputs.push_back(batch->input);
+  }
   return on_host(part.run(inputs));
 }
 
-Part* LayerSums::part_for(const FitBatch& batch) {
-  const auto& [input, target, found, use] = batch;
+Part& LayerSums::part_for(const Run& run) {
+  const auto& [input, target, found, use] = *run.front();
   const Shape dims = found->dims();
   const int64_t axis = axis_of(dims);
-  Shape kept = target->dims();
-  if (!fit_.kept.empty()) kept[axis] = std::ssize(fit_.kept);
-  if (kept != dims || kept[axis] == 0) return nullptr;
-  const auto [place, is_new] = known_.try_emplace({use, sums_.reads_rows(), sample_dims(input)});
+  const auto [place, is_new] =
+      known_.try_emplace({use, sums_.reads_rows(), run.size(), sample_dims(input)});
   Summing& summing = place->second;
-  if (!is_new) return summing.part.get();
+  if (!is_new) return *summing.part;
   GraphBuilder& graph = summing.builder;
-  const ValueId dense = input_in_floats(graph, target->dtype());
-  const ValueId own = input_in_floats(graph, found->dtype());
+  const auto joined = [&](DType dtype) {
+    std::vector<ValueId> parts;
+    for (size_t b = 0; b < run.size(); ++b) parts.push_back(input_in_floats(graph, dtype));
+    if (parts.size() == 1) return parts.front();
+    return graph.emit("Concat", std::move(parts), {{"axis", int64_t{0}}});
+  };
+  const ValueId dense = joined(target->dtype());
+  const ValueId own = joined(found->dtype());
   const ValueId remaining = channels_of(graph, dense, axis, fit_.kept);
   const auto in_rows = [&](ValueId answer) {
     return output_rows_of(graph, rows_, answer, dims.size(), axis, dims[axis]);
   };
   const ValueId lack = in_rows(residual(graph, remaining, own, use.rectified));
   const ValueId x =
-      fit_.weights ? rows_of(graph, rows_, input_in_floats(graph, input->dtype()), input->dims())
-                   : kNone;
+      fit_.weights ? rows_of(graph, rows_, joined(input->dtype()), input->dims()) : kNone;
   const int64_t columns = fit_.weights ? columns_of(rows_, input->dims()) : 0;
   sums_.ask(graph, x, columns, lack, use.held_out ? in_rows(remaining) : kNone, use.held_out);
   summing.part = std::make_unique<Part>(engine_, graph.finished());
-  return summing.part.get();
+  return *summing.part;
 }
 
 }  // namespace parsimony

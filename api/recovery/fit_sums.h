@@ -92,10 +92,15 @@ class LayerSums {
   const std::vector<SplitSums>& sums(const Together& together) { return sums_.sums(together); }
 
  private:
+  /// Batches whose sums are computed as of one, since products of few rows cost less than what adds
+  /// them up.
+  using Run = std::vector<const FitBatch*>;
+
   /// The properties in which the networks of sums differ.
   struct Kind {
     BatchUse use;
     bool reads_rows = true;
+    size_t batches = 1;
     Shape sample;  ///< of the inputs
     auto operator<=>(const Kind&) const = default;
   };
@@ -105,11 +110,14 @@ class LayerSums {
     std::unique_ptr<Part> part;
   };
 
-  /// Returns null where the outputs differ in shape, or are empty.
-  Part* part_for(const FitBatch& batch);
-  TensorList sums_of(Part& part, const FitBatch& batch) const;
+  /// Leaves out batches whose outputs differ in shape, or are empty.
+  std::vector<Run> runs_of(std::span<const FitBatch> batches) const;
+  Part& part_for(const Run& run);
+  TensorList sums_of(Part& part, const Run& run) const;
+  bool is_comparable(const FitBatch& batch) const;
   int64_t axis_of(const Shape& answer) const;
-  int64_t bytes_of(const FitBatch& batch) const;
+  int64_t rows_in(const FitBatch& batch) const;
+  int64_t bytes_of(const Run& run) const;
 
   Engine& engine_;
   const LayerFit fit_;

@@ -225,6 +225,11 @@ ValueId columns_between(GraphBuilder& graph, ValueId rows, int64_t begin, int64_
                     {rows, graph.integers({begin}), graph.integers({end}), graph.integers({2})});
 }
 
+bool rows_join(const RowsOf& rows, const Shape& dims) {
+  if (schema_of(rows.layer).linear.kind != LinearKind::kMatrixProduct) return true;
+  return dims.size() > 1 && contracted_last(rows, dims.size()).front() == 0;
+}
+
 int64_t columns_of(const RowsOf& rows, const Shape& dims) {
   const Shape& weight = rows.weight;
   const auto kernel = [&] { return element_count({weight.begin() + 2, weight.end()}); };

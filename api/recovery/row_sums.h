@@ -36,6 +36,9 @@ ValueId rows_of(GraphBuilder& graph, const RowsOf& rows, ValueId x, const Shape&
 /// Selects columns of rows [groups, rows, columns].
 ValueId columns_between(GraphBuilder& graph, ValueId rows, int64_t begin, int64_t end);
 
+/// Returns whether rows of several values x are those of the values joined along their first axis.
+bool rows_join(const RowsOf& rows, const Shape& dims);
+
 /// Returns how many columns these rows have.
 int64_t columns_of(const RowsOf& rows, const Shape& dims);
 

@@ -18,6 +18,10 @@ EngineValues run_part(Part& opened, const Graph& part,
   return opened.run(inputs);
 }
 
+// Batches that were dropped are computed again only where so many times more fit into memory than
+// there are: else the next layer drops them again.
+constexpr int64_t kMuchMore = 2;
+
 }  // namespace
 
 std::vector<ValueBatch> next_group(const ValueSource& feed, int64_t most) {
@@ -180,16 +184,22 @@ int64_t Walk::bytes() const {
 bool Walks::grow_to(int64_t count) {
   const int64_t before = this->count();
   if (before > 0) {
-    count = std::min(count, fits());
+    const int64_t fit = fits();
+    if (has_dropped_ && fit < kMuchMore * before) return false;
+    count = std::min(count, fit);
   } else if (count > 1 && grow_to(1)) {  // to see how large one is
     grow_to(count);
     return true;
   }
   if (count <= before || (limit_ && before >= *limit_)) return false;
   for (size_t w = 0; w < walks_.size(); ++w) {
-    const ValueSource feed = feed_of_(w);
-    for (int64_t i = 0; i < before; ++i) feed();
-    const int64_t added = walks_[w].add(feed, count - before);
+    Rest& rest = rests_[w];
+    if (!rest.feed || rest.read != before || walks_[w].is_stream()) {
+      rest = {feed_of_(w), before};
+      for (int64_t i = 0; i < before; ++i) rest.feed();
+    }
+    const int64_t added = walks_[w].add(rest.feed, count - before);
+    rest.read += added;
     if (added < count - before) limit_ = before + added;
   }
   shrink();
@@ -199,6 +209,7 @@ bool Walks::grow_to(int64_t count) {
 void Walks::shrink() {
   const int64_t fit = std::max<int64_t>(1, fits());
   if (fit >= count()) return;
+  has_dropped_ = true;
   for (Walk& walk : walks_) walk.truncate(fit);
 }
 
