@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "parsimony/api/recovery/output_error.h"
 #include "parsimony/api/recovery/recover.h"
 #include "parsimony/api/recovery/refit.h"
 #include "parsimony/api/recovery/row_sums.h"

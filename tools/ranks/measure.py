@@ -218,6 +218,17 @@ def epoch_times(bench, machine, program, ranks, threads, *more, model="cnn"):
     return said["seconds"]
 
 
+# ---- Messages, as between machines
+
+NO_MEMORY = "mount -t tmpfs -o size=4k tmpfs /dev/shm"  # too small for ranks to share
+MESSAGES = ["unshare", "-m", "sh", "-c", f'{NO_MEMORY} && "$@"', "sh"]
+# A new namespace counts from 0. /sys would show the interfaces of the namespace that mounted it.
+COUNTED = [
+    "unshare", "-m", "-n", "sh", "-c", f'{NO_MEMORY} && ip link set lo up && "$@" >&2 && grep lo: /proc/net/dev', "sh"
+]  # fmt: skip
+BY_MESSAGES = "By messages, as between machines: the ranks are kept from sharing memory. "
+
+
 # ---- Sums hidden behind the backward pass
 
 
@@ -225,7 +236,8 @@ def exposed(bench):
     def traced(name):
         prune, more = NETWORKS[name]
         options = [*FEW_TESTS, "--profile", bench.at("trace.json"), *more]
-        bench.command.run(*bench.training(2, 1, recipe(1, prune), bench.sizes.traced, *options))
+        words = bench.training(2, 1, recipe(1, prune), bench.sizes.traced, *options)
+        bench.command.run(*words, before=MESSAGES)
         return overlap(read(bench.at("trace.json"))["traceEvents"])
 
     rows = []
@@ -238,7 +250,7 @@ def exposed(bench):
         rows.append([name, spread(backward), spread(exchange), percent(statistics.median(hidden))])
     return bench.headed(
         "What the backward pass hides",
-        f"From `--profile`, two processes with a thread each; median of {bench.runs} runs (and their range), a run's "
+        f"{BY_MESSAGES}From `--profile`, two processes with a thread each; median of {bench.runs} runs (and their range), a run's "
         "first two steps left out. Half: both convolutions lost half of their channels. The backward pass includes "
         "waiting for the last sum. Sums take from when a rank has the gradients of a bucket until their sum is there, "
         "so that waiting for the other rank counts; hidden is what lies before the last bucket of a step is ready.",
@@ -279,14 +291,12 @@ def covered(events, until):
 
 # ---- Bytes
 
-# A new namespace counts from 0. /sys would show the interfaces of the namespace that mounted it.
-COUNTED = ["unshare", "-n", "sh", "-c", 'ip link set lo up && "$@" >&2 && grep lo: /proc/net/dev', "sh"]
 SENT = 8  # the column of bytes that were sent
 
 
 def sent(bench):
     variants = [(ranks, name) for ranks in bench.sizes.ranks if ranks > 1 for name in bench.networks]
-    possible = subprocess.run(["unshare", "-n", "sh", "-c", "ip link set lo up"]).returncode == 0
+    possible = subprocess.run(["unshare", "-m", "-n", "sh", "-c", f"{NO_MEMORY} && ip link set lo up"]).returncode == 0
     if possible:
         values = bench.interleaved("bytes", variants, lambda *variant: bytes_of_step(bench, *variant))
         words = bench.training(1, 1, recipe(1, NETWORKS["half"][0]), BATCH, *FEW_TESTS)
@@ -296,7 +306,7 @@ def sent(bench):
         rows = [[name, str(ranks), *[NOTHING] * 5] for ranks, name in variants]
     return bench.headed(
         "Bytes that a rank sends in a step",
-        "Counted on the loopback interface of a network namespace, headers and acknowledgements included, as the "
+        f"{BY_MESSAGES}Counted on the loopback interface of a network namespace, headers and acknowledgements included, as the "
         f"difference between {bench.sizes.more} and {bench.sizes.few} steps; a ring of N ranks sends 2(N − 1)/N of the "
         f"gradients. Median of {bench.runs} runs.",
         ["network", "ranks", "parameters", "gradients", "2(N − 1)/N of them", "sent", "ratio"],
@@ -403,7 +413,7 @@ def least_squares(bench, ranks, threads):
 # ---- All of it
 
 ABOUT = (
-    "Training by `--processes` on one machine, over Gloo on the loopback interface: the CIFAR-10 CNN "
+    "Training by `--processes` on one machine, whose ranks share memory: the CIFAR-10 CNN "
     f"(`--model cnn`, 2.1 million parameters), {BATCH} images a step, all ranks together, Adam. Between machines "
     "nothing was measured."
 )
