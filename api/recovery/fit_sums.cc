@@ -10,9 +10,6 @@
 namespace parsimony {
 namespace {
 
-/// A matrix product of so many rows costs more than to add it to the sums.
-constexpr int64_t kEnoughRows = 1024;
-
 using RowMajor = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 const float* floats_in(const TensorBytes& tensor) {
@@ -159,7 +156,7 @@ std::vector<LayerSums::Run> LayerSums::runs_of(std::span<const FitBatch> batches
     if (!is_comparable(batch)) continue;
     const Shape dims = batch.input->dims();
     const bool joins = fit_.weights && rows_join(rows_, dims) && axis_of(batch.found->dims()) > 0;
-    const int64_t wanted = joins ? std::min(columns_of(rows_, dims), kEnoughRows) : 1;
+    const int64_t wanted = joins ? enough_rows(columns_of(rows_, dims)) : 1;
     const auto [place, is_new] = open.try_emplace({batch.use, dims}, runs.size());
     if (is_new) runs.emplace_back();
     Run& run = runs[place->second];
@@ -213,12 +210,7 @@ Part& LayerSums::part_for(const Run& run) {
   Summing& summing = place->second;
   if (!is_new) return *summing.part;
   GraphBuilder& graph = summing.builder;
-  const auto joined = [&](DType dtype) {
-    std::vector<ValueId> parts;
-    for (size_t b = 0; b < run.size(); ++b) parts.push_back(input_in_floats(graph, dtype));
-    if (parts.size() == 1) return parts.front();
-    return graph.emit("Concat", std::move(parts), {{"axis", int64_t{0}}});
-  };
+  const auto joined = [&](DType dtype) { return input_in_floats(graph, dtype, run.size()); };
   const ValueId dense = joined(target->dtype());
   const ValueId own = joined(found->dtype());
   const ValueId remaining = channels_of(graph, dense, axis, fit_.kept);

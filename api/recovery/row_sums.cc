@@ -194,11 +194,16 @@ ValueId matrix_rows(GraphBuilder& graph, const RowsOf& rows, ValueId x, const Sh
 
 }  // namespace
 
-ValueId input_in_floats(GraphBuilder& graph, DType dtype) {
-  const ValueId id = graph.input(graph.unused_name(), dtype);
-  if (dtype == DType::kFloat32) return id;
-  return graph.emit("Cast", {id}, {{"to", int64_t{onnx_number(DType::kFloat32)}}});
+ValueId input_in_floats(GraphBuilder& graph, DType dtype, size_t count) {
+  std::vector<ValueId> inputs;
+  while (inputs.size() < count) inputs.push_back(graph.input(graph.unused_name(), dtype));
+  const ValueId all =
+      count == 1 ? inputs.front() : graph.emit("Concat", std::move(inputs), {{"axis", int64_t{0}}});
+  if (dtype == DType::kFloat32) return all;
+  return graph.emit("Cast", {all}, {{"to", int64_t{onnx_number(DType::kFloat32)}}});
 }
+
+int64_t enough_rows(int64_t columns) { return std::min<int64_t>(columns, 1024); }
 
 int64_t groups_of_layer(const Node& layer) {
   const LinearKind kind = schema_of(layer).linear.kind;

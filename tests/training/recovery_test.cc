@@ -176,13 +176,18 @@ TEST(Recover, AStepThatIsWorseOnHeldOutSamplesIsUndone) {
   EXPECT_GT(matched().after.test_error, found.report.before.test_error);
 }
 
-TEST(Refit, EqualsADenseSolveInDoubleForEveryLayer) {
+/// One sample at a time has few rows, which are summed together.
+class RefitOf : public ::testing::TestWithParam<int64_t> {};
+
+INSTANTIATE_TEST_SUITE_P(Batches, RefitOf, ::testing::Values(16, 1));
+
+TEST_P(RefitOf, EqualsADenseSolveInDoubleForEveryLayer) {
   const Pruned net;
   const FittedLayer layers[] = {
       {"d", "b", "W2", "mean", 2}, {"g", "e", "W3", "B3", 5, 1, 2}, {"y", "j", "W4", "B4", 10, -1}};
   SmallNetwork small(net.graph(), net.plan());
   const SmallNetwork before(net.graph(), net.plan());
-  refit(net.graph(), small, {}, net.batches, {.ridge = kRidge, .rounds = 1, .batch = 16});
+  refit(net.graph(), small, {}, net.batches, {.ridge = kRidge, .rounds = 1, .batch = GetParam()});
   for (const FittedLayer& layer : layers) {
     SCOPED_TRACE(layer.weight);
     // What the layer was fitted from: those before it as they are now, itself as it was.
