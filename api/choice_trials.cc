@@ -35,7 +35,7 @@ double left_of(const Pruning& pruning, Budget budget) {
 
 Budget budget_of(const ConfigList& config) {
   for (const ConfigEntry& entry : config.entries) {
-    if (!entry.exclude && !choices_of(entry.request).empty()) return entry.request.budget;
+    if (!entry.exclude && entry.request.has_choice()) return entry.request.budget;
   }
   return Budget::kChannels;
 }
@@ -43,32 +43,42 @@ Budget budget_of(const ConfigList& config) {
 }  // namespace
 
 ChoiceTrials::ChoiceTrials(const PruneRequest& request, SharedAnalyses* shared)
-    : request_(request),
-      count_(choices_in(request.config)),
-      shared_(shared == nullptr ? &own_ : shared) {}
+    : request_(request), shared_(shared == nullptr ? &own_ : shared) {
+  for (const ConfigEntry& entry : request.config.entries) {
+    if (entry.exclude) continue;
+    criteria_ = std::max(criteria_, entry.request.criteria.size());
+    scopes_ = std::max(scopes_, entry.request.scopes.size());
+  }
+}
 
 bool ChoiceTrials::next() {
-  if (static_cast<size_t>(++current_) < count_) return true;
-  if (!least_)
+  current_ = current_ ? *current_ + 1 : 0;
+  if (*current_ % scopes_ == 0) apart_ = {};
+  if (*current_ < criteria_ * scopes_) return true;
+  if (!least_) {
     throw UnsupportedError("no criterion can be used: ", listed(left_out_, left_out_.size()));
+  }
   return false;
 }
 
-std::optional<ScopedCriterion> ChoiceTrials::choice_of(const ConfigEntry& entry) const {
-  const std::vector<ScopedCriterion> choices = choices_of(entry.request);
-  if (entry.exclude || choices.empty()) return std::nullopt;
-  return choices[std::min<size_t>(current_, choices.size() - 1)];
+const std::string& ChoiceTrials::criterion_of(const Request& request) const {
+  const std::vector<std::string>& all = request.criteria;
+  return all.empty() ? request.criterion : all[std::min(*current_ / scopes_, all.size() - 1)];
+}
+
+Scope ChoiceTrials::scope_of(const Request& request) const {
+  const std::vector<Scope>& all = request.scopes;
+  return all.empty() ? request.scope : all[std::min(*current_ % scopes_, all.size() - 1)];
 }
 
 PruneRequest ChoiceTrials::request_of(bool together) const {
   PruneRequest one = request_;
   for (ConfigEntry& entry : one.config.entries) {
-    const std::optional<ScopedCriterion> choice = choice_of(entry);
-    if (!choice) continue;
-    entry.request.criterion = choice->criterion;
-    entry.request.scope = choice->scope;
-    entry.request.scopes.clear();
-    if (!together) entry.request.criteria.clear();
+    Request& request = entry.request;
+    request.criterion = criterion_of(request);
+    request.scope = scope_of(request);
+    request.scopes.clear();
+    if (!together) request.criteria.clear();
   }
   return one;
 }
@@ -85,23 +95,20 @@ void ChoiceTrials::plan(
       together_ = false;
     }
   }
-  SharedAnalyses none;
-  plan(request_of(false), &none);
+  plan(request_of(false), &apart_);
 }
 
 void ChoiceTrials::leave(const std::string& why) { left_out_.push_back(name() + " (" + why + ")"); }
 
-bool ChoiceTrials::repeats(const Plan& plan) {
-  const auto known = std::ranges::find(plans_, plan, &std::pair<std::string, Plan>::second);
-  if (known != plans_.end()) {
-    tried_.push_back({name() + " as " + known->first, 0});
-    return true;
-  }
-  plans_.emplace_back(name(), plan);
-  return false;
+bool ChoiceTrials::repeats(const Pruning& pruning) {
+  const auto known = std::ranges::find(plans_, pruning.plan, &std::pair<std::string, Plan>::second);
+  if (known == plans_.end()) return false;
+  tried_.push_back({name() + " as " + known->first, 0});
+  add_times(pruning);
+  return true;
 }
 
-bool ChoiceTrials::add(const Pruning& pruning, const std::optional<Recovered>& recovered) {
+void ChoiceTrials::add_times(const Pruning& pruning) {
   for (const StageTime& time : pruning.times) {
     const auto known = std::ranges::find(times_, time.stage, &StageTime::stage);
     if (known == times_.end()) {
@@ -111,6 +118,11 @@ bool ChoiceTrials::add(const Pruning& pruning, const std::optional<Recovered>& r
       known->samples += time.samples;
     }
   }
+}
+
+bool ChoiceTrials::add(const Pruning& pruning, const std::optional<Recovered>& recovered) {
+  add_times(pruning);
+  plans_.emplace_back(name(), pruning.plan);
   const double error =
       recovered ? error_of(recovered->report) : std::numeric_limits<double>::infinity();
   const double left = left_of(pruning, budget_of(request_.config));
@@ -138,10 +150,10 @@ std::string ChoiceTrials::note() const {
 std::string ChoiceTrials::name() const {
   std::vector<std::string> names;
   for (const ConfigEntry& entry : request_.config.entries) {
-    const std::optional<ScopedCriterion> choice = choice_of(entry);
-    if (!choice) continue;
-    std::string name = choice->criterion;
-    if (!entry.request.scopes.empty()) (name += ' ') += name_of(choice->scope);
+    const Request& request = entry.request;
+    if (entry.exclude || !request.has_choice()) continue;
+    std::string name = criterion_of(request);
+    if (!request.scopes.empty()) (name += ' ') += name_of(scope_of(request));
     if (!contains(names, name)) names.push_back(std::move(name));
   }
   return listed(names, names.size());

@@ -13,8 +13,8 @@
 
 namespace parsimony {
 
-/// Plans with each choice of the request's criteria and scopes in turn; entries that name fewer
-/// stay with their last one. Statistics for all of them are measured in one pass, where the network
+/// Plans with each criterion of the request in each scope; entries that name fewer stay with their
+/// last ones. Statistics for all of them are measured in one pass, where the network
 /// can have all of them.
 class ChoiceTrials {
  public:
@@ -29,7 +29,7 @@ class ChoiceTrials {
   /// Leaves this choice out.
   void leave(const std::string& why);
   /// Returns whether an earlier choice gave this plan; the trial then ends.
-  bool repeats(const Plan& plan);
+  bool repeats(const Pruning& pruning);
   /// Ends the trial. @param recovered  the network's errors; empty if nothing was pruned
   /// @returns whether it is the best so far: of the networks that have least left of what the
   /// budget counts, by more than a rounding, the nearest one
@@ -39,19 +39,22 @@ class ChoiceTrials {
   std::string note() const;  ///< which choice was best, and the errors of all
 
  private:
-  /// Of this trial; empty for entries without choices.
-  std::optional<ScopedCriterion> choice_of(const ConfigEntry& entry) const;
+  const std::string& criterion_of(const Request& request) const;  ///< in this trial
+  Scope scope_of(const Request& request) const;
+  void add_times(const Pruning& pruning);
   /// @param together  other criteria stay in the request, so that theirs are measured as well
   PruneRequest request_of(bool together) const;
   /// Returns the choice of this trial, "obs" or "obs global", or those that entries have in it.
   std::string name() const;
 
   const PruneRequest& request_;
-  const size_t count_;
+  size_t criteria_ = 1;  ///< the most that an entry names
+  size_t scopes_ = 1;
   SharedAnalyses own_;
+  SharedAnalyses apart_;  ///< of the present criteria alone
   SharedAnalyses* const shared_;
   bool together_ = true;  ///< statistics of all criteria are measured in one pass
-  int current_ = -1;
+  std::optional<size_t> current_;
   std::optional<double> least_;
   std::string best_;
   std::vector<std::pair<std::string, double>> tried_;  ///< with the error, and what is left

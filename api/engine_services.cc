@@ -83,7 +83,7 @@ EngineServices::EngineServices(const PruneRequest& request, const Graph& origina
   const RecoverySettings settings = recovery_of(request);
   if (!recover) {
     recover_with(settings, data);
-    if (!repair && choices_in(request.config) > 0) repair_with(settings, data);
+    if (!repair && has_choice(request.config)) repair_with(settings, data);
   }
   if (request.depth && !influence) rank_blocks(original, settings, data);
 }

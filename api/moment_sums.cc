@@ -15,19 +15,18 @@ namespace {
 // The limit for convolution windows in memory, in elements.
 constexpr int64_t kMostElements = 16 << 20;
 
-int64_t samples_in(const Shape& dims) { return dims.empty() ? 1 : std::max<int64_t>(1, dims[0]); }
-
 /// Returns how many numbers the rows of a sample are.
 int64_t elements_of(const MatrixInput& input, const Shape& dims) {
   const Shape& weight = input.weight->dims;
   const bool convolves = input.kind == LinearKind::kConvolution;
   const int64_t kernel = convolves ? element_count({weight.begin() + 2, weight.end()}) : 1;
-  return std::max<int64_t>(1, element_count(dims) / samples_in(dims) * kernel);
+  const int64_t all = dims.empty() ? 1 : std::max<int64_t>(1, dims[0]);
+  return std::max<int64_t>(1, element_count(dims) / all * kernel);
 }
 
 /// Returns the number of samples whose convolution windows are in memory at a time.
 int64_t step_of(const MatrixInput& input, const Shape& dims) {
-  const int64_t all = samples_in(dims);
+  const int64_t all = dims.empty() ? 1 : std::max<int64_t>(1, dims[0]);
   if (input.kind != LinearKind::kConvolution) return all;
   return std::clamp<int64_t>(kMostElements / elements_of(input, dims), 1, all);
 }
@@ -42,10 +41,7 @@ EngineValue host_number(int64_t number) {
 }  // namespace
 
 MomentSums::MomentSums(Engine& engine, const Graph& graph, const std::set<std::string>& expected)
-    : engine_(engine),
-      graph_(graph),
-      inputs_(matrix_inputs(graph, expected)),
-      waiting_(inputs_.size()) {
+    : engine_(engine), graph_(graph), inputs_(matrix_inputs(graph, expected)) {
   if (inputs_.empty()) return;
   for (const FitLayer& layer : fit_layers(graph)) {
     if (layer.shift != kNone) have_constant_.insert(layer.node);
@@ -64,16 +60,14 @@ std::vector<ValueId> MomentSums::values() const {
 }
 
 void MomentSums::see(ValueId value, const EngineValues& batches, bool shared) {
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    const MatrixInput& input = inputs_[i];
+  for (const MatrixInput& input : inputs_) {
     if (input.value == value && shared_.contains(input.weight->name) == shared) {
-      add(i, batches, shared);
+      add(input, batches);
     }
   }
 }
 
-void MomentSums::finish(Statistics& statistics) {
-  for (size_t i = 0; i < inputs_.size(); ++i) add(inputs_[i], std::exchange(waiting_[i], {}));
+void MomentSums::finish(Statistics& statistics) const {
   for (const auto& [name, moments] : moments_) {
     InputMoments& whole = statistics.inputs[name] = moments;
     const Eigen::Index in = whole.second.rows();
@@ -99,44 +93,18 @@ int64_t MomentSums::bytes_of(const MatrixInput& input, const Shape& dims, int64_
   return 8 * samples * elements_of(input, dims) + 2 * columns * columns;
 }
 
-void MomentSums::add(size_t input, const EngineValues& batches, bool shared) {
-  const MatrixInput& of = inputs_[input];
-  std::vector<Unit>& units = waiting_[input];
-  for (const EngineValue& x : batches) {
-    const Shape dims = x->dims();
-    const RowsOf what{graph_.node(of.node), of.weight->dims, of.operand};
-    const int64_t columns = input_columns_of(what, dims);
-    const bool goes_on = !units.empty() && !units.back().full && rows_join(what, dims) &&
-                         units.back().batches.front()->dims() == dims;
-    if (!goes_on) {
-      if (!units.empty()) units.back().full = true;
-      units.emplace_back();
-    }
-    Unit& unit = units.back();
-    unit.batches.push_back(x);
-    unit.rows += std::max<int64_t>(1, samples_in(dims) * elements_of(of, dims) / columns);
-    unit.full = unit.rows >= enough_rows(columns);
-  }
-  const auto full = static_cast<size_t>(std::ranges::count(units, true, &Unit::full));
-  if (full == 0 || (!shared && full < static_cast<size_t>(engine_.at_once()))) return;
-  add(of, std::span(units).first(full));
-  units.erase(units.begin(), units.begin() + static_cast<std::ptrdiff_t>(full));
-}
-
-void MomentSums::add(const MatrixInput& input, std::span<const Unit> units) {
+void MomentSums::add(const MatrixInput& input, const EngineValues& batches) {
   std::vector<std::pair<Part*, EngineValues>> runs;
   int64_t bytes = 0;  // of a run
-  for (const Unit& unit : units) {
-    const Shape dims = unit.batches.front()->dims();
+  for (const EngineValue& x : batches) {
+    const Shape dims = x->dims();
     const int64_t step = step_of(input, dims);
+    bytes = std::max(bytes, bytes_of(input, dims, step));
     const bool in_parts = !dims.empty() && step < dims[0];
-    const int64_t samples = in_parts ? step : std::ssize(unit.batches) * samples_in(dims);
-    bytes = std::max(bytes, bytes_of(input, dims, samples));
-    Part& part = part_for(input, unit, in_parts);
-    if (!in_parts) runs.push_back({&part, unit.batches});
+    Part& part = part_for(input, x, in_parts);
+    if (!in_parts) runs.push_back({&part, {x}});
     for (int64_t begin = 0; in_parts && begin < dims[0]; begin += step) {
-      runs.push_back(
-          {&part, {unit.batches.front(), host_number(begin), host_number(begin + step)}});
+      runs.push_back({&part, {x, host_number(begin), host_number(begin + step)}});
     }
   }
   const size_t at_once = runs_at_once(engine_, bytes);
@@ -150,14 +118,13 @@ void MomentSums::add(const MatrixInput& input, std::span<const Unit> units) {
   }
 }
 
-Part& MomentSums::part_for(const MatrixInput& input, const Unit& unit, bool in_parts) {
-  const EngineValue& x = unit.batches.front();
-  const auto [place, is_new] = known_.try_emplace(
-      {input.node, input.weight->name, sample_dims(x), in_parts, unit.batches.size()});
+Part& MomentSums::part_for(const MatrixInput& input, const EngineValue& x, bool in_parts) {
+  const auto [place, is_new] =
+      known_.try_emplace({input.node, input.weight->name, sample_dims(x), in_parts});
   Summing& summing = place->second;
   if (!is_new) return *summing.part;
   GraphBuilder& graph = summing.builder;
-  ValueId data = input_in_floats(graph, x->dtype(), unit.batches.size());
+  ValueId data = input_in_floats(graph, x->dtype());
   if (in_parts) {
     const ValueId begin = graph.input("begin", DType::kInt64);
     const ValueId end = graph.input("end", DType::kInt64);

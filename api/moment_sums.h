@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <set>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -30,7 +29,7 @@ class MomentSums {
   /// Sees a value's batches, in order. @param shared  for the matrices that have several inputs: as
   /// sums are in double, each batch is seen in all inputs before the next
   void see(ValueId value, const EngineValues& batches, bool shared);
-  void finish(Statistics& statistics);
+  void finish(Statistics& statistics) const;
   /// Returns the memory of the sums.
   int64_t bytes() const;
 
@@ -40,7 +39,6 @@ class MomentSums {
     std::string weight;
     Shape sample;
     bool in_parts = false;
-    size_t batches = 1;
     auto operator<=>(const Kind&) const = default;
   };
   struct Summing {
@@ -48,18 +46,9 @@ class MomentSums {
     std::unique_ptr<Part> part;
   };
 
-  /// Batches whose rows are summed by one product, so that where runs end, and with it the sums, is
-  /// the same however many batches come at once.
-  struct Unit {
-    EngineValues batches;
-    int64_t rows = 0;
-    bool full = false;
-  };
-
   int64_t bytes_of(const MatrixInput& input, const Shape& dims, int64_t samples) const;
-  void add(size_t input, const EngineValues& batches, bool shared);
-  void add(const MatrixInput& input, std::span<const Unit> units);
-  Part& part_for(const MatrixInput& input, const Unit& unit, bool in_parts);
+  void add(const MatrixInput& input, const EngineValues& batches);
+  Part& part_for(const MatrixInput& input, const EngineValue& x, bool in_parts);
   void add_sums(const MatrixInput& input, const TensorList& found);
 
   Engine& engine_;
@@ -68,7 +57,6 @@ class MomentSums {
   std::set<std::string> shared_;    ///< weights that several layers read
   std::set<NodeId> have_constant_;  ///< layers with one that least squares fits, too
   std::map<Kind, Summing> known_;
-  std::vector<std::vector<Unit>> waiting_;  ///< of each input
   std::map<std::string, InputMoments> moments_;
 };
 

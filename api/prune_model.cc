@@ -90,7 +90,7 @@ class ModelPruning {
   /// Plans with the criterion and scope or, of several, with those whose network is nearest to the
   /// dense one. @returns the recovered values, if the comparison has made all steps of the recovery
   std::optional<Recovered> plan_best() {
-    if (choices_in(request_.config) == 0) {
+    if (!has_choice(request_.config)) {
       plan(request_, shared_);
       return {};
     }
@@ -104,7 +104,7 @@ class ModelPruning {
       std::optional<Recovered> found;
       try {
         trials.plan([&](const PruneRequest& one, SharedAnalyses* shared) { plan(one, shared); });
-        if (trials.repeats(plan_of_it())) continue;
+        if (trials.repeats(result_)) continue;
         if (!plan_of_it().empty()) {
           found = timed_("recover", [&] { return repair(model_.graph(), plan_of_it()); });
         }

@@ -57,7 +57,7 @@ constexpr Field<S> kShorthand[] = {
      "Where channels compete for removal: within each layer (local, the default), across all "
      "layers (global), across layers of isomorphic sub-graphs (isomorphic), or across all layers "
      "by their effect on the outputs (outputs). Of several, as local,global, the one with the "
-     "smallest output error",
+     "smallest output error, which requires --calibration",
      "SCOPE"},
     {"budget",
      &S::budget,

@@ -192,7 +192,7 @@ void write_page(const ExplainOptions& options, const AnalysedModel& model, bool 
   }
   PruneRequest request = prune_request_of(options.prune, config_of(options.prune));
   Graph& graph = model.model->graph();
-  if (choices_in(request.config) > 0) {
+  if (has_choice(request.config)) {
     throw ConfigError("explain: shows what one criterion removes; name one, and one scope");
   }
   request.inputs = input_specs(options.inputs, graph);

@@ -192,12 +192,10 @@ ConfigList from_shorthand(const Shorthand& shorthand) {
   return config;
 }
 
-size_t choices_in(const ConfigList& config) {
-  size_t most = 0;
-  for (const ConfigEntry& entry : config.entries) {
-    if (!entry.exclude) most = std::max(most, choices_of(entry.request).size());
-  }
-  return most;
+bool has_choice(const ConfigList& config) {
+  return std::ranges::any_of(config.entries, [](const ConfigEntry& entry) {
+    return !entry.exclude && entry.request.has_choice();
+  });
 }
 
 }  // namespace parsimony

@@ -94,9 +94,8 @@ std::string to_json(const ConfigList& config);
 /// for the criterion and how much to prune.
 std::string to_json(const Request& request);
 
-/// Returns how many choices are to be compared: the most that a pruning entry names, see
-/// choices_of().
-size_t choices_in(const ConfigList& config);
+/// Returns whether a pruning entry names several criteria or scopes, which are compared.
+bool has_choice(const ConfigList& config);
 
 /// "channel", "head", "head_dim", "group" or "expert". @throws ConfigError
 Granularity parse_granularity(std::string_view text, std::string_view place);

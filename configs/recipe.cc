@@ -63,7 +63,7 @@ PruneSettings read_prune(const JsonReader& object) {
       object.json(JsonOrder::kSorted, std::vector<std::string_view>(own.begin(), own.end()));
   prune.config = config_of(object, true);
   for (const ConfigEntry& entry : prune.config.entries) {
-    if (choices_of(entry.request).empty()) continue;
+    if (!entry.request.has_choice()) continue;
     throw ConfigError(entry.source.place,
                       ": a recipe trains with one criterion and scope; \"sweep\" with each of "
                       "several criteria");

@@ -171,7 +171,12 @@ void read_groups(const JsonReader& object, GivenRequest& given) {
   given.keys.insert("global_group_id");
   given.request.global_group = read_id(*id);
   if (given.request.scope == Scope::kLocal) given.request.scope = Scope::kGlobal;
-  std::ranges::replace(given.request.scopes, Scope::kLocal, Scope::kGlobal);
+  if (contains(given.request.scopes, Scope::kGlobal)) {
+    std::erase(given.request.scopes, Scope::kLocal);
+  } else {
+    std::ranges::replace(given.request.scopes, Scope::kLocal, Scope::kGlobal);
+  }
+  if (given.request.scopes.size() == 1) given.request.scopes.clear();
   if (!given.keys.contains("budget")) given.request.budget = Budget::kWeights;
 }
 

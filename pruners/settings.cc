@@ -20,20 +20,6 @@ int64_t ceil_of(double share, int64_t count) {
   return static_cast<int64_t>(std::ceil(share * static_cast<double>(count) - kRounding));
 }
 
-std::vector<ScopedCriterion> choices_of(const Request& request) {
-  if (request.criteria.empty() && request.scopes.empty()) return {};
-  const std::vector<Scope> own = {request.scope};
-  std::vector<ScopedCriterion> choices;
-  const auto add = [&](const std::string& criterion) {
-    for (const Scope scope : request.scopes.empty() ? own : request.scopes) {
-      choices.push_back({criterion, scope});
-    }
-  };
-  if (request.criteria.empty()) add(request.criterion);
-  for (const std::string& criterion : request.criteria) add(criterion);
-  return choices;
-}
-
 std::vector<std::vector<int>> shared_budgets(const Settings& settings) {
   std::vector<std::vector<int>> shared;
   std::map<std::pair<std::string, int>, size_t> index;

@@ -52,8 +52,9 @@ struct Limit {
 /// A request for pruning a layer: how its channels are chosen.
 struct Request {
   std::string criterion = "l1";  ///< a name of the criterion table
-  /// Several to choose from, of which `criterion` and `scope` are one each: see choices_of().
-  /// Empty: there is nothing to choose.
+  /// Several to choose from, of which `criterion` and `scope` are one each: prune_model() tries
+  /// each criterion in each scope, and keeps the network with the smallest output error, once it is
+  /// repaired. Empty: there is nothing to choose.
   std::vector<std::string> criteria = {};
   std::vector<Scope> scopes = {};
   double ratio = 0;  ///< share to remove, 0 <= ratio < 1, of what `budget` counts
@@ -82,19 +83,9 @@ struct Request {
   NodeId aligned_with = kNone;        ///< its layers lose the channels that this layer loses
   int entry = kNone;                  ///< index of the config entry it came from
 
+  bool has_choice() const { return !criteria.empty() || !scopes.empty(); }
   bool operator==(const Request&) const = default;
 };
-
-/// How channels are ranked.
-struct ScopedCriterion {
-  std::string criterion;
-  Scope scope = Scope::kLocal;
-};
-
-/// Returns each criterion with each scope that a request names, of which prune_model() keeps the
-/// one whose network has the smallest output error, once it is repaired. Empty if it names only
-/// one.
-std::vector<ScopedCriterion> choices_of(const Request& request);
 
 /// One layer's setting. A group is pruned only if all of its layers are kPruned.
 struct LayerSetting {

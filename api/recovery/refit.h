@@ -32,9 +32,6 @@ struct RefitOptions {
   RefitLog* log = nullptr;  ///< receives the outcomes; may be null
 };
 
-/// Every kHeldOut-th batch is held out of a fit or, of a stream, the last of that many parts.
-inline constexpr int64_t kHeldOut = 5;
-
 /// Returns the number of samples per run, at most `most`, so that `samples` make several batches.
 int64_t fit_batch(int64_t samples, int64_t most);
 

@@ -185,7 +185,7 @@ bool Walks::grow_to(int64_t count) {
   const int64_t before = this->count();
   if (before > 0) {
     const int64_t fit = fits();
-    if (has_dropped_ && fit < kMuchMore * before) return false;
+    if (has_dropped_ && before >= kHeldOut && fit < kMuchMore * before) return false;
     count = std::min(count, fit);
   } else if (count > 1 && grow_to(1)) {  // to see how large one is
     grow_to(count);
@@ -193,13 +193,9 @@ bool Walks::grow_to(int64_t count) {
   }
   if (count <= before || (limit_ && before >= *limit_)) return false;
   for (size_t w = 0; w < walks_.size(); ++w) {
-    Rest& rest = rests_[w];
-    if (!rest.feed || rest.read != before || walks_[w].is_stream()) {
-      rest = {feed_of_(w), before};
-      for (int64_t i = 0; i < before; ++i) rest.feed();
-    }
-    const int64_t added = walks_[w].add(rest.feed, count - before);
-    rest.read += added;
+    const ValueSource feed = feed_of_(w);
+    for (int64_t i = 0; i < before; ++i) feed();
+    const int64_t added = walks_[w].add(feed, count - before);
     if (added < count - before) limit_ = before + added;
   }
   shrink();

@@ -58,6 +58,9 @@ class Walk {
   bool is_stream_ = false;
 };
 
+/// Every kHeldOut-th batch is held out of a fit or, of a stream, the last of that many parts.
+constexpr int64_t kHeldOut = 5;
+
 /// The most bytes of activations to keep; where they need more, fewer samples are used.
 constexpr int64_t kMostActivations = int64_t{512} << 20;
 
@@ -68,10 +71,7 @@ class Walks {
   using FeedOf = std::function<ValueSource(size_t walk)>;
 
   Walks(std::vector<Walk> walks, FeedOf feed_of, int64_t most_bytes = kMostActivations)
-      : walks_(std::move(walks)),
-        rests_(walks_.size()),
-        feed_of_(std::move(feed_of)),
-        most_bytes_(most_bytes) {}
+      : walks_(std::move(walks)), feed_of_(std::move(feed_of)), most_bytes_(most_bytes) {}
 
   Walk& operator[](size_t i) { return walks_[i]; }
   int64_t count() const { return walks_.front().batches(); }
@@ -86,14 +86,7 @@ class Walks {
   /// Returns how many batches like the present ones fit into memory.
   int64_t fits() const;
 
-  /// What comes after the batches of a walk.
-  struct Rest {
-    ValueSource feed;
-    int64_t read = 0;
-  };
-
   std::vector<Walk> walks_;
-  std::vector<Rest> rests_;
   FeedOf feed_of_;
   int64_t most_bytes_;
   bool has_dropped_ = false;      ///< batches that did not fit

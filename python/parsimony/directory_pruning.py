@@ -153,6 +153,9 @@ def prune_pretrained(
         VerificationError: the small network's outputs differ. In all cases there is no output.
     """
     asked = given(prune_pretrained, settings)
+    for name in ("criterion", "scope"):
+        if "," in asked.get(name, ""):
+            raise ConfigError(f"{name}: {asked[name]!r}: directories take one {name}")
     if asked.get("granularity") == "expert":
         experts = _share_of_experts(asked, experts)
     seed, exclude = int(asked.pop("seed", 0)), listed(asked.pop("exclude", ()))

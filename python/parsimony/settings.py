@@ -75,7 +75,7 @@ SETTINGS: Dict[str, Setting] = {
     ),
     "scope": Setting(
         "local",
-        "Where channels compete for removal: within each layer (local, the default), across all layers (global), across layers of isomorphic sub-graphs (isomorphic), or across all layers by their effect on the outputs (outputs). Of several, as local,global, the one with the smallest output error",
+        "Where channels compete for removal: within each layer (local, the default), across all layers (global), across layers of isomorphic sub-graphs (isomorphic), or across all layers by their effect on the outputs (outputs). Of several, as local,global, the one with the smallest output error, which requires --calibration",
     ),
     "budget": Setting(
         "channels",

@@ -191,8 +191,14 @@ TEST(ParseConfig, ReadsCriteriaAndScopesToCompare) {
           {"op_types": ["Gemm"], "sparse_ratio": 0.5, "criterion": "l2"},
           {"op_names": ["a"], "exclude": true}])",
       "c.json");
-  EXPECT_EQ(choices_in(config), 4U);
-  EXPECT_EQ(choices_in(from_shorthand({.criterion = "l1,l1", .ratio = 0.5})), 0U);
+  EXPECT_EQ(config.entries[0].request.scopes, (std::vector{Scope::kLocal, Scope::kGlobal}));
+  EXPECT_TRUE(has_choice(config));
+  EXPECT_FALSE(has_choice(from_shorthand({.criterion = "l1,l1", .ratio = 0.5})));
+  const ConfigList group = parse_config(
+      R"({"scope": "local,global", "config_list": [{"sparse_ratio": 0.5, "global_group_id": 1}]})",
+      "c.json");
+  EXPECT_EQ(group.entries[0].request.scope, Scope::kGlobal);
+  EXPECT_FALSE(has_choice(group));
   EXPECT_EQ(parse_config(to_json(config), "again.json").entries[0].request,
             config.entries[0].request);
 }

@@ -8,7 +8,7 @@ Python's DistributedDataParallel, what ranks send, and what becomes of a network
 
 CIFAR is a folder with CIFAR-10 in its binary layout; --model is pruned and recovered; --only prints these
 tables (epoch, resnet20, exposed, sent, learnt, recovered), which replace those of their title. Needs the
-PyTorch of tools/setup.sh and libmimalloc2.0, and root to count bytes. Times mean something on an idle machine
+PyTorch of tools/setup.sh and libmimalloc2.0, and root for messages. Times mean something on an idle machine
 only, for about an hour; --quick shows in minutes that all of it runs.
 """
 
@@ -250,8 +250,8 @@ def exposed(bench):
         rows.append([name, spread(backward), spread(exchange), percent(statistics.median(hidden))])
     return bench.headed(
         "What the backward pass hides",
-        f"{BY_MESSAGES}From `--profile`, two processes with a thread each; median of {bench.runs} runs (and their range), a run's "
-        "first two steps left out. Half: both convolutions lost half of their channels. The backward pass includes "
+        f"{BY_MESSAGES}From `--profile`, two processes with a thread each; median of {bench.runs} runs (and their "
+        "range), a run's first two steps left out. Half: both convolutions lost half of their channels. The backward pass includes "
         "waiting for the last sum. Sums take from when a rank has the gradients of a bucket until their sum is there, "
         "so that waiting for the other rank counts; hidden is what lies before the last bucket of a step is ready.",
         ["network", "backward pass, ms a step", "sums of gradients, ms a step", "hidden"],

@@ -6,8 +6,8 @@
       > docs/results/data/defaults.json
     tools/results.py
 
-With --repair: criteria before and after least squares; with --all: every criterion after it. About a minute for each network and choice. What is
-measured once stays in the folder, which may be that of main.py.
+With --repair: criteria before and after least squares; with --all: every criterion after it. About a minute for
+each network and choice. What is measured once stays in the folder, which may be that of main.py.
 """
 
 import json

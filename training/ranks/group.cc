@@ -171,7 +171,7 @@ RankGroup::~RankGroup() = default;
 
 void RankGroup::sum(const at::Tensor& tensor) const {
   collective("summing", [&] {
-    if (sums_ && SharedSums::takes(tensor)) return sums_->sum(tensor.detach());
+    if (sums_ && sums_->takes(tensor)) return sums_->sum(tensor.detach());
     std::vector<at::Tensor> tensors = {tensor};
     group_->allreduce(tensors)->wait();
   });

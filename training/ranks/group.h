@@ -81,7 +81,7 @@ class RankGroup {
   RankPlace place_;
   c10::intrusive_ptr<c10d::Store> store_;
   c10::intrusive_ptr<c10d::ProcessGroup> group_;
-  std::unique_ptr<SharedSums> sums_;  ///< null: on several machines
+  std::unique_ptr<SharedSums> sums_;  ///< null: by messages
   std::string transport_;
 };
 

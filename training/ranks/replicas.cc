@@ -35,7 +35,8 @@ class Hook final : public c10d::CommHookInterface {
  public:
   Hook(const RankGroup& group, const ReplicasOptions& options, SentGradients& sent)
       : group_(group.handle()),
-        shared_(group.shared()),
+        // Ranks that use other parameters have their buckets ready between other sums.
+        shared_(options.find_unused ? nullptr : group.shared()),
         half_(options.half),
         seen_(options.seen),
         sent_(sent) {}
@@ -46,14 +47,16 @@ class Hook final : public c10d::CommHookInterface {
     std::vector<at::Tensor> sent = {half_ ? buffer.to(at::kHalf) : buffer};
     sent[0].div_(group_->getSize());
     const auto bytes = static_cast<int64_t>(sent[0].nbytes());
-    sent_ = {sent_.bytes + bytes, begin};
+    sent_.bytes += bytes;
+    sent_.ready = begin - sent_.blocked;
     const auto finish = [seen = seen_, begin, bytes, buffer, sum = sent[0]] {
       if (!sum.is_same(buffer)) buffer.copy_(sum);
       if (seen) seen({begin, std::chrono::steady_clock::now(), bytes});
       return c10::IValue(buffer);
     };
-    if (shared_ != nullptr && SharedSums::takes(sent[0])) {
+    if (shared_ != nullptr && shared_->takes(sent[0])) {
       shared_->sum(sent[0]);
+      sent_.blocked += std::chrono::steady_clock::now() - begin;
       auto done = c10::make_intrusive<c10::ivalue::Future>(c10::TensorType::get());
       done->markCompleted(finish());
       return done;
@@ -150,12 +153,14 @@ void Replicas::backward(const at::Tensor& loss, int64_t samples, int64_t all) {
   // The reducer divides by the number of ranks.
   const double share = static_cast<double>(samples * group_.size()) / static_cast<double>(all);
   const at::Tensor own = samples == 0 ? nothing() : share == 1 ? loss : loss * share;
-  sent_ = {0, std::chrono::steady_clock::now()};
+  sent_ = {.ready = std::chrono::steady_clock::now()};
   try {
     reducer_->rebuild_buckets();
     reducer_->prepare_for_backward(find_unused_ ? std::vector<at::Tensor>{own}
                                                 : std::vector<at::Tensor>{});
     own.backward();
+  } catch (const Error&) {
+    throw;
   } catch (const std::exception& error) {
     const std::string why = torch_io::reason_of(error);
     if (why.find("finished reduction in the prior iteration") != std::string::npos) {

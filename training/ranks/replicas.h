@@ -29,7 +29,9 @@ struct Exchange {
 /// Statistics of the last backward().
 struct SentGradients {
   int64_t bytes = 0;
-  std::chrono::steady_clock::time_point ready;  ///< when all of this rank's were ready
+  /// When all of this rank's were ready; sums that blocked the pass count as if they came after it.
+  std::chrono::steady_clock::time_point ready = {};
+  std::chrono::steady_clock::duration blocked = {};  ///< the pass, by sums in shared memory
 };
 
 struct ReplicasOptions {
@@ -38,7 +40,7 @@ struct ReplicasOptions {
   /// Allows parameters that a loss does not use; otherwise the next step throws.
   bool find_unused = false;
   bool half = false;  ///< sends gradients as float16: half the bytes, three decimal digits
-  /// Called for each bucket, from a thread of c10d; may be empty.
+  /// Called for each bucket, perhaps from a thread of c10d; may be empty.
   std::function<void(const Exchange&)> seen = {};
 };
 

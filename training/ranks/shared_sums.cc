@@ -24,8 +24,11 @@ namespace {
 
 using std::chrono::steady_clock;
 
-/// Of a sum that is made at once: two ranks' stay in a core's cache.
-constexpr int64_t kPartBytes = int64_t{512} << 10;
+/// Of a sum that is made at once.
+constexpr int64_t kPartBytes = int64_t{128} << 10;
+/// Each rank reads what all have: many ranks are faster by messages, but for small sums.
+constexpr int kFewRanks = 8;
+constexpr int64_t kSmallBytes = int64_t{32} << 10;
 
 /// Removes a file in memory at the end of the scope; all but the first to do so find it gone.
 struct Removed {
@@ -129,9 +132,10 @@ SharedSums::SharedSums(std::unique_ptr<File> file, int rank, int size,
 
 SharedSums::~SharedSums() = default;
 
-bool SharedSums::takes(const at::Tensor& tensor) {
-  return tensor.device().is_cpu() && tensor.layout() == at::kStrided && tensor.is_contiguous() &&
-         tensor.scalar_type() != at::kBool && tensor.numel() > 0;
+bool SharedSums::takes(const at::Tensor& tensor) const {
+  const bool suits = size_ <= kFewRanks || tensor.nbytes() <= static_cast<size_t>(kSmallBytes);
+  return suits && tensor.device().is_cpu() && tensor.layout() == at::kStrided &&
+         tensor.is_contiguous() && tensor.scalar_type() != at::kBool && tensor.numel() > 0;
 }
 
 void SharedSums::sum(const at::Tensor& tensor) {

@@ -26,8 +26,8 @@ class SharedSums {
   SharedSums(const SharedSums&) = delete;
   SharedSums& operator=(const SharedSums&) = delete;
 
-  /// Whether it is dense, contiguous, of numbers, and on the CPU.
-  static bool takes(const at::Tensor& tensor);
+  /// Whether it is dense, contiguous, of numbers, on the CPU and, where ranks are many, small.
+  bool takes(const at::Tensor& tensor) const;
   /// In place. @throws std::runtime_error if a rank has ended or does not arrive in time
   void sum(const at::Tensor& tensor);
 
