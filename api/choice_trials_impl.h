@@ -14,8 +14,8 @@
 namespace parsimony {
 
 /// Plans with each criterion of the request in each scope; entries that name fewer stay with their
-/// last ones. Statistics for all of them are measured in one pass, where the network
-/// can have all of them.
+/// last ones. Statistics for all of them are measured in one pass, where the network can have all
+/// of them.
 class ChoiceTrials {
  public:
   /// The request must outlive this. @param shared  analyses to use and extend; may be null

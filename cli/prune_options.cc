@@ -144,8 +144,7 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
           command, "--preset", options.preset, "WHAT",
           "Settings that suit most networks, with --calibration: obs and least squares (quick); "
           "the best of obs, fisher and taylor within each layer and across all, least squares and "
-          "up "
-          "to ten minutes of output matching (best); other options take precedence")
+          "up to ten minutes of output matching (best); other options take precedence")
           ->check(any_of({"quick", "best"}))
           ->group("Pruning without a config file"));
   add_setting(command, setting(cut_settings(), "granularity"), options.prune);

@@ -100,9 +100,9 @@ at::Tensor combined(const at::Tensor& dy, const at::Tensor& x, const Affine& by)
   }
   std::vector<int64_t> shape(x.dim(), 1);
   shape[1] = x.size(1);
-  const at::Tensor dx = dy * by.scale.reshape(shape) - x * by.slope.reshape(shape) -
-                        by.offset.reshape(shape);  // rounded once
-  return dx.to(x.scalar_type());
+  const at::Tensor dx =
+      dy * by.scale.reshape(shape) - x * by.slope.reshape(shape) - by.offset.reshape(shape);
+  return dx.to(x.scalar_type());  // half precision is rounded once
 }
 
 /// Computes y, mean, 1 / √(variance + ε) and the unbiased variance, over all processes.

@@ -30,7 +30,8 @@ struct BatchUse {
 };
 
 /// Sums for systems of one kind, such as the groups of a layer: over rows x, and over what the
-/// answer lacks beside each. Float32 is used within a batch, double over batches.
+/// answer lacks beside each. Float32 is used within
+/// a run of batches, double over runs.
 class FitSums {
  public:
   /// @param weights  fits a matrix
@@ -92,8 +93,7 @@ class LayerSums {
   const std::vector<SplitSums>& sums(const Together& together) { return sums_.sums(together); }
 
  private:
-  /// Batches whose sums are computed as of one, since products of few rows cost less than what adds
-  /// them up.
+  /// Batches that are summed as one, until they have enough_rows().
   using Run = std::vector<const FitBatch*>;
 
   /// The properties in which the networks of sums differ.

@@ -16,8 +16,8 @@ constexpr int kSumsOpset = 13;
 /// Adds an input of this type, cast to float32; or several, joined along their first axis.
 ValueId input_in_floats(GraphBuilder& graph, DType dtype = DType::kFloat32, size_t count = 1);
 
-/// Returns how many rows a product of rows with so many columns should have: one of fewer costs
-/// less than to add it to a sum.
+/// Returns the fewest rows, of so many columns, for which Σ x xᵀ takes longer to compute than to be
+/// added to other sums. Fewer are better joined with those of other batches.
 int64_t enough_rows(int64_t columns);
 
 /// The operand that a layer multiplies by its matrix.

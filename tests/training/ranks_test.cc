@@ -252,11 +252,17 @@ TEST(Replicas, ShareRunningStatisticsWhenAsked) {
   EXPECT_TRUE(nets[1]->bn->num_batches_tracked.equal(nets[0]->bn->num_batches_tracked));
 }
 
-TEST(Replicas, SyncedNormsHaveTheStatisticsOfAllSamples) {
-  const at::Tensor x = toy_samples(24) * 3 + 1;
+class SyncedNormsOf : public ::testing::TestWithParam<at::ScalarType> {};
+
+INSTANTIATE_TEST_SUITE_P(Types, SyncedNormsOf, ::testing::Values(at::kFloat, at::kDouble));
+
+TEST_P(SyncedNormsOf, HaveTheStatisticsOfAllSamples) {
+  const at::Tensor x = (toy_samples(24) * 3 + 1).to(GetParam());
   Toy whole = seeded_toy(true);
+  whole->to(GetParam());
   toy_loss(whole, x).backward();
   Toy nets[] = {seeded_toy(true), Toy(true), Toy(true)};
+  for (Toy& net : nets) net->to(GetParam());
   on_ranks(3, [&](const RankGroup& group) {
     Toy& net = nets[group.rank()];
     Replicas replicas(group, *net);
