@@ -2,13 +2,14 @@
 """Measures how the time of each stage grows with nodes, weights and samples, and writes docs/results/data/scale.json
 and its page.
 
-    tools/scale/main.py [OPTION...] [nodes] [weights] [samples]     all three, or these
+    tools/scale/main.py [OPTION...] [nodes] [weights] [programs] [samples]     all, or these
 
-One thread, processor seconds, the least of several runs of each size. Needs a Python with onnx, and a C compiler: a
-library that is loaded before the command lets its clock count processor time, which other programs do not change.
+One thread, processor seconds, the least of several runs of each size. Needs a C compiler: a library
+that is loaded before the command lets its clock count processor time, which other programs do not change.
 With --work a run that was broken off goes on where it was.
 """
 
+import functools
 import json
 import math
 import os
@@ -18,9 +19,10 @@ import sys
 import tempfile
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import environment  # noqa: E402, F401
 from tables.cells import significant  # noqa: E402
 from tables.measured import table  # noqa: E402
-from tables.runs import COMMAND, DATA, Command, once, parser_of, publish, read  # noqa: E402
+from tables.runs import CACHE, COMMAND, DATA, Command, once, parser_of, publish, read  # noqa: E402
 
 import networks  # noqa: E402
 import numpy  # noqa: E402
@@ -43,6 +45,7 @@ SHORTEST = 0.002  # seconds; what takes less counts as this
 ALLOWED = 1.1  # of n log n, between neighbours
 ENGINES = {"onnxruntime": "ONNX Runtime", "libtorch": "libtorch"}
 MOST_NODES = {"onnxruntime": 10_000}  # whose session takes minutes beyond
+MOST_EXPORTED = 10_000  # nodes: torch.export takes 100 seconds for these
 
 
 class Bench:
@@ -72,17 +75,18 @@ class Bench:
                 found[stage] = min(found.get(stage, seconds), seconds)
         return found
 
-    def saved(self, make, *about):
-        """What saves a network when it is first needed; the last one is removed."""
-        known = []
+    def saved(self, family, sizes, kind="onnx"):
+        """What saves a network when it is first needed, in place of the last one."""
+        return functools.cache(lambda: save(family, sizes, self.folder / f"network.{kind}"))
 
-        def path():
-            if not known:
-                known.append(self.folder / "network.onnx")
-                networks.save(make(*about), known[0])
-            return known[0]
 
-        return path
+def save(family, sizes, path):
+    if path.suffix == ".onnx":
+        networks.save(networks.FAMILIES[family](*sizes), path)
+    else:
+        line = [CACHE / "torch/bin/python", pathlib.Path(__file__).with_name("programs.py"), *sizes, path]
+        subprocess.run([*map(str, line)], check=True)
+    return path
 
 
 def growths(sizes, seconds):
@@ -124,10 +128,12 @@ def headed(title, about, axis, sizes, rows):
     return table(title, about, f"tools/scale/main.py {axis}", columns, rows)
 
 
-def with_nodes(bench, family):
+def with_nodes(bench, family, kind="onnx"):
     runs, proofs = [], {engine: [] for engine in ENGINES}
-    for count in bench.asked.nodes:
-        model, name = bench.saved(networks.with_nodes, family, count), f"{family}-nodes-{count}"
+    sizes = [count for count in bench.asked.nodes if kind == "onnx" or count <= MOST_EXPORTED]
+    for count in sizes:
+        model, name = bench.saved(family, networks.with_nodes(family, count), kind), f"{family}-nodes-{count}"
+        name += "" if kind == "onnx" else f"-{kind}"
         # The system clears what memory it hands out, sometimes at a tenth of its speed.
         rounds = bench.asked.rounds * (1 if count < 100_000 else 2)
         runs.append(bench.timings(name, model, "--no-verify", rounds=rounds))
@@ -146,23 +152,29 @@ def with_nodes(bench, family):
         " Milliseconds. The proof runs both networks three times; ONNX Runtime spends most of it on opening them, "
         "as it does without Parsimony, and is left out where that takes minutes."
     )
-    sizes = bench.asked.nodes
-    return headed(f"Nodes: {family}", about, "nodes", sizes, lines(sizes, found))
+    return headed(*titled("Nodes", family, kind, about), sizes, lines(sizes, found))
 
 
-def with_weights(bench, family):
+def titled(size, family, kind, about):
+    """A table's title and text, and the axis that measures it."""
+    if kind == "onnx":
+        return f"{size}: {family}", about, size.lower()
+    return f"{size}: {family}, `.{kind}`", f"The same as a program of torch.export. {about}", "programs"
+
+
+def with_weights(bench, family, kind="onnx"):
     runs = []
     for count in bench.asked.weights:
-        model = bench.saved(networks.with_weights, family, count)
-        runs.append(bench.timings(f"{family}-weights-{count}", model, rounds=2 if count >= 10**8 else None))
+        model, name = bench.saved(family, networks.with_weights(family, count), kind), f"{family}-weights-{count}"
+        name += "" if kind == "onnx" else f"-{kind}"
+        runs.append(bench.timings(name, model, rounds=2 if count >= 10**8 else None))
     about = {
         "residual": "34 nodes with convolutions of 3×3 and 1×1 on 4×4 positions; the channels grow.",
         "transformer": "Four blocks of attention and two layers, 94 nodes, four tokens; the channels grow.",
     }[family]
     sizes = bench.asked.weights
-    return headed(
-        f"Weights: {family}", f"{about} Milliseconds.", "weights", sizes, lines(sizes, by_stage(runs, STAGES))
-    )
+    titles = titled("Weights", family, kind, f"{about} Milliseconds.")
+    return headed(*titles, sizes, lines(sizes, by_stage(runs, STAGES)))
 
 
 # What is asked, and the stages that read samples.
@@ -177,12 +189,12 @@ WAYS = {
 
 def with_samples(bench):
     random = numpy.random.default_rng(0)
-    count, shape = max(bench.asked.samples) * 5 // 4, (3, networks.IMAGE, networks.IMAGE)  # a fifth is set aside
+    count, shape = max(bench.asked.samples) * 5 // 4, (3, networks.SIDE, networks.SIDE)  # a fifth is set aside
     x, y = bench.folder / "x.npy", bench.folder / "y.npy"
     numpy.save(x, random.standard_normal((count, *shape), dtype=numpy.float32))
     numpy.save(y, random.integers(networks.CLASSES, size=count))
     data = {"labelled": f"npy:{x},{y}", "unlabelled": f"npy:x={x}"}
-    model, found = bench.saved(networks.residual, 3, 16), {}
+    model, found = bench.saved("residual", (3, 16, networks.SIDE)), {}
     for way, (words, kind) in WAYS.items():
         runs = []
         for n in bench.asked.samples:
@@ -200,6 +212,7 @@ def with_samples(bench):
 AXES = {
     "nodes": lambda bench: [with_nodes(bench, family) for family in networks.FAMILIES],
     "weights": lambda bench: [with_weights(bench, family) for family in networks.FAMILIES],
+    "programs": lambda bench: [measure(bench, "residual", "pt2") for measure in (with_nodes, with_weights)],
     "samples": lambda bench: [with_samples(bench)],
 }
 
@@ -234,7 +247,7 @@ def measured(asked):
 
 def main():
     parser = parser_of(__doc__)
-    parser.add_argument("axes", metavar="AXIS", nargs="*", help="nodes, weights, samples")
+    parser.add_argument("axes", metavar="AXIS", nargs="*", help="nodes, weights, programs, samples")
     parser.add_argument("--rounds", type=int, default=3)
     for name, sizes in (("nodes", NODES), ("weights", WEIGHTS), ("samples", SAMPLES)):
         parser.add_argument(f"--{name}", metavar="N", type=int, nargs="+", default=sizes)

@@ -4,8 +4,7 @@ import numpy
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-IMAGE = 8  # pixels a side
-TOKENS = 8
+SIDE = 8  # pixels, or tokens
 CLASSES = 10
 
 
@@ -56,7 +55,7 @@ class Builder:
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
 
 
-def residual(blocks, width, image=IMAGE):
+def residual(blocks, width, image):
     """A stem, blocks of a convolution of 3×3 and one of 1×1 with the sum around them (seven nodes), a classifier."""
     net = Builder()
     x = net.node("Relu", [net.convolution("x", 3, width, 3, "stem")], "stem.relu")
@@ -68,7 +67,7 @@ def residual(blocks, width, image=IMAGE):
     return net.finished(["n", 3, image, image], net.linear(x, width, CLASSES, "classes"))
 
 
-def transformer(blocks, width, tokens=TOKENS):
+def transformer(blocks, width, tokens):
     """Blocks of attention in four heads and of two layers, with normalisations and sums around both (22 nodes)."""
     net = Builder()
     x = net.linear("x", 12, width, "embedding")
@@ -108,16 +107,15 @@ FAMILIES = {"residual": residual, "transformer": transformer}
 
 
 def with_nodes(family, count):
-    """A network of about so many nodes, eight channels wide."""
+    """Blocks, width, and pixels or tokens of a network of about so many nodes."""
     of_block, others = (7, 6) if family == "residual" else (22, 2)
-    return FAMILIES[family](max(1, round((count - others) / of_block)), 8)
+    return max(1, round((count - others) / of_block)), 8, SIDE
 
 
 def with_weights(family, count):
-    """A network of four blocks and about so many weights."""
+    """The same of a network of about so many weights."""
     of_block = 10 if family == "residual" else 12
-    width = max(8, 4 * round((count / (4 * of_block)) ** 0.5 / 4))
-    return FAMILIES[family](4, width, 4)
+    return 4, max(8, 4 * round((count / (4 * of_block)) ** 0.5 / 4)), 4
 
 
 def size_of(model):
