@@ -15,6 +15,8 @@
 #include "parsimony/api/network_error.h"
 #include "parsimony/api/recovery/part.h"
 #include "parsimony/api/recovery/row_sums.h"
+#include "parsimony/api/taken_branches.h"
+#include "parsimony/base/ranges.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/pruners/activations.h"
 #include "parsimony/pruners/layers.h"
@@ -53,17 +55,23 @@ struct ForwardStatistics::State {
         activations(graph, facts, coupling, sites_of(graph, coupling), needs.channels),
         moments(engine, graph, needs.inputs),
         experts(engine, graph, facts, coupling, needs),
-        network(part_for(graph, values())),
+        network(part_for(graph, values(graph))),
         part(engine, network),
         bytes(bytes_each(graph, facts, network.outputs)) {
     for (const Group& group : coupling.groups) groups.push_back(group.id);
   }
 
-  std::vector<ValueId> values() const {
+  /// Leaves out those of branches that no output depends on.
+  std::vector<ValueId> values(const Graph& graph) const {
     std::set<ValueId> seen;
     for (const ValueId v : activations.values()) seen.insert(v);
     for (const ValueId v : moments.values()) seen.insert(v);
     for (const ValueId v : experts.values()) seen.insert(v);
+    const std::vector<NodeId> needed = nodes_for(graph, graph.outputs);
+    std::erase_if(seen, [&](ValueId v) {
+      const NodeId producer = graph.value(v).producer;
+      return producer != kNone && graph.node(producer).body != kNone && !contains(needed, producer);
+    });
     return {seen.begin(), seen.end()};
   }
 
@@ -154,7 +162,8 @@ Runs runs_of(const CalibrationData& data, const Graph& graph) {
 
 Statistics measure_on(Engine& engine, const Graph& graph, const Facts& facts,
                       const Coupling& coupling, const Needs& needs, const Runs& runs) {
-  ForwardStatistics forward(engine, graph, facts, coupling, needs);
+  const Hoisted hoisted(graph, branches_taken(engine, graph, runs));
+  ForwardStatistics forward(engine, hoisted.graph(), facts, coupling, needs);
   std::vector<MeasuredRun> group;
   const auto add_group = [&] {
     forward.add(group);

@@ -89,10 +89,14 @@ void add_body(const Graph& graph, const Body& body, BodyId id, onnx::NodeProto& 
     made.insert(node.output().begin(), node.output().end());
   }
   for (const ValueId v : body.outputs) {
-    if (!made.contains(graph.value(v).name)) {
-      throw not_writable(graph.value(v).name, "is the result of a body that does not compute it");
-    }
-    typed(v, *inside.add_output());
+    onnx::ValueInfoProto& result = *inside.add_output();
+    typed(v, result);
+    if (made.contains(graph.value(v).name)) continue;
+    result.set_name(str_cat(body.attribute, kInside, graph.value(v).name));
+    onnx::NodeProto& copy = *inside.add_node();  // ONNX has no results that a body does not compute
+    copy.set_op_type("Identity");
+    copy.add_input(graph.value(v).name);
+    copy.add_output(result.name());
   }
 }
 

@@ -8,6 +8,7 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/base/parallel.h"
 #include "parsimony/base/ranges.h"
+#include "parsimony/base/words.h"
 #include "parsimony/pruners/given_scores.h"
 #include "parsimony/pruners/statistics.h"
 
@@ -237,9 +238,7 @@ class Scorer {
     for (const GroupId g : unit.scored) {
       const Scores& scores = scores_[g];
       if (scores.empty()) {
-        result_.conflicts.push_back({g, "is not pruned: criterion \"" +
-                                            request(unit.request).criterion +
-                                            "\" cannot score it"});
+        result_.conflicts.push_back({g, "is not pruned: " + why_not_scored(unit)});
         return;
       }
       for (size_t c = 0; c < sum.size(); ++c) sum[c] += scores[c];
@@ -248,6 +247,14 @@ class Scorer {
     const std::vector<double> ranks = ranks_of(result_.candidates.back(), request(unit.request));
     for (const GroupId g : unit.groups) result_.ranks[g] = ranks;
     result_.units.push_back(std::move(unit));
+  }
+
+  std::string why_not_scored(const Unit& unit) const {
+    const std::string& criterion = request(unit.request).criterion;
+    const bool measured = !options_.own && find_criterion(criterion).measure.has_value();
+    if (!measured) return str_cat("criterion \"", criterion, "\" cannot score it");
+    return str_cat("the calibration data gave criterion \"", criterion,
+                   "\" nothing to measure there");
   }
 
   GroupLimits limits_of(const Request& asked, GroupId g) const {

@@ -14,6 +14,7 @@
 #include "parsimony/api/recovery/output_error.h"
 #include "parsimony/api/recovery/refit.h"
 #include "parsimony/api/reference.h"
+#include "parsimony/api/taken_branches.h"
 #include "parsimony/base/ranges.h"
 #include "parsimony/base/words.h"
 #include "parsimony/data/dataset.h"
@@ -341,7 +342,14 @@ int64_t recovery_batch(int64_t values) {
 
 Recovered recover(RecoverySource& source, const Graph& dense, const Graph& original,
                   const Plan& plan, const RecoverySettings& settings, const Say& say) {
-  return Recovering(source, dense, original, plan, settings, say).result();
+  const Runs runs = [&](int64_t requested, const SeeRun& see) {
+    const ValueSource feed = source.feed(RecoverySource::Samples::kAll, requested, nullptr);
+    while (const std::optional<ValueBatch> batch = feed()) see(batch->inputs, requested);
+  };
+  const std::vector<std::string> taken = branches_taken(source.engine(), dense, runs);
+  const Hoisted of_dense(dense, taken);
+  const Hoisted of_original(original, taken);
+  return Recovering(source, of_dense.graph(), of_original.graph(), plan, settings, say).result();
 }
 
 Recovered recover_on(Engine& engine, const Graph& original, const Plan& plan,

@@ -14,9 +14,11 @@
 #include "parsimony/api/measure.h"
 #include "parsimony/api/recovery/recover.h"
 #include "parsimony/api/recovery/row_sums.h"
+#include "parsimony/api/taken_branches.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/data/sample_source.h"
 #include "parsimony/graph/attributes.h"
+#include "parsimony/graph/interface.h"
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/torch_io/network.h"
 #include "parsimony/torch_io/tensor.h"
@@ -287,6 +289,142 @@ TEST_P(OnEngine, TransposedConvolutionsAreFitted) {
   EXPECT_TRUE(report.notes.empty());
   EXPECT_EQ(report.steps.front().layers, 1) << "the first one reads what it did";
   EXPECT_LT(report.steps.front().after.error, 0.8 * report.before.error);
+}
+
+/// Three layers, the last two in a branch that is taken where an input is positive. Another If is
+/// in that branch, whose condition asks for the size of a sample.
+constexpr const char* kBranches = R"(net (float[N,3,8,8] x, float p) => (float[N,4,8,8] y)
+  <float none = {0.0}, int64 third = {3}, int64 first = {1}> {
+    a = Conv(x, W1, B1)
+    b = Relu(a)
+    c = Greater(p, none)
+    y = If (c) <
+      then_branch = t () => (float[N,4,8,8] u) {
+        s = Shape(x)
+        d = Gather(s, first)
+        e = Equal(d, third)
+        u = If (e) <
+          then_branch = tt () => (float[N,4,8,8] v) { f = Conv(b, W2, B2) g = Relu(f)
+                                                      v = Conv(g, W3, B3) },
+          else_branch = te () => (float[N,4,8,8] v2) { v2 = Conv(b, V2, C2) }>
+      },
+      else_branch = o () => (float[N,4,8,8] w) { h = Conv(b, U2, C3) i = Relu(h)
+                                                 w = Conv(i, U3, C2) }>
+  })";
+constexpr const char* kStraight = R"(net (float[N,3,8,8] x) => (float[N,4,8,8] y)
+  { a = Conv(x, W1, B1) b = Relu(a) f = Conv(b, W2, B2) g = Relu(f) y = Conv(g, W3, B3) })";
+
+struct Branched {
+  TextModel model;
+  CalibrationData job{.data = "random:64"};
+
+  explicit Branched(const char* text)
+      : model(text, {{"W1", "8x3x1x1"},
+                     {"B1", "8"},
+                     {"W2", "6x8x1x1"},
+                     {"B2", "6"},
+                     {"W3", "4x6x1x1"},
+                     {"B3", "4"},
+                     {"V2", "4x8x1x1"},
+                     {"C2", "4"},
+                     {"U2", "6x8x1x1"},
+                     {"C3", "6"},
+                     {"U3", "4x6x1x1"}}) {
+    if (model.graph().inputs.size() > 1) job.inputs = {parse_input_spec("p=1")};
+  }
+
+  Statistics measured(Engine& engine) {
+    const Analysis analysis = analyse(model.graph());
+    const Needs needs{.channels = {Measure::kActivationNorm}, .inputs = {"W2", "W3", "U3"}};
+    return measure_on(engine, model.graph(), analysis.facts, analysis.coupling, needs,
+                      runs_of(job, model.graph()));
+  }
+  Statistics gradients() {
+    const Analysis analysis = analyse(model.graph());
+    const Needs needs{.channels = {Measure::kTaylor, Measure::kFisher}};
+    const auto data =
+        std::make_shared<const SampleSource>(job.data, model.graph(), sample_options(job));
+    return measure(model.graph(), analysis.facts, analysis.coupling, needs, batches_of(data, 64));
+  }
+  Recovered recovered(Engine& engine) {
+    const Plan plan =
+        plan_pruning(model.graph(), from_shorthand({.criterion = "l1", .ratio = 0.5})).plan;
+    RecoverySettings settings;
+    settings.steps = {RecoveryMethod::kLeastSquares};
+    return recover_on(engine, model.graph(), plan, settings, job);
+  }
+};
+
+/// Returns the numbers of the groups that any data reached, in ascending order.
+std::vector<std::vector<double>> reached(const Statistics& statistics, Measure measure) {
+  std::vector<std::vector<double>> found;
+  for (const std::vector<double>& channels : statistics.channels.at(measure)) {
+    if (!channels.empty()) found.push_back(channels);
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+void expect_near(const Statistics& found, const Statistics& expected, Measure measure) {
+  const auto a = reached(found, measure);
+  const auto b = reached(expected, measure);
+  ASSERT_EQ(a.size(), b.size());
+  ASSERT_EQ(a.size(), 2U) << "what W1 and W2 produce";
+  for (size_t g = 0; g < a.size(); ++g) {
+    ASSERT_EQ(a[g].size(), b[g].size());
+    for (size_t c = 0; c < a[g].size(); ++c) EXPECT_NEAR(a[g][c], b[g][c], 1e-4 * b[g][c]);
+  }
+}
+
+TEST_P(OnEngine, BranchesThatAllDataTakeAreMeasured) {
+  Branched branched(kBranches);
+  const Statistics found = branched.measured(*engine_);
+  const Statistics expected = Branched(kStraight).measured(*engine_);
+  expect_near(found, expected, Measure::kActivationNorm);
+  ASSERT_TRUE(found.inputs.contains("W2") && found.inputs.contains("W3"));
+  EXPECT_FALSE(found.inputs.contains("U3"));
+  for (const char* name : {"W2", "W3"}) {
+    EXPECT_TRUE(found.inputs.at(name).second.isApprox(expected.inputs.at(name).second, 1e-5));
+  }
+}
+
+TEST(Branches, ThatDataDoNotTakeHaveNoGradients) {
+  const Statistics found = Branched(kBranches).gradients();
+  const Statistics expected = Branched(kStraight).gradients();
+  for (const Measure measure : {Measure::kTaylor, Measure::kFisher}) {
+    expect_near(found, expected, measure);
+  }
+}
+
+TEST_P(OnEngine, LayersOfBranchesThatAllDataTakeAreFitted) {
+  const Recovered found = Branched(kBranches).recovered(*engine_);
+  const Recovered expected = Branched(kStraight).recovered(*engine_);
+  EXPECT_EQ(expected.report.steps.front().layers, 2);
+  EXPECT_EQ(found.report.steps.front().layers, 2);
+  EXPECT_NEAR(found.report.before.error, expected.report.before.error, 1e-5);
+  EXPECT_NEAR(found.report.steps.front().after.error, expected.report.steps.front().after.error,
+              1e-5);
+  ASSERT_EQ(found.report.notes.size(), 1U);
+  EXPECT_NE(found.report.notes.front().find("3 layers unchanged (in a branch or loop)"),
+            std::string::npos)
+      << found.report.notes.front();
+}
+
+/// Half of the batches take the other branch.
+TEST_P(OnEngine, BranchesThatOnlySomeDataTakeStayBranches) {
+  Branched branched(kBranches);
+  const Runs runs = [&](int64_t /*requested*/, const SeeRun& see) {
+    runs_of(branched.job, branched.model.graph())(
+        16, [&, sign = 1.0F](const EngineValues& inputs, int64_t samples) mutable {
+          sign = -sign;
+          see({inputs[0], training::values_of({at::tensor(sign)}).front()}, samples);
+        });
+  };
+  EXPECT_TRUE(branches_taken(*engine_, branched.model.graph(), runs).empty());
+  const std::vector<std::string> all = {"y::then_branch", "y::then_branch::u::then_branch"};
+  EXPECT_EQ(branches_taken(*engine_, branched.model.graph(),
+                           runs_of(branched.job, branched.model.graph())),
+            all);
 }
 
 }  // namespace

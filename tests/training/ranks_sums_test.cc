@@ -120,6 +120,38 @@ TEST(RankSums, StatisticsAreThoseOfOneProcess) {
   });
 }
 
+TEST(RankSums, WhatDataReachOnOneRankOnlyIsZeroOnTheOthers) {
+  Needs needs;
+  needs.channels = {Measure::kTaylor};
+  needs.inputs = {"expert", "never", "shared"};
+  on_ranks(2, [&](const RankGroup& ranks) {
+    const bool first = ranks.rank() == 0;
+    Statistics own;
+    own.samples = first ? 1 : 3;
+    own.channels[Measure::kTaylor].assign(3, {});
+    own.channels[Measure::kTaylor][GroupId(0)] = {2, 6};
+    const Eigen::MatrixXd second = Eigen::MatrixXd::Constant(2, 2, first ? 1 : 2);
+    own.inputs["shared"] = {first ? 4 : 5, second};
+    if (first) {
+      own.channels[Measure::kTaylor][GroupId(1)] = {4, 8, 12};
+      own.inputs["expert"] = {7, second, Eigen::VectorXd::Constant(2, 3)};
+    }
+    const Statistics all = sum_over(ranks, own, needs);
+    EXPECT_EQ(all.samples, 4);
+    const PerGroup<std::vector<double>>& groups = all.channels.at(Measure::kTaylor);
+    EXPECT_EQ(groups[GroupId(0)], (std::vector<double>{2, 6}));
+    EXPECT_EQ(groups[GroupId(1)], (std::vector<double>{1, 2, 3}));
+    EXPECT_TRUE(groups[GroupId(2)].empty());
+    ASSERT_EQ(all.inputs.size(), 2U);
+    EXPECT_EQ(all.inputs.at("shared").rows, 9);
+    EXPECT_EQ(all.inputs.at("shared").second, Eigen::MatrixXd::Constant(2, 2, 3));
+    EXPECT_EQ(all.inputs.at("shared").sum.size(), 0);
+    EXPECT_EQ(all.inputs.at("expert").rows, 7);
+    EXPECT_EQ(all.inputs.at("expert").second, Eigen::MatrixXd::Constant(2, 2, 1));
+    EXPECT_EQ(all.inputs.at("expert").sum, Eigen::VectorXd::Constant(2, 3));
+  });
+}
+
 TEST(RankSums, LayersAreFittedToAllSamples) {
   using enum RecoveryMethod;
   for (const RecoveryMethod step : {kBias, kBatchNorm, kLeastSquares}) {

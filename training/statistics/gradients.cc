@@ -151,7 +151,9 @@ int64_t GateGradients::bytes() const {
 WeightGradients::WeightGradients(const Graph& graph, const Coupling& coupling,
                                  const std::map<std::string, at::Tensor>& weights,
                                  std::set<Measure> requested)
-    : requested_(std::move(requested)), parts_(coupling.groups.size()) {
+    : requested_(std::move(requested)),
+      parts_(coupling.groups.size()),
+      reached_(coupling.groups.size()) {
   std::map<std::string, size_t> known;
   for (const GroupId g : parts_.ids()) {
     const Group& group = coupling.groups[g];
@@ -180,10 +182,11 @@ PerGroup<at::Tensor> WeightGradients::sums(const std::vector<at::Tensor>& gradie
   }
   PerGroup<at::Tensor> sums;
   for (const GroupId g : parts_.ids()) {
-    at::Tensor sum = at::zeros_like(magnitude_[g]);
+    at::Tensor sum;
     for (const Part& part : parts_[g]) {
       const at::Tensor& product = products[part.weight];
       if (!product.defined()) continue;
+      if (!sum.defined()) sum = at::zeros_like(magnitude_[g]);
       sum += by_channel(sum_but(product, part.axis), part.channels, sum.numel());
     }
     sums.push_back(std::move(sum));
@@ -193,6 +196,8 @@ PerGroup<at::Tensor> WeightGradients::sums(const std::vector<at::Tensor>& gradie
 
 void WeightGradients::add_batch(const PerGroup<at::Tensor>& changes) {
   for (const GroupId g : parts_.ids()) {
+    if (!changes[g].defined()) continue;
+    reached_[g] = true;
     magnitude_[g] += changes[g].abs();
     squares_[g] += changes[g].square();
   }
@@ -200,7 +205,11 @@ void WeightGradients::add_batch(const PerGroup<at::Tensor>& changes) {
 }
 
 void WeightGradients::add_sample(const PerGroup<at::Tensor>& squares) {
-  for (const GroupId g : parts_.ids()) hessian_[g] += squares[g];
+  for (const GroupId g : parts_.ids()) {
+    if (!squares[g].defined()) continue;
+    reached_[g] = true;
+    hessian_[g] += squares[g];
+  }
   ++samples_;
 }
 
@@ -210,7 +219,7 @@ void WeightGradients::finish(Statistics& statistics) const {
     auto& groups = statistics.channels[measure];
     groups.assign(parts_.size(), {});
     for (const GroupId g : parts_.ids()) {
-      if (!parts_[g].empty()) groups[g] = to_vector(sums[g] * factor);
+      if (reached_[g]) groups[g] = to_vector(sums[g] * factor);
     }
   };
   const double batches = 1.0 / static_cast<double>(std::max<int64_t>(1, batches_));

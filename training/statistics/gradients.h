@@ -27,13 +27,14 @@ namespace parsimony::training {
 class WeightGradients {
  public:
   /// `weights` are the network's own, by their names in the graph; untrained ones are skipped, and
-  /// a group without any has an empty entry.
+  /// a group none of whose weights had a gradient has an empty entry.
   WeightGradients(const Graph& graph, const Coupling& coupling,
                   const std::map<std::string, at::Tensor>& weights, std::set<Measure> requested);
 
   /// Returns the weights whose gradients are needed.
   const std::vector<at::Tensor>& weights() const { return weights_; }
-  /// Returns Σ (g·w)^power per group, [size]. @param gradients  in the order of weights()
+  /// Returns Σ (g·w)^power per group, [size]; undefined for groups without gradients. @param
+  /// gradients  in the order of weights()
   PerGroup<at::Tensor> sums(const std::vector<at::Tensor>& gradients, int power) const;
   /// Adds Σ g·w of a batch's mean loss.
   void add_batch(const PerGroup<at::Tensor>& changes);
@@ -52,6 +53,7 @@ class WeightGradients {
   const std::set<Measure> requested_;
   std::vector<at::Tensor> weights_;
   PerGroup<std::vector<Part>> parts_;  ///< per group
+  PerGroup<bool> reached_;             ///< any of its weights had a gradient
   PerGroup<at::Tensor> magnitude_, squares_, hessian_;
   int64_t batches_ = 0;
   int64_t samples_ = 0;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "parsimony/api/measure.h"
+#include "parsimony/api/taken_branches.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/pruners/layers.h"
 #include "parsimony/torch_io/executor/graph_module.h"
@@ -353,6 +354,9 @@ struct Measuring::State {
         computed.push_back(v);
       }
       const int64_t bytes = known ? bytes_each(of, facts, computed) : Gradients::kUnknown;
+      if (known)
+        bytes_per_input =
+            static_cast<double>(bytes) / static_cast<double>(bytes_each(of, facts, of.inputs));
       gradients.emplace(of, coupling, needs.channels, bytes, std::move(given));
     }
   }
@@ -361,6 +365,7 @@ struct Measuring::State {
   torch_io::TorchEngine engine;  ///< on the samples' device, from the first batch on
   ForwardStatistics forward;
   std::optional<Gradients> gradients;
+  double bytes_per_input = 0;  ///< of all values, for each byte of the inputs; 0: not known
 };
 
 Measuring::Measuring(const Graph& graph, const Facts& facts, const Coupling& coupling,
@@ -373,10 +378,17 @@ int64_t Measuring::batch(const SampleBatch& sample) const {
   if (const int64_t fixed = fixed_batch(state_->graph); fixed > 0) return fixed;
   const int64_t size = calibration_batch(state_->graph);
   if (!state_->gradients) return state_->forward.batch();
-  // Sums over samples do not depend on batches.
-  if (state_->gradients->sums_batches() || sample.inputs.empty()) return size;
+  if (sample.inputs.empty()) return size;
   int64_t values = 0;
   for (const at::Tensor& input : sample.inputs) values += input.numel() / sample.count;
+  if (state_->gradients->sums_batches()) {
+    constexpr double kMostBytes = int64_t{2}
+                                  << 30;  // of a batch's values, which its gradients need
+    const double bytes = state_->bytes_per_input * static_cast<double>(values * sizeof(float));
+    if (bytes * static_cast<double>(size) <= kMostBytes) return size;
+    return std::max<int64_t>(1, static_cast<int64_t>(kMostBytes / bytes));
+  }
+  // Sums over samples do not depend on batches.
   const int64_t fits = batch_that_fits(values);
   return sample.inputs.front().is_cuda() ? std::max(size, fits) : std::min(size, fits);
 }
@@ -414,15 +426,22 @@ int64_t Measuring::bytes() const {
 Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
                    const Needs& needs, const Batches& batches, const Loss& loss) {
   const NoKernelTrials no_trials;
-  Measuring measuring(graph, facts, coupling, needs, loss);
   const std::optional<SampleBatch> first = batches(1)();
+  const c10::Device device =
+      first && !first->inputs.empty() ? first->inputs.front().device() : c10::kCPU;
+  const Runs runs = [&](int64_t size, const SeeRun& see) {
+    for_each_batch(graph, batches, size,
+                   [&](const SampleBatch& batch) { see(values_of(batch.inputs), batch.count); });
+  };
+  torch_io::TorchEngine engine(device);
+  const Hoisted hoisted(graph, branches_taken(engine, graph, runs));
+  Measuring measuring(hoisted.graph(), facts, coupling, needs, loss);
   std::vector<SampleBatch> group;
   const auto add_group = [&] {
     measuring.add(group);
     group.clear();
   };
-  const int at_once = torch_io::batches_at_once(
-      first && !first->inputs.empty() ? first->inputs.front().device() : c10::Device(c10::kCPU));
+  const int at_once = torch_io::batches_at_once(device);
   for_each_batch(graph, batches, measuring.batch(first.value_or(SampleBatch())),
                  [&](const SampleBatch& batch) {
                    group.push_back(batch);
@@ -445,7 +464,51 @@ std::vector<double> block_influences(const Graph& graph, const std::vector<Resid
   return influences.result();
 }
 
-Statistics sum_over(const RankGroup& ranks, Statistics own) {
+namespace {
+
+/// Gives what no data reached on this rank, but on others, the size that it has there.
+void fill_unreached(const RankGroup& ranks, const std::set<std::string>& matrices,
+                    Statistics& own) {
+  std::vector<std::vector<double>*> groups;
+  for (auto& [measure, of_groups] : own.channels) {
+    for (std::vector<double>& channels : of_groups) groups.push_back(&channels);
+  }
+  for (const std::string& name : matrices) own.inputs.try_emplace(name);
+  std::vector<double> sizes;  // of each: how many ranks have it, and the sums of its sizes
+  const auto add = [&](std::initializer_list<Eigen::Index> of_one) {
+    sizes.push_back(*of_one.begin() > 0 ? 1 : 0);
+    for (const Eigen::Index size : of_one) sizes.push_back(static_cast<double>(size));
+  };
+  for (const std::vector<double>* channels : groups) add({std::ssize(*channels)});
+  for (const auto& [name, moments] : own.inputs) {
+    add({moments.second.rows(), moments.second.cols(), moments.sum.size()});
+  }
+  if (sizes.empty()) return;
+  ranks.sum(at::from_blob(sizes.data(), {std::ssize(sizes)}, at::kDouble));
+  const double* next = sizes.data();
+  const auto size = [&](double ranks_with_it) {
+    return static_cast<Eigen::Index>(*next++ / std::max(1.0, ranks_with_it));
+  };
+  for (std::vector<double>* channels : groups) {
+    const double having = *next++;
+    channels->resize(static_cast<size_t>(size(having)));
+  }
+  for (auto& [name, moments] : own.inputs) {
+    const double having = *next++;
+    const Eigen::Index rows = size(having);
+    const Eigen::Index columns = size(having);
+    const Eigen::Index sum = size(having);
+    if (moments.second.size() > 0) continue;
+    moments.second.setZero(rows, columns);
+    moments.sum.setZero(sum);
+  }
+  std::erase_if(own.inputs, [](const auto& entry) { return entry.second.second.size() == 0; });
+}
+
+}  // namespace
+
+Statistics sum_over(const RankGroup& ranks, Statistics own, const Needs& needs) {
+  fill_unreached(ranks, needs.inputs, own);
   // Means are converted to sums, weighted by the number of samples.
   std::vector<double> numbers = {static_cast<double>(own.samples)};
   const auto each = [&](const auto& change) {
@@ -485,7 +548,7 @@ Measurement measurement(Batches batches, Loss loss, const RankGroup* ranks) {
   return [batches = std::move(batches), loss = std::move(loss), ranks](
              const Graph& graph, const Facts& facts, const Coupling& coupling, const Needs& needs) {
     Statistics own = measure(graph, facts, coupling, needs, batches, loss);
-    return ranks == nullptr ? own : sum_over(*ranks, std::move(own));
+    return ranks == nullptr ? own : sum_over(*ranks, std::move(own), needs);
   };
 }
 

@@ -58,8 +58,9 @@ Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupl
 std::vector<double> block_influences(const Graph& graph, const std::vector<ResidualBlock>& blocks,
                                      const Batches& batches);
 
-/// Returns the statistics of all ranks' batches, the same on each. @param own  of this rank
-Statistics sum_over(const RankGroup& ranks, Statistics own);
+/// Returns the statistics of all ranks' batches, the same on each. @param own  of this rank, which
+/// measured `needs`
+Statistics sum_over(const RankGroup& ranks, Statistics own, const Needs& needs);
 
 /// Returns a callback for PruneServices. With a custom loss:
 ///
