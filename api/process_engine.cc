@@ -284,7 +284,7 @@ std::unique_ptr<Network> ProcessEngine::open(const Graph& graph, const OpenOptio
   const auto add = [&](ValueId id) {
     if (id == kNone || known[id] || graph.value(id).weight == kNone) return;
     known[id] = true;
-    const Weight& weight = graph.weight(graph.value(id).weight);
+    const Weight& weight = graph.weight_of(id);
     const bool shared = is_shared(graph.value(id).weight);
     weights.push_back("{\"value\":" + number_of_value(id) + "," +
                       type_and_dims(weight.dtype, weight.dims) +

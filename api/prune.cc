@@ -1,7 +1,5 @@
 #include "parsimony/api/prune.h"
 
-#include <absl/container/flat_hash_map.h>
-
 #include <algorithm>
 #include <optional>
 #include <string_view>
@@ -16,9 +14,6 @@
 #include "parsimony/graph/elements.h"
 #include "parsimony/graph/interface.h"
 #include "parsimony/graph/model_editor.h"
-#include "parsimony/graph/operators/node_view.h"
-#include "parsimony/graph/operators/schema.h"
-#include "parsimony/graph/slice.h"
 #include "parsimony/graph/words.h"
 #include "parsimony/pruners/elements/elements.h"
 #include "parsimony/pruners/errors.h"
@@ -34,37 +29,12 @@ namespace {
 // A network with more refused nodes than this is not described by the rules.
 constexpr size_t kMostRefusals = 64;
 
-void note_conflicts(const Coupling& coupling, Pruning& pruning) {
-  for (const Conflict& conflict : pruning.allocation.conflicts) {
-    const std::string who = conflict.group == kNone
-                                ? std::string()
-                                : "group " + coupling.groups[conflict.group].id + ": ";
-    pruning.notes.push_back(who + conflict.reason);
-  }
-  if (const int back = pruning.allocation.given_back; back > 0) {
-    pruning.notes.push_back(std::to_string(back) + (back == 1 ? " channel" : " channels") +
-                            " were restored, because a dimension would have become empty");
-  }
-}
-
 /// Groups that are not pruned may still have channels that zeroed elements made zero.
 void exclude_groups(const PruneRequest& request, const Coupling& coupling, AxisMasks& masks) {
   for (const GroupId g : coupling.groups.ids()) {
     const Group& group = coupling.groups[g];
     const bool stays = contains(request.left_groups, group.id) || !may_prune(group, request.mixing);
     if (stays) std::ranges::fill(masks.keep[g], uint8_t{1});
-  }
-}
-
-/// Notes outcomes of a softmax, which are kept although nothing prevents their removal.
-void note_outcomes(const Coupling& coupling, Mixing mixing, std::vector<std::string>& notes) {
-  if (mixing != Mixing::kExceptOutcomes) return;
-  for (const Group& group : coupling.groups) {
-    if (group.outcomes_of.empty()) continue;
-    notes.push_back(
-        "group " + group.id + " was not pruned: \"" + group.outcomes_of +
-        "\" weights the outputs of a softmax over its channels by position, so removing a channel "
-        "changes the meaning of the others; --allow-mixing prunes it");
   }
 }
 
@@ -153,7 +123,6 @@ class Planner {
     infer_shapes();
     while (!attempt()) {
     }
-    note_whole_heads();
     finish();
     return std::move(pruning_);
   }
@@ -309,46 +278,6 @@ class Planner {
     if (made.refused.empty()) made.refused = timed_("check", [&] { return check(); });
     for (const NodeId node : made.refused) refuse(node);
     return made.refused.empty();
-  }
-
-  /// Is it a product of two activations for each element of a batch, such as for each head?
-  bool pairs_batches(const Node& node) const {
-    constexpr size_t kRank = 3;
-    if (!has_trait(node, kPairs) || node.inputs.size() != 2 || node.inputs[1] == kNone)
-      return false;
-    const auto& shape = pruning_.analysis.facts.shapes[node.inputs[1]];
-    return shape && shape->size() >= kRank && graph_.value(node.inputs[1]).weight == kNone;
-  }
-
-  /// Heads were asked for: names attention of which parts of each head are removed instead.
-  void note_whole_heads() {
-    if (coupling_options_.granularity != Granularity::kHead) return;
-    const Coupling& coupling = pruning_.analysis.coupling;
-    const auto is_removed = [&](const ChannelId& channel) {
-      return channel.group != kNone && !pruning_.allocation.masks.keeps(channel);
-    };
-    for (const Node& node : graph_.nodes) {
-      if (!has_trait(node, kAttends) && !pairs_batches(node)) continue;
-      const Factors factors = factor(NodeView(graph_, node, pruning_.analysis.facts));
-      const auto is_of_head = [&](const Term& term) {
-        const Label& label = factors.labels[term.labels.front()];
-        const bool contracted = !has_trait(node, kAttends) && label.contracted;
-        return term.value == node.inputs[0] && term.labels.size() == 1 &&
-               (contracted || label.role == notation::LabelRole::kHeadDim);
-      };
-      for (const Term& term : factors.terms) {
-        if (term.labels.empty() || !is_of_head(term)) continue;
-        const DimClassId dim_class = coupling.dim_class_of(term.value, term.dim);
-        if (dim_class == kNone || std::ranges::none_of(coupling.channels(dim_class), is_removed)) {
-          continue;
-        }
-        pruning_.notes.push_back(
-            "node \"" + label_of(graph_, node) +
-            "\": no head of it can be removed; parts of each head are, as with "
-            "granularity head_dim");
-        break;
-      }
-    }
   }
 
   bool is_targeted() const {
@@ -522,58 +451,7 @@ class Planner {
     const CostModel cost(graph_, analysis.sample, analysis.coupling);
     pruning_.dense = cost.dense();
     pruning_.small = cost.under(pruning_.allocation.masks);
-    note_conflicts(analysis.coupling, pruning_);
-    note_outcomes(analysis.coupling, request_.mixing, pruning_.notes);
-    note_experts();
-    note_interface();
-  }
-
-  /// Experts were asked for: says where no more of them could leave, or that there are none.
-  void note_experts() {
-    const auto asks = [](const Request& request) {
-      return request.granularity == Granularity::kExpert;
-    };
-    if (settings_.granularity != Granularity::kExpert &&
-        std::ranges::none_of(settings_.requests, asks)) {
-      return;
-    }
-    const Coupling& coupling = pruning_.analysis.coupling;
-    if (std::ranges::none_of(coupling.groups, has_experts)) {
-      pruning_.notes.push_back("no experts were found that can leave");
-    }
-    for (const GroupId g : coupling.groups.ids()) {
-      const Group& group = coupling.groups[g];
-      if (group.least <= 1 || group.least >= group.size) continue;
-      if (pruning_.allocation.masks.kept(g) > group.least) continue;
-      pruning_.notes.push_back("group " + group.id + ": " + std::to_string(group.least) + " of " +
-                               std::to_string(group.size) +
-                               " experts stay, as many as each token chooses");
-    }
-  }
-
-  /// States that were found, and inputs and outputs with other sizes than callers know.
-  void note_interface() {
-    if (contains(request_.interface.states, "auto")) {
-      for (const PlanState& state : states_) {
-        pruning_.notes.push_back("output \"" + state.output +
-                                 "\" is taken for what the next run reads as input \"" +
-                                 state.input + "\"");
-      }
-    }
-    const std::vector<PlanEnd>& ends = pruning_.plan.ends;
-    for (auto end = ends.begin(); end != ends.end();) {
-      const PlanEnd& first = *end;
-      const auto& values = first.input ? graph_.inputs : graph_.outputs;
-      const auto value = std::ranges::find_if(
-          values, [&](ValueId v) { return graph_.value(v).name == first.value; });
-      Shape before = *pruning_.analysis.facts.shapes[*value];
-      Shape after = before;
-      for (; end != ends.end() && end->value == first.value && end->input == first.input; ++end) {
-        after[end->axis] = std::ssize(end->keep);
-      }
-      pruning_.notes.push_back((first.input ? "input \"" : "output \"") + first.value +
-                               "\" shrinks from " + to_string(before) + " to " + to_string(after));
-    }
+    add_notes(graph_, request_, settings_, pruning_);
   }
 
   void complete_constants() {
@@ -610,74 +488,6 @@ Pruning plan_pruning(Graph& graph, const PruneRequest& request, const PruneServi
 
 Pruning plan_pruning(Graph& graph, const PruneRequest& request, const PruneServices& services) {
   return plan_pruning(graph, request, services, nullptr);
-}
-
-namespace {
-
-using ShapeChanges = absl::flat_hash_map<std::string_view, ShapeChange>;
-
-/// Returns weights that several values refer to. Their readers may keep different indices, and then
-/// only one of them reads the tensor with the weight's name.
-IdVector<WeightId, bool> shared_weights(const Graph& graph) {
-  IdVector<WeightId, bool> seen(graph.weights.size());
-  IdVector<WeightId, bool> shared(graph.weights.size());
-  for (const Value& value : graph.values) {
-    if (value.weight == kNone) continue;
-    shared[value.weight] = shared[value.weight] || seen[value.weight];
-    seen[value.weight] = true;
-  }
-  return shared;
-}
-
-/// Adds the plan's cuts of shared weights.
-void add_cuts(const Plan& plan, const Graph& graph, const IdVector<WeightId, bool>& shared,
-              ShapeChanges& changes) {
-  if (!contains(shared, true)) return;
-  const TensorCuts cuts = cuts_by_tensor(plan);
-  for (const WeightId w : graph.weights.ids()) {
-    const Weight& weight = graph.weight(w);
-    const auto cut = cuts.find(weight.name);
-    if (!shared[w] || cut == cuts.end()) continue;
-    changes.emplace(weight.name, ShapeChange{weight.dims, sliced(weight.dims, cut->second)});
-  }
-}
-
-/// Replays the plan and updates declared shapes. `after` may cover fewer values.
-void apply_to_graph(const Plan& plan, const Graph& graph, const ValueShapes& before,
-                    const ValueShapes& after, ModelEditor& editor) {
-  ShapeChanges changes;
-  const IdVector<WeightId, bool> shared = shared_weights(graph);
-  add_cuts(plan, graph, shared, changes);
-  for (const ValueId v : graph.values.ids()) {
-    if (v.index() >= after.size()) break;
-    const WeightId weight = graph.values[v].weight;
-    if (weight != kNone && shared[weight]) continue;
-    const auto& was = before[v];
-    const auto& is = after[v];
-    if (!was || !is || *was == *is) continue;
-    changes.emplace(graph.values[v].name, ShapeChange{*was, *is});
-  }
-  replay(plan, editor);
-  editor.update_shapes([&](std::string_view name) -> std::optional<ShapeChange> {
-    const auto it = changes.find(name);
-    return it == changes.end() ? std::nullopt : std::optional(it->second);
-  });
-}
-
-}  // namespace
-
-void apply_plan(const Plan& plan, const Graph& graph, const Probe& probe, ModelEditor& editor) {
-  if (plan.empty()) return;
-  GraphEditor trial(graph);
-  replay(plan, trial);
-  const Facts before = infer(graph, probe);
-  const Facts after = infer(trial.graph(), small_probe(graph, plan, probe));
-  apply_to_graph(plan, graph, before.shapes, after.shapes, editor);
-}
-
-void apply_plan(const Pruning& pruning, const Graph& graph, ModelEditor& editor) {
-  if (pruning.plan.empty()) return;
-  apply_to_graph(pruning.plan, graph, pruning.analysis.facts.shapes, pruning.small_shapes, editor);
 }
 
 }  // namespace parsimony

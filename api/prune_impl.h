@@ -87,6 +87,10 @@ struct SharedAnalyses {
 Pruning plan_pruning(Graph& graph, const PruneRequest& request, const PruneServices& services,
                      SharedAnalysis* shared, const Settings* settings = nullptr);
 
+/// Adds what users should know of the pruning: what stays that was asked for, and what callers see.
+void add_notes(const Graph& graph, const PruneRequest& request, const Settings& settings,
+               Pruning& pruning);
+
 /// plan_depth() and prune_model() with shared analyses.
 DepthPruning plan_depth(const Graph& graph, const PruneRequest& request,
                         const PruneServices& services, SharedAnalyses* shared);

@@ -56,7 +56,7 @@ KnownCuts known_cuts(const std::string& path, const Checkpoint& checkpoint) {
   const TensorNames names(checkpoint);
   for (const Group& group : analysis.coupling.groups) {
     for (const Member& member : group.members) {
-      const std::string& weight = graph.weight(graph.value(member.value).weight).name;
+      const std::string& weight = graph.weight_of(member.value).name;
       const auto found = std::ranges::find(match.weights, weight, &WeightMatch::weight);
       if (found == match.weights.end()) continue;
       for (const NetworkCopy& copy : match.copies) {

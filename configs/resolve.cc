@@ -55,7 +55,7 @@ std::vector<std::string> names_of(const Graph& graph, const Layers& index, NodeI
   add(key_of(graph, node), names);
   add(module_of_node_name(node.name), names);
   for (ValueId value : index.weights(layer)) {
-    const std::string& weight = graph.weight(graph.value(value).weight).name;
+    const std::string& weight = graph.weight_of(value).name;
     add(weight, names);
     if (weight.ends_with(kSuffix)) add(weight.substr(0, weight.size() - kSuffix.size()), names);
   }
@@ -120,7 +120,7 @@ bool LayerNames::has_type(NodeId layer, std::string_view type) const {
   if (std::find(words.begin(), words.end(), type) == words.end()) return false;
   if (!convolves(linear) || type == linear.layer) return true;
   const ValueId weight = index_.weights(layer).front();
-  const size_t rank = kernel_rank(node, graph_.weight(graph_.value(weight).weight));
+  const size_t rank = kernel_rank(node, graph_.weight_of(weight));
   return type == std::string(linear.layer) + std::to_string(rank - 2) + "d";
 }
 

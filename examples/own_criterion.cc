@@ -19,7 +19,7 @@ using parsimony::Scores;
 Scores spread(const Graph& graph, const Group& group, const CriterionOptions& /*options*/) {
   Scores scores(group.size);
   for (const parsimony::Member& member : group.members) {
-    const parsimony::Weight& weight = graph.weight(graph.value(member.value).weight);
+    const parsimony::Weight& weight = graph.weight_of(member.value);
     if (member.role != parsimony::Role::kOut || weight.dims.size() < 2 || member.axis != 0)
       continue;
     const parsimony::HostTensor values = to_host(weight);

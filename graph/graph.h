@@ -166,6 +166,8 @@ struct Graph {
   Value& value(ValueId id) { return values[id]; }
   const Node& node(NodeId id) const { return nodes[id]; }
   const Weight& weight(WeightId id) const { return weights[id]; }
+  /// Of a value that is one.
+  const Weight& weight_of(ValueId id) const { return weights[values[id].weight]; }
 };
 
 /// Shapes and elements of all values, as far as known.

@@ -50,7 +50,7 @@ Reads reads_of(const Graph& graph, ValueId input) {
 Words find_words(const Graph& graph, const Facts& facts) {
   Words words;
   const auto rows = [&](ValueId table) {
-    const Shape& dims = graph.weight(graph.value(table).weight).dims;
+    const Shape& dims = graph.weight_of(table).dims;
     return dims.size() == 2 ? dims.front() : 0;
   };
   std::vector<Reads> reads;

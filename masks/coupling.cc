@@ -258,7 +258,7 @@ class Grouper {
     for (const NodeId n : branch.nodes) {
       for (const ValueId v : graph_.node(n).inputs) {
         if (v == kNone || !is_weight(graph_, graph_.value(v))) continue;
-        const Shape& dims = graph_.weight(graph_.value(v).weight).dims;
+        const Shape& dims = graph_.weight_of(v).dims;
         if (dims.size() < 2 || !std::ranges::all_of(graph_.value(v).uses, inside)) continue;
         Member member;
         member.value = v;

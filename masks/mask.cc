@@ -120,7 +120,7 @@ using Removed = std::vector<std::vector<uint8_t>>;
 
 void mark(const Graph& graph, const Member& member, const std::vector<uint8_t>& keep,
           std::map<ValueId, Removed>& removed) {
-  const Weight& weight = graph.weight(graph.value(member.value).weight);
+  const Weight& weight = graph.weight_of(member.value);
   Removed& axes = removed[member.value];
   axes.resize(weight.dims.size());
   auto& indices = axes[member.axis];

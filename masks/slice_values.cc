@@ -63,7 +63,7 @@ class SliceTracer {
 
   /// A weight's slices are zero or constant.
   void weigh(ValueId id) {
-    const Weight& weight = graph_.weight(graph_.value(id).weight);
+    const Weight& weight = graph_.weight_of(id);
     const auto found = masks_.find(weight.name);
     const ElementMask* mask = found == masks_.end() ? nullptr : found->second;
     auto& dims = slice_values_[id];
@@ -295,7 +295,7 @@ class ZeroChannels {
     for (const Member& member : group.members) {
       if (member.role != role) continue;
       if (result.empty()) result.assign(group.size, true);
-      const Weight& weight = graph_.weight(graph_.value(member.value).weight);
+      const Weight& weight = graph_.weight_of(member.value);
       const auto it = masks_.find(weight.name);
       const auto zero = zero_slices(weight, member.axis, it == masks_.end() ? nullptr : it->second);
       for (int c = 0; c < group.size; ++c) {

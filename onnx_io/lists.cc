@@ -133,8 +133,7 @@ class Lists {
     const auto sizes = integers(graph_.nodes[id], 1);
     const ValueId list = graph_.nodes[id].outputs[0];
     if (!sizes || sizes->empty() || is_captured(list) || is_read_as_list(list)) return std::nullopt;
-    const bool is_list =
-        !graph_.weight(graph_.value(graph_.nodes[id].inputs[1]).weight).dims.empty();
+    const bool is_list = !graph_.weight_of(graph_.nodes[id].inputs[1]).dims.empty();
     const int64_t count =
         is_list ? static_cast<int64_t>(sizes->size()) : equal_parts(id, sizes->front());
     if (count == 0) return std::nullopt;

@@ -267,7 +267,7 @@ void Builder::forget_facts(const Mark& from) {
 
 const Shape* Builder::shape(ValueId value) {
   if (graph_.value(value).weight != kNone) {
-    return &graph_.weight(graph_.value(value).weight).dims;
+    return &graph_.weight_of(value).dims;
   }
   const auto& shape = facts_.about(value).shapes[value];
   return shape ? &*shape : nullptr;

@@ -35,7 +35,7 @@ NodeId LiteralEditor::node(const std::string& key) const {
 }
 
 HostTensor LiteralEditor::constant_of(ValueId value) const {
-  return to_host(graph_.weight(graph_.value(value).weight));
+  return to_host(graph_.weight_of(value));
 }
 
 void LiteralEditor::set_attribute(const std::string& key, const std::string& attribute,

@@ -86,7 +86,7 @@ std::optional<int64_t> Numbers::literal(const Binding& binding) const {
   if (!binding.is(BindingKind::kTensor) || graph().value(binding.value).weight == kNone) {
     return std::nullopt;
   }
-  const Weight& weight = graph().weight(graph().value(binding.value).weight);
+  const Weight& weight = graph().weight_of(binding.value);
   if (!builder_.sources().literals.contains(weight.name) || weight.dtype != DType::kInt64 ||
       weight.count() != 1)
     return std::nullopt;

@@ -34,7 +34,7 @@ int block_of(Target target, bool bytes) {
 int multiple_for(Target target, const Graph& graph, const Group& group) {
   int multiple = 1;
   for (const Member& member : group.members) {
-    const Weight& weight = graph.weight(graph.value(member.value).weight);
+    const Weight& weight = graph.weight_of(member.value);
     if (member.role != Role::kOut || weight.dims.size() < 2 || member.offsets.size() < 2) continue;
     const int block = block_of(target, size_of(weight.dtype) == 1);
     const int elements = member.offsets[1] - member.offsets[0];
@@ -74,7 +74,7 @@ Labels first_labels(const Graph& graph, const Group& group, const std::vector<No
   std::map<NodeId, std::vector<uint64_t>> read;
   for (const Member& member : group.members) {
     if (member.node == kNone) continue;
-    const Weight& weight = graph.weight(graph.value(member.value).weight);
+    const Weight& weight = graph.weight_of(member.value);
     const uint64_t label =
         mixed(static_cast<uint64_t>(member.role), static_cast<uint64_t>(member.axis));
     read[member.node].push_back(mixed(label, weight.dims.size()));
@@ -328,7 +328,7 @@ Scored score_units(const Graph& graph, const Coupling& coupling, const Settings&
 int64_t weights_per_channel(const Graph& graph, const Group& group) {
   int64_t elements = 0;
   for (const Member& member : group.members) {
-    const Weight& weight = graph.weight(graph.value(member.value).weight);
+    const Weight& weight = graph.weight_of(member.value);
     if (member.role != Role::kOut || weight.dims.size() < 2 || member.size == 0) continue;
     elements += weight.count() / member.size * static_cast<int64_t>(member.indices.size());
   }

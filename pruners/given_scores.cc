@@ -70,7 +70,7 @@ Scores given_scores(const Graph& graph, const Group& group, const GivenScores& g
   Scores sums;
   std::set<std::pair<std::string, int>> seen;  // several nodes may read one weight
   for (const Member& member : group.members) {
-    const std::pair place{graph.weight(graph.value(member.value).weight).name, member.axis};
+    const std::pair place{graph.weight_of(member.value).name, member.axis};
     const auto scores = given.find(place);
     if (scores == given.end() || !seen.insert(place).second) continue;
     sums.resize(group.size);

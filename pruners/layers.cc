@@ -103,7 +103,7 @@ class SiteFinder {
   std::set<NodeId> layers_with(GroupId group, Role role) const {
     std::set<NodeId> found;
     for (const Member& member : coupling_.groups[group].members) {
-      const bool matrix = graph_.weight(graph_.value(member.value).weight).dims.size() >= 2;
+      const bool matrix = graph_.weight_of(member.value).dims.size() >= 2;
       if (member.role != role || member.node == kNone || !matrix) continue;
       for (const NodeId layer : layers_.using_weight_of(member.node)) found.insert(layer);
     }
@@ -162,7 +162,7 @@ std::vector<MatrixInput> matrix_inputs(const Graph& graph, const std::set<std::s
   std::vector<MatrixInput> inputs;
   const auto add = [&](NodeId id, ValueId matrix) {
     const Node& node = graph.node(id);
-    const Weight& weight = graph.weight(graph.value(matrix).weight);
+    const Weight& weight = graph.weight_of(matrix);
     const std::vector<int> operands = weight_operands(node);
     const auto operand =
         std::ranges::find_if(operands, [&](int i) { return made[node.inputs[i]]; });
@@ -178,7 +178,7 @@ std::vector<MatrixInput> matrix_inputs(const Graph& graph, const std::set<std::s
   for (const NodeId node : graph.nodes.ids()) {
     if (!layers.contains(node)) continue;
     for (const ValueId matrix : layers.weights(node)) {
-      if (expected.contains(graph.weight(graph.value(matrix).weight).name)) add(node, matrix);
+      if (expected.contains(graph.weight_of(matrix).name)) add(node, matrix);
     }
   }
   return inputs;

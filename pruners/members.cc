@@ -164,7 +164,7 @@ bool scales_others(const Graph& graph, const Member& member) {
 
 /// An expert is all its matrices, and what scores it.
 bool is_expected(const Graph& graph, const Group& group, const Member& member, Which which) {
-  const Weight& weight = graph.weight(graph.value(member.value).weight);
+  const Weight& weight = graph.weight_of(member.value);
   const bool matrix = weight.dims.size() >= 2 && !scales_others(graph, member);
   if (!has_magnitude(weight.dtype)) return false;
   if (has_experts(group) && which != Which::kParameters) {
@@ -213,7 +213,7 @@ std::vector<const Member*> members_of(const Graph& graph, const Group& group, Wh
   if (which == Which::kParameters) return found;
   if (found.empty() && which == Which::kProducing) {
     found = select(group, [&](const Member& member) {
-      return has_magnitude(graph.weight(graph.value(member.value).weight).dtype);
+      return has_magnitude(graph.weight_of(member.value).dtype);
     });
   }
   // Tables and states differ between files of one network.
@@ -243,7 +243,7 @@ Layout layout_of(const Shape& dims, int axis) {
 }  // namespace
 
 Eigen::MatrixXd slices_of(const Graph& graph, const Member& member) {
-  const Weight& weight = graph.weight(graph.value(member.value).weight);
+  const Weight& weight = graph.weight_of(member.value);
   const std::vector<double> values = values_of(graph, member, weight);
   const Layout layout = layout_of(weight.dims, member.axis);
   const int64_t outer = layout.outer;
@@ -384,7 +384,7 @@ std::vector<Window> windows_of(const Member& member) {
 }
 
 void add_member(const Graph& graph, const Member& member, Power power, Scores& scores) {
-  const Weight& weight = graph.weight(graph.value(member.value).weight);
+  const Weight& weight = graph.weight_of(member.value);
   const std::optional<Quantised> integers =
       member.node == kNone ? std::nullopt : quantised(graph, graph.node(member.node), weight);
   std::vector<double> sums(member.size);

@@ -174,7 +174,7 @@ std::vector<NodeId> layers_of(const Graph& graph, const Layers& layers, const Gr
                               Role role) {
   std::vector<NodeId> result;
   for (const Member& member : group.members) {
-    const Weight& weight = graph.weight(graph.value(member.value).weight);
+    const Weight& weight = graph.weight_of(member.value);
     if (member.role != role || weight.dims.size() < 2 || member.node == kNone) continue;
     std::vector<NodeId> found = layers.using_weight_of(member.node);
     // The first reader may compute a constant; the layer is another.
@@ -218,7 +218,7 @@ std::vector<Rows> rows_of(const Layers& layers, const Coupling& coupling, const 
   for (const GroupId g : coupling.groups.ids()) {
     const Group& group = coupling.groups[g];
     for (const Member& member : group.members) {
-      const Weight& weight = graph.weight(graph.value(member.value).weight);
+      const Weight& weight = graph.weight_of(member.value);
       if (member.role != Role::kOut || weight.dims.size() < 2 || member.node == kNone) continue;
       const std::vector<NodeId> users = layers.using_weight_of(member.node);
       if (!contains(users, layer)) continue;

@@ -97,8 +97,7 @@ constexpr size_t kMostTies = 12;
 
 bool reads(const Graph& graph, const Node& node, std::string_view tensor) {
   return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) {
-    return v != kNone && graph.value(v).weight != kNone &&
-           graph.weight(graph.value(v).weight).name == tensor;
+    return v != kNone && graph.value(v).weight != kNone && graph.weight_of(v).name == tensor;
   });
 }
 
@@ -133,14 +132,10 @@ void check_group(const Coupling& coupling, const std::string& id) {
   }
 }
 
-const Weight& weight_of(const Graph& graph, ValueId value) {
-  return graph.weight(graph.value(value).weight);
-}
-
 GroupRow row_of(const Graph& graph, const Group& group, const std::vector<NodeId>& ties) {
   GroupRow row{group.id, group.size, group.granularity, group.mixes, group.mixes_at, {}, {}};
   for (const Member& member : group.members) {
-    row.members.push_back({weight_of(graph, member.value).name, member.axis,
+    row.members.push_back({graph.weight_of(member.value).name, member.axis,
                            std::string(name_of(member.role)), member.size,
                            static_cast<int64_t>(member.indices.size()),
                            label_of(graph, graph.node(member.node))});
@@ -155,7 +150,7 @@ GroupRow row_of(const Graph& graph, const Group& group, const std::vector<NodeId
 /// Returns whether an obstacle needs no explanation: kernel extents are never pruned, and vectors
 /// follow their layer.
 bool speaks_for_itself(const Graph& graph, const Obstacle& obstacle) {
-  const Shape& dims = weight_of(graph, obstacle.value).dims;
+  const Shape& dims = graph.weight_of(obstacle.value).dims;
   return obstacle.structural ||
          std::count_if(dims.begin(), dims.end(), [](int64_t d) { return d > 1; }) < 2;
 }
@@ -167,7 +162,7 @@ bool is_read_by(const Graph& graph, ValueId value, const std::set<NodeId>& nodes
 }
 
 ObstacleRow row_of(const Graph& graph, const Obstacle& obstacle) {
-  const Weight& weight = weight_of(graph, obstacle.value);
+  const Weight& weight = graph.weight_of(obstacle.value);
   return {weight.name,
           obstacle.dim,
           weight.dims[obstacle.dim],

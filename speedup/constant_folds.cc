@@ -110,7 +110,7 @@ class ReductionSiteFinder {
   ValueId bias_of(const NodeView& view, int operand, int64_t count) const {
     const ValueId value = operand < 0 ? kNone : view.input(operand);
     if (value == kNone || !is_own(value)) return kNone;
-    const Shape& dims = graph_.weight(graph_.value(value).weight).dims;
+    const Shape& dims = graph_.weight_of(value).dims;
     const bool fits = !dims.empty() && dims.back() == count && element_count(dims) == count;
     return fits ? value : kNone;
   }
@@ -126,7 +126,7 @@ class ReductionSiteFinder {
     if (!is_own(weight.value)) return;
     const int operand = view.input(0) == weight.value ? 0 : 1;
     if (view.input(operand) != weight.value) return;
-    const Shape& dims = graph_.weight(graph_.value(weight.value).weight).dims;
+    const Shape& dims = graph_.weight_of(weight.value).dims;
     const auto form = linear_form(view.node(), operand, dims.size());
     if (!form || !form->plain || view.input(form->data) != site.value) return;
     site.axis = weight.dim;

@@ -121,7 +121,7 @@ class Decision {
   bool stopped(const ReductionSite& site, size_t j) const {
     if (at(site, j) == SliceValue::kZero) return true;
     if (site.weight != kNone) {
-      const Shape& dims = graph_.weight(graph_.value(site.weight).weight).dims;
+      const Shape& dims = graph_.weight_of(site.weight).dims;
       const size_t i = site.weight_index(static_cast<int64_t>(j), dims);
       return slice_value(site.weight, site.axis, i) == SliceValue::kZero;
     }

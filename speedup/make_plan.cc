@@ -213,7 +213,7 @@ class Naming {
 
   const std::string& name_of(ValueId value) const {
     const auto it = names_.find(value);
-    return it != names_.end() ? it->second : graph_.weight(graph_.value(value).weight).name;
+    return it != names_.end() ? it->second : graph_.weight_of(value).name;
   }
 
  private:

@@ -180,7 +180,7 @@ GraphModuleOptions options_of(std::function<bool(const Weight&)> streamed) {
 std::set<std::string_view> read_weights(const Graph& graph) {
   std::set<std::string_view> read;
   const auto see = [&](ValueId v) {
-    if (graph.value(v).weight != kNone) read.insert(graph.weight(graph.value(v).weight).name);
+    if (graph.value(v).weight != kNone) read.insert(graph.weight_of(v).name);
   };
   for (const Node& node : graph.nodes) for_each_read(graph, node, see);
   for (const ValueId v : graph.outputs) see(v);

@@ -139,7 +139,7 @@ class LatencySpender {
 
   int layers_producing(const Group& group) const {
     const auto produces = [&](const Member& member) {
-      const Weight& weight = task_.graph.weight(task_.graph.value(member.value).weight);
+      const Weight& weight = task_.graph.weight_of(member.value);
       return member.role == Role::kOut && weight.dims.size() >= 2;
     };
     const auto count = std::ranges::count_if(group.members, produces);

@@ -26,10 +26,6 @@ ValueId initial_of(const Node& node) {
   return i < node.inputs.size() ? node.inputs[i] : kNone;
 }
 
-const Weight& weight_of(const Graph& graph, ValueId value) {
-  return graph.weight(graph.value(value).weight);
-}
-
 ValueId constant(GraphBuilder& graph, Shape dims, const std::vector<float>& numbers) {
   std::vector<std::byte> bytes(numbers.size() * sizeof(float));
   std::memcpy(bytes.data(), numbers.data(), bytes.size());
@@ -98,12 +94,12 @@ RecurrentFit::RecurrentFit(Engine& engine, const Graph& dense, SmallNetwork& sma
 
 RecurrentFit::Weights RecurrentFit::weights_of(const Graph& graph, const Node& node) const {
   const auto matrices = [&](size_t operand, int64_t rows) {
-    const Weight& weight = weight_of(graph, node.inputs[operand]);
+    const Weight& weight = graph.weight_of(node.inputs[operand]);
     const HostTensor values = to_host(weight);
     return Matrices{
         rows, values.count() / (rows * directions_), {values.floats.begin(), values.floats.end()}};
   };
-  const Shape& dims = weight_of(graph, node.inputs[1]).dims;
+  const Shape& dims = graph.weight_of(node.inputs[1]).dims;
   const int64_t rows = dims[dims.size() - 2];
   Weights result{matrices(1, rows), matrices(2, rows), {}};
   if (layer_.shift == kNone) return result;
@@ -183,7 +179,7 @@ Part& RecurrentFit::part_for(const Kind& kind, const EngineValue& x, const Engin
   if (dense.size() > 2) {
     initial = input_in_floats(graph, dense[2]->dtype());
   } else if (const ValueId value = initial_of(node_); value != kNone) {
-    const Weight& weight = weight_of(dense_graph_, value);
+    const Weight& weight = dense_graph_.weight_of(value);
     const HostTensor values = to_host(weight);
     initial = constant(graph, weight.dims, {values.floats.begin(), values.floats.end()});
   }

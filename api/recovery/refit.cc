@@ -22,10 +22,6 @@ constexpr int64_t kFewestSamples = 64;
 
 using Ints = std::vector<int64_t>;
 
-const Weight& weight_at(const Graph& graph, const Node& node, size_t i) {
-  return graph.weight(graph.value(node.inputs[i]).weight);
-}
-
 /// Returns the stride of the sampled positions per spatial axis, which samples about one position
 /// in `every`. A transposed convolution uses all phases.
 Ints steps_of(const Node& node, size_t axes, int64_t every) {
@@ -60,7 +56,7 @@ Graph with_all_steps(Graph dense, std::vector<FitLayer>& layers) {
 /// fifth. With fewer than five batches the last one, of a single one none.
 std::vector<bool> held_out_of(int64_t batches, bool is_stream) {
   std::vector<bool> held_out(static_cast<size_t>(batches), false);
-  const int64_t period = std::min(batches, kHeldOut);
+  const int64_t period = std::min(batches, kHeldOutPeriod);
   if (period < 2) return held_out;
   const int64_t first = is_stream ? batches - batches / period : period - 1;
   for (int64_t b = first; b < batches; b += is_stream ? 1 : period) held_out[b] = true;
@@ -236,7 +232,7 @@ class Refit {
     const int ranks = data_.together.ranks;
     const int64_t enough = std::max(kFewestRows, kRowsPerColumn * (columns_of(layer) + 1)) / ranks;
     const int64_t together = options_.batch * ranks;
-    const int64_t fewest = std::max((kFewestSamples + together - 1) / together, kHeldOut);
+    const int64_t fewest = std::max((kFewestSamples + together - 1) / together, kHeldOutPeriod);
     while (true) {
       FitData data;
       data.inputs = walks_[1].compute(layer.input);
@@ -270,8 +266,8 @@ class Refit {
     const Graph& graph = small_.graph();
     const Node& norm = graph.node(layer.norm);
     const double epsilon = attr(norm, "epsilon", 1e-5);
-    const HostTensor factor = to_host(weight_at(graph, norm, 1));
-    const HostTensor variance = to_host(weight_at(graph, norm, 4));
+    const HostTensor factor = to_host(graph.weight_of(norm.inputs[1]));
+    const HostTensor variance = to_host(graph.weight_of(norm.inputs[4]));
     for (size_t o = 0; o < out; ++o) {
       scale[o] = factor.floats[o] / std::sqrt(variance.floats[o] + epsilon);
     }
@@ -388,8 +384,8 @@ class ChannelSums {
 }  // namespace
 
 int64_t fit_batch(int64_t samples, int64_t most) {
-  constexpr int64_t kMost = kFewestSamples / kHeldOut;
-  return std::clamp<int64_t>(samples / kHeldOut, 1, std::min(most, kMost));
+  constexpr int64_t kMost = kFewestSamples / kHeldOutPeriod;
+  return std::clamp<int64_t>(samples / kHeldOutPeriod, 1, std::min(most, kMost));
 }
 
 int refit(const RefitData& data, const Graph& dense, SmallNetwork& small,
@@ -416,8 +412,8 @@ int estimate_batch_norms(const RefitData& data, SmallNetwork& small) {
     sums.sum_over(data.together);
     if (sums.rows() == 0) continue;
     const char* reason = "statistics of the calibration data";
-    small.assign_numbers(weight_at(graph, node, 3), sums.means(), reason);
-    small.assign_numbers(weight_at(graph, node, 4), sums.variances(), reason);
+    small.assign_numbers(graph.weight_of(node.inputs[3]), sums.means(), reason);
+    small.assign_numbers(graph.weight_of(node.inputs[4]), sums.variances(), reason);
     ++changed;
   }
   return changed;

@@ -53,9 +53,9 @@ struct RefitData {
 /// the layer compensates for errors of the other summand (see fit_layers). Both networks walk
 /// through the data once (see Walk); a layer takes as many samples and positions as its fit needs.
 /// Memory does not grow with the number of samples.
-/// One batch in five is held out (see kHeldOut): the error on these selects the ridge, and a layer
-/// whose fit increases that error keeps its weights (see validated_fit). The assigned values are
-/// fitted with that ridge to all batches.
+/// One batch in five is held out (see kHeldOutPeriod): the error on these selects the ridge, and a
+/// layer whose fit increases that error keeps its weights (see validated_fit). The assigned values
+/// are fitted with that ridge to all batches.
 ///
 /// Without `weights` only Δ₁ is fitted: the mean residual, mostly that of the removed channels, is
 /// added to the bias.

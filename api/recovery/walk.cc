@@ -185,7 +185,7 @@ bool Walks::grow_to(int64_t count) {
   const int64_t before = this->count();
   if (before > 0) {
     const int64_t fit = fits();
-    if (has_dropped_ && before >= kHeldOut && fit < kMuchMore * before) return false;
+    if (has_dropped_ && before >= kHeldOutPeriod && fit < kMuchMore * before) return false;
     count = std::min(count, fit);
   } else if (count > 1 && grow_to(1)) {  // to see how large one is
     grow_to(count);

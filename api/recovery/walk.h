@@ -58,8 +58,8 @@ class Walk {
   bool is_stream_ = false;
 };
 
-/// Every kHeldOut-th batch is held out of a fit or, of a stream, the last of that many parts.
-constexpr int64_t kHeldOut = 5;
+/// Every kHeldOutPeriod-th batch is held out of a fit or, of a stream, the last of that many parts.
+constexpr int64_t kHeldOutPeriod = 5;
 
 /// The most bytes of activations to keep; where they need more, fewer samples are used.
 constexpr int64_t kMostActivations = int64_t{512} << 20;

@@ -34,9 +34,7 @@ class ExportBuilder : public GraphBuilder {
   DType dtype(ValueId value) const { return graph().value(value).dtype; }
   void set_dtype(ValueId value, DType dtype) { graph().value(value).dtype = dtype; }
   bool is_weight(ValueId value) const { return graph().value(value).weight != kNone; }
-  const Weight& weight_of(ValueId value) const {
-    return graph().weight(graph().value(value).weight);
-  }
+  const Weight& weight_of(ValueId value) const { return graph().weight_of(value); }
 };
 
 /// Conv(x, w, b) -> BatchNormalization(gamma, beta, mean, var) becomes Conv(x, w · s, (b - mean) ·

@@ -119,7 +119,7 @@ std::vector<Place> places_of(const Graph& graph, const Group& group) {
   std::vector<Place> places;
   for (const Member* member : members_of(graph, group, Which::kConsuming)) {
     if (member->node == kNone) continue;
-    const Weight& weight = graph.weight(graph.value(member->value).weight);
+    const Weight& weight = graph.weight_of(member->value);
     const NodeId layer = layer_after(graph, member->node);
     auto contraction = elements::contraction_of(graph, layer, member->value);
     if (!contraction || contraction->input != member->axis || !is_floating(weight.dtype)) continue;

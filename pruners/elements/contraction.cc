@@ -71,7 +71,7 @@ std::vector<int> permutation(const Node& node, size_t rank) {
 /// Returns, for each dimension of the operand, the dimension of the weight; empty if the operand is
 /// not the weight with its axes in some order.
 std::vector<int> axes_of(const Graph& graph, ValueId operand, ValueId weight) {
-  const size_t rank = graph.weight(graph.value(weight).weight).dims.size();
+  const size_t rank = graph.weight_of(weight).dims.size();
   std::vector<int> axes(rank);
   std::iota(axes.begin(), axes.end(), 0);
   for (int step = 0; step < kMaxSteps && operand != kNone; ++step) {
@@ -104,7 +104,7 @@ std::optional<Contraction> contraction_of(const Graph& graph, NodeId layer, Valu
   const int operand = operand_of(graph, layer, weight);
   if (operand == kNone) return std::nullopt;
   const Node& node = graph.node(layer);
-  const int rank = static_cast<int>(graph.weight(graph.value(weight).weight).dims.size());
+  const int rank = static_cast<int>(graph.weight_of(weight).dims.size());
   const auto form = linear_form(node, operand, static_cast<size_t>(rank));
   if (!form) return std::nullopt;
   const bool transposed = form->kind == LinearKind::kTransposedConvolution;

@@ -180,7 +180,7 @@ class Cutter {
     const std::vector<ValueId> weights = layers_.weights(id);
     if (weights.empty()) return {};
     std::string text;
-    for (int64_t dim : graph_.weight(graph_.value(weights[0]).weight).dims) {
+    for (int64_t dim : graph_.weight_of(weights[0]).dims) {
       text += (text.empty() ? " " : "x") + std::to_string(dim);
     }
     return text;

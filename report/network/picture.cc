@@ -144,7 +144,7 @@ class Painter {
   }
 
   PictureObstacle row_for(const Obstacle& obstacle, const std::string& axis) const {
-    const Shape& dims = graph_.weight(graph_.value(obstacle.value).weight).dims;
+    const Shape& dims = graph_.weight_of(obstacle.value).dims;
     std::string reason = obstacle.reason;
     if (obstacle.node != kNone) reason += " (" + label_of(graph_, graph_.node(obstacle.node)) + ")";
     return {axis, dims[obstacle.dim], obstacle.pinned, std::move(reason)};
@@ -157,7 +157,7 @@ class Painter {
       const auto found = v == kNone ? obstacles_of_.end() : obstacles_of_.find(v);
       if (found == obstacles_of_.end()) continue;
       for (const Obstacle* obstacle : found->second) {
-        const std::string& weight = graph_.weight(graph_.value(v).weight).name;
+        const std::string& weight = graph_.weight_of(v).name;
         box.obstacles.push_back(
             row_for(*obstacle, weight + "[" + std::to_string(obstacle->dim) + "]"));
       }
@@ -207,7 +207,7 @@ class Painter {
       row.granularity = group.granularity;
       if (group.mixes) row.mixes_at = group.mixes_at;
       for (const Member& member : group.members) {
-        const Weight& weight = graph_.weight(graph_.value(member.value).weight);
+        const Weight& weight = graph_.weight_of(member.value);
         row.members.push_back({box_of_node[member.node.index()],
                                weight.name + "[" + std::to_string(member.axis) + "]",
                                std::string(name_of(member.role)), std::ssize(member.indices),

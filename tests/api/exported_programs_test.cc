@@ -267,8 +267,7 @@ TEST(Exported, ACopyTakesThePlaceOfItsOriginal) {
     ExportedModel model(kFolder + "tiny_image." + version + ".pt2", {});
     const Graph& graph = model.graph();
     const auto reader = std::ranges::find_if(graph.nodes, [&](const Node& node) {
-      return node.op == "Conv" &&
-             graph.weight(graph.value(node.inputs[1]).weight).name == "conv4.weight";
+      return node.op == "Conv" && graph.weight_of(node.inputs[1]).name == "conv4.weight";
     });
     ASSERT_NE(reader, graph.nodes.end());
     model.editor().copy("own.weight", "conv4.weight", reader->name, 1);

@@ -56,7 +56,7 @@ class TwoAttentions : public ::testing::Test {
     std::vector<std::string> result;
     for (const Group& group : pruning.analysis.coupling.groups) {
       for (const Member& member : group.members) {
-        if (graph.weight(graph.value(member.value).weight).name != weight) continue;
+        if (graph.weight_of(member.value).name != weight) continue;
         if (member.role != Role::kOut) continue;
         result.push_back(std::to_string(group.size) + " " + group.granularity);
       }

@@ -55,8 +55,7 @@ inline void print(const Graph& graph, const Group& group, std::ostream& out) {
 }
 
 inline void print(const Graph& graph, const Obstacle& obstacle, std::ostream& out) {
-  const auto size =
-      graph.weight(graph.value(obstacle.value).weight).dims[static_cast<size_t>(obstacle.dim)];
+  const auto size = graph.weight_of(obstacle.value).dims[static_cast<size_t>(obstacle.dim)];
   out << "  " << dimension(graph, obstacle.value, obstacle.dim);
   if (obstacle.pinned != size) out << ", " << obstacle.pinned << " of " << size;
   out << ": " << obstacle.reason;

@@ -13,19 +13,15 @@ namespace {
 using test::Builder;
 using Keep = std::vector<uint8_t>;
 
-const Weight& weight_of(const Builder& b, ValueId value) {
-  return b.graph.weight(b.graph.value(value).weight);
-}
-
 TEST(MaskSmallest, TakesMagnitudesAndBreaksTiesByIndex) {
   Builder b;
   const ValueId w = b.weight<float>("w", {3, -1, 0.5F, 1, -2, 1}, {2, 3}, DType::kFloat32);
-  EXPECT_EQ(mask_smallest(weight_of(b, w), 0).keep, (Keep{1, 1, 1, 1, 1, 1}));
-  EXPECT_EQ(mask_smallest(weight_of(b, w), 1).keep, (Keep{1, 1, 0, 1, 1, 1}));
-  EXPECT_EQ(mask_smallest(weight_of(b, w), 2).keep, (Keep{1, 0, 0, 1, 1, 1}));
-  EXPECT_EQ(mask_smallest(weight_of(b, w), 3).keep, (Keep{1, 0, 0, 0, 1, 1}));
-  EXPECT_EQ(mask_smallest(weight_of(b, w), 6).keep, (Keep{0, 0, 0, 0, 0, 0}));
-  EXPECT_EQ(mask_smallest(weight_of(b, w), 1).dims, (Shape{2, 3}));
+  EXPECT_EQ(mask_smallest(b.graph.weight_of(w), 0).keep, (Keep{1, 1, 1, 1, 1, 1}));
+  EXPECT_EQ(mask_smallest(b.graph.weight_of(w), 1).keep, (Keep{1, 1, 0, 1, 1, 1}));
+  EXPECT_EQ(mask_smallest(b.graph.weight_of(w), 2).keep, (Keep{1, 0, 0, 1, 1, 1}));
+  EXPECT_EQ(mask_smallest(b.graph.weight_of(w), 3).keep, (Keep{1, 0, 0, 0, 1, 1}));
+  EXPECT_EQ(mask_smallest(b.graph.weight_of(w), 6).keep, (Keep{0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(mask_smallest(b.graph.weight_of(w), 1).dims, (Shape{2, 3}));
 }
 
 TEST(MaskSmallest, ReadsEveryTypeAndStride) {
@@ -37,13 +33,13 @@ TEST(MaskSmallest, ReadsEveryTypeAndStride) {
   const ValueId tiny = b.weight<double>("d", {1e-300, -1e-301, 1}, {3}, DType::kFloat64);
   const ValueId bytes = b.weight<int8_t>("i", {-128, 127, 0}, {3}, DType::kInt8);
   const ValueId wide = b.weight<int32_t>("s", {0x3c00, 0x3800}, {2}, DType::kFloat16);
-  EXPECT_EQ(mask_smallest(weight_of(b, half), 2).keep, (Keep{1, 1, 0, 0, 1}));
-  EXPECT_EQ(mask_smallest(weight_of(b, half), 4).keep, (Keep{0, 0, 0, 0, 1}));
-  EXPECT_EQ(mask_smallest(weight_of(b, brain), 1).keep, (Keep{1, 1, 0}));
-  EXPECT_EQ(mask_smallest(weight_of(b, tiny), 1).keep, (Keep{1, 0, 1}));
-  EXPECT_EQ(mask_smallest(weight_of(b, bytes), 2).keep, (Keep{1, 0, 0}));
-  EXPECT_EQ(weight_of(b, wide).stride, 4);
-  EXPECT_EQ(mask_smallest(weight_of(b, wide), 1).keep, (Keep{1, 0}));
+  EXPECT_EQ(mask_smallest(b.graph.weight_of(half), 2).keep, (Keep{1, 1, 0, 0, 1}));
+  EXPECT_EQ(mask_smallest(b.graph.weight_of(half), 4).keep, (Keep{0, 0, 0, 0, 1}));
+  EXPECT_EQ(mask_smallest(b.graph.weight_of(brain), 1).keep, (Keep{1, 1, 0}));
+  EXPECT_EQ(mask_smallest(b.graph.weight_of(tiny), 1).keep, (Keep{1, 0, 1}));
+  EXPECT_EQ(mask_smallest(b.graph.weight_of(bytes), 2).keep, (Keep{1, 0, 0}));
+  EXPECT_EQ(b.graph.weight_of(wide).stride, 4);
+  EXPECT_EQ(mask_smallest(b.graph.weight_of(wide), 1).keep, (Keep{1, 0}));
 }
 
 TEST(MaskSmallest, RefusesWhatHasNoOrder) {
@@ -51,8 +47,8 @@ TEST(MaskSmallest, RefusesWhatHasNoOrder) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const ValueId w = b.weight<float>("w", {1, nan}, {2}, DType::kFloat32);
   const ValueId i = b.weight<int64_t>("shape", {1, 2}, {2}, DType::kInt64);
-  EXPECT_THROW(mask_smallest(weight_of(b, w), 1), ModelError);
-  EXPECT_THROW(mask_smallest(weight_of(b, i), 1), UnsupportedError);
+  EXPECT_THROW(mask_smallest(b.graph.weight_of(w), 1), ModelError);
+  EXPECT_THROW(mask_smallest(b.graph.weight_of(i), 1), UnsupportedError);
 }
 
 /// Two convolutions and a vector that both add: v is shared, its two values are separate.

@@ -22,10 +22,6 @@ namespace {
 
 using test::Builder;
 
-const Weight& weight_of(const Builder& b, ValueId value) {
-  return b.graph.weight(b.graph.value(value).weight);
-}
-
 // By sorting.
 MagnitudeThreshold reference(std::vector<double> magnitudes, int64_t count) {
   std::sort(magnitudes.begin(), magnitudes.end());
@@ -44,7 +40,7 @@ struct Tensors {
     ids_.push_back(b.weight<T>(name, values, {static_cast<int64_t>(values.size())}, type));
     for (const T x : values) magnitudes.push_back(std::fabs(static_cast<double>(x)));
     weights.clear();
-    for (const ValueId id : ids_) weights.push_back(&weight_of(b, id));
+    for (const ValueId id : ids_) weights.push_back(&b.graph.weight_of(id));
   }
 
   void expect_as_sorted() const {
@@ -132,7 +128,7 @@ TEST(CountSmallest, RanksSeveralWeightsTogether) {
   Builder b;
   const ValueId v = b.weight<float>("v", {1, 5, 2, 9}, {4}, DType::kFloat32);
   const ValueId w = b.weight<double>("w", {2, 0.1, -2}, {3}, DType::kFloat64);
-  const Weight* const weights[] = {&weight_of(b, v), &weight_of(b, w)};
+  const Weight* const weights[] = {&b.graph.weight_of(v), &b.graph.weight_of(w)};
   using Counts = std::vector<int64_t>;
   EXPECT_EQ(count_smallest(weights, 0), (Counts{0, 0}));
   EXPECT_EQ(count_smallest(weights, 1), (Counts{0, 1}));

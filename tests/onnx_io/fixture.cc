@@ -108,7 +108,7 @@ onnx::TensorProto& initializer(onnx::ModelProto& model, const std::string& name)
 const Weight& weight_of(const Graph& graph, const std::string& value) {
   const ValueId id = graph.find(value);
   if (id == kNone || graph.value(id).weight == kNone) throw std::runtime_error("no " + value);
-  return graph.weight(graph.value(id).weight);
+  return graph.weight_of(id);
 }
 
 const Node& node_of(const Graph& graph, const std::string& output) {

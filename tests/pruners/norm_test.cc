@@ -15,10 +15,6 @@ using test::Builder;
 using test::group_of;
 using test::member;
 
-const Weight& weight_of(const Builder& b, ValueId value) {
-  return b.graph.weight(b.graph.value(value).weight);
-}
-
 float element(int64_t i) { return static_cast<float>((i * 37 + 11) % 101) / 8.0F - 6.0F; }
 
 std::vector<float> elements(int64_t count) {
@@ -50,7 +46,7 @@ TEST(SliceNorms, EqualTheDefinitionForEveryLayout) {
       const int64_t size = dims[axis];
       for (const Window& window : {Window{axis, 0, size}, Window{axis, size / 3, size}}) {
         for (Power power : {Power::kOne, Power::kTwo}) {
-          const std::vector<double> found = slice_norms(weight_of(b, w), window, power);
+          const std::vector<double> found = slice_norms(b.graph.weight_of(w), window, power);
           const std::vector<double> expected = reference(dims, window, power);
           ASSERT_EQ(found.size(), expected.size());
           for (size_t i = 0; i < found.size(); ++i) {
@@ -67,7 +63,7 @@ TEST(SliceNorms, ReadEveryType) {
   Builder b;
   const Window all{0, 0, 2};
   using Norms = std::vector<double>;
-  const auto norms = [&](ValueId w) { return slice_norms(weight_of(b, w), all, Power::kTwo); };
+  const auto norms = [&](ValueId w) { return slice_norms(b.graph.weight_of(w), all, Power::kTwo); };
   EXPECT_EQ(norms(b.weight<double>("d", {-3, 4}, {2, 1}, DType::kFloat64)), (Norms{9, 16}));
   EXPECT_EQ(norms(b.weight<uint16_t>("h", {0xc200, 0x0001}, {2, 1}, DType::kFloat16)),
             (Norms{9, 0x1p-48}));
@@ -87,7 +83,7 @@ TEST(SliceNorms, ReadEveryType) {
 TEST(SliceNorms, KeepSmallAndLargeNumbersApart) {
   Builder b;
   const ValueId w = b.weight<float>("w", {1e-30F, 2e-30F, 1e30F, 2e30F}, {4, 1}, DType::kFloat32);
-  const std::vector<double> found = slice_norms(weight_of(b, w), {0, 0, 4}, Power::kTwo);
+  const std::vector<double> found = slice_norms(b.graph.weight_of(w), {0, 0, 4}, Power::kTwo);
   EXPECT_LT(0, found[0]);
   EXPECT_LT(found[0], found[1]);
   EXPECT_LT(found[2], found[3]);

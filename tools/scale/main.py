@@ -67,8 +67,9 @@ class Bench:
         return found
 
     def least(self, model, words, rounds):
-        path, found = self.folder / "report.json", {}
-        line = ["prune", model(), "-o", self.folder / "small.onnx", "--ratio", "0.5", "--threads", "1", "-q", *words]
+        path, found, network = self.folder / "report.json", {}, model()
+        small = self.folder / f"small{network.suffix}"
+        line = ["prune", network, "-o", small, "--ratio", "0.5", "--threads", "1", "-q", *words]
         for _ in range(rounds):
             self.command.run(*line, "--report", path, env=self.settings)
             for stage, seconds in read(path)["timings"].items():

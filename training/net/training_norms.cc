@@ -64,10 +64,10 @@ ValueId TrainingNorms::add_vector(Graph& graph, const std::string& name, int64_t
 
 void TrainingNorms::add(Graph& graph, NodeId convolution) {
   const Node conv = graph.node(convolution);
-  const Weight& bias = graph.weight(graph.value(conv.inputs[2]).weight);
+  const Weight& bias = graph.weight_of(conv.inputs[2]);
   const int64_t size = bias.dims[0];
   const std::string predictions = graph.value(conv.outputs[0]).name;
-  Norm norm{.weight = graph.weight(graph.value(conv.inputs[1]).weight).name,
+  Norm norm{.weight = graph.weight_of(conv.inputs[1]).name,
             .bias = bias.name,
             .scale = predictions + "/norm/scale",
             .shift = predictions + "/norm/shift",

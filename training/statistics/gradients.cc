@@ -161,7 +161,7 @@ WeightGradients::WeightGradients(const Graph& graph, const Coupling& coupling,
       sums->push_back(at::zeros({group.size}, at::kDouble));
     }
     for (const Member* member : members_of(graph, group, Which::kProducing)) {
-      const Weight& weight = graph.weight(graph.value(member->value).weight);
+      const Weight& weight = graph.weight_of(member->value);
       const auto found = weights.find(weight.name);
       if (found == weights.end() || !found->second.requires_grad()) continue;
       const auto [place, is_new] = known.emplace(weight.name, weights_.size());
