@@ -1,5 +1,6 @@
 #include "parsimony/api/taken_branches.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -24,7 +25,7 @@ bool is_true(const HostTensor& condition) { return condition.number(0) != 0; }
 /// Conditions that have been computed, and what all runs agree on.
 using Conditions = std::map<ValueId, std::optional<bool>>;
 
-/// Computes conditions on all runs. @returns those that never differ
+/// Computes conditions on all runs. @returns values of those that never differ
 Conditions constant_conditions(Engine& engine, const Graph& graph,
                                const std::set<ValueId>& conditions, const Runs& runs) {
   Conditions found;
@@ -44,11 +45,8 @@ Conditions constant_conditions(Engine& engine, const Graph& graph,
       if (!is_new && known->second != now) known->second.reset();
     }
   };
-  constexpr int64_t kLargestRun = 64;
-  // The size of a run may be what a condition asks for.
-  if (!computed.empty()) {
-    for (const int64_t size : {kLargestRun, int64_t{1}}) runs(size, see);
-  }
+  if (computed.empty()) return found;
+  for (const int64_t size : {64, 1}) runs(size, see);  // which a condition may ask for
   return found;
 }
 
@@ -60,12 +58,13 @@ std::vector<std::string> branches_taken(Engine& engine, const Graph& graph, cons
   while (true) {
     const Hoisted hoisted(graph, taken);
     const Graph& now = hoisted.graph();
+    const auto is_then = [&](BodyId b) { return now.bodies[b].attribute == "then_branch"; };
     std::vector<NodeId> open;
     std::set<ValueId> conditions;
     for (const NodeId n : now.nodes.ids()) {
       const Node& node = now.node(n);
-      const bool reads_branches = node.op == "If" && node.domain.empty() && !node.bodies.empty();
-      if (!reads_branches || node.body != kNone || !seen.insert(n).second) continue;
+      const bool chooses = node.body == kNone && std::ranges::any_of(node.bodies, is_then);
+      if (!chooses || !seen.insert(n).second) continue;
       open.push_back(n);
       conditions.insert(node.inputs.front());
     }
@@ -75,8 +74,7 @@ std::vector<std::string> branches_taken(Engine& engine, const Graph& graph, cons
       const auto condition = found.find(now.node(n).inputs.front());
       if (condition == found.end() || !condition->second) continue;
       for (const BodyId b : now.node(n).bodies) {
-        const bool is_then = now.bodies[b].attribute == "then_branch";
-        if (is_then == *condition->second) taken.push_back(path_of(now, now.bodies[b]));
+        if (is_then(b) == *condition->second) taken.push_back(path_of(now, now.bodies[b]));
       }
     }
   }

@@ -15,6 +15,7 @@
 #include "parsimony/base/json_reader.h"
 #include "parsimony/checkpoints/checkpoint.h"
 #include "parsimony/checkpoints/new_checkpoint.h"
+#include "parsimony/programs/exported/json_tree_impl.h"
 
 namespace parsimony::programs {
 namespace {
@@ -398,7 +399,9 @@ class MadeAhead {
 void Archive::write_list(ZipWriter& zip, const Group& group,
                          const std::vector<ArchivedTensor>& tensors) const {
   constexpr size_t kReleased = 16 << 20;  // bytes of the file that stay resident meanwhile
-  auto list = nlohmann::ordered_json::parse(zip_.content(*group.list));
+  const JsonDocument document(zip_.content(*group.list), path_ + ": " + group.list->name,
+                              throw_as<ModelError>);
+  nlohmann::ordered_json list = tree_of(document.root());
   const auto before = std::exchange(list["config"], nlohmann::ordered_json::object());
   std::unordered_map<std::string_view, const nlohmann::ordered_json*> known;
   for (const auto& [name, entry] : before.items()) known.emplace(name, &entry);

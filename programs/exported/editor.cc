@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
@@ -20,35 +19,13 @@
 #include "parsimony/graph/infer.h"
 #include "parsimony/graph/operators/node_view.h"
 #include "parsimony/graph/slice.h"
+#include "parsimony/programs/exported/json_tree_impl.h"
 #include "parsimony/speedup/masked_values.h"
 
 namespace parsimony::programs {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-/// The value as a tree that can be edited. Objects have their sizes from the start, since they copy
-/// all members when they grow.
-Json tree_of(const JsonReader& value) {
-  if (value.is_null()) return {};
-  if (value.is_flag()) return value.flag();
-  if (value.is_text()) return value.text();
-  if (value.is_unsigned()) return value.unsigned_integer();
-  if (value.is_integer()) return value.integer(std::numeric_limits<int64_t>::min(), 0);
-  if (value.is_number()) return value.number();
-  if (value.is_list()) {
-    Json::array_t list;
-    list.reserve(value.size());
-    for (const JsonReader item : value.list()) list.push_back(tree_of(item));
-    return list;
-  }
-  Json::object_t object;
-  object.reserve(value.size());
-  for (const JsonReader member : value.members()) {
-    object.emplace_back(std::string(member.own_key()), tree_of(member));
-  }
-  return object;
-}
 
 UnsupportedError cannot_rewrite(std::string_view node, std::string_view why) {
   return UnsupportedError("node ", in_quotes(node), " of the program: ", why);
