@@ -11,6 +11,7 @@
 #include "parsimony/onnx_io/reader.h"
 #include "parsimony/torch_io/tensor.h"
 #include "parsimony/training/statistics/measure.h"
+#include "tests/support/model.h"
 #include "tests/training/small_nets.h"
 
 namespace parsimony::test {
@@ -295,6 +296,28 @@ TEST(Statistics, MemoryDoesNotGrowWithSamples) {
   const int64_t bytes = bytes_after(4);
   EXPECT_GT(bytes, 8 * 27 * 27);  // the moments of W1 alone
   EXPECT_EQ(bytes, bytes_after(16));
+}
+
+TEST(Statistics, BatchesOfGradientsFitIntoMemory) {
+  TextModel model(
+      "net (float[N,3,H,W] x) => (float[N,4,H,W] y) { a = Conv(x, W1) b = Relu(a) "
+      "y = Conv(b, W2) }",
+      {{"W1", "8x3x1x1"}, {"W2", "4x8x1x1"}});
+  const Analysis analysis = analyse(model.graph());
+  for (const Measure measure : {Measure::kTaylor, Measure::kTaylorSquared}) {
+    const Measuring measuring(model.graph(), analysis.facts, analysis.coupling,
+                              {.channels = {measure}});
+    const auto batch = [&](int64_t side) {
+      training::SampleBatch samples;
+      samples.inputs = {at::empty({2, 3, side, side})};
+      samples.count = 2;
+      return measuring.batch(samples);
+    };
+    EXPECT_EQ(batch(32), 32);
+    // 23 values for each of 1024² positions and sample: 92 MiB.
+    EXPECT_EQ(batch(1024), 22);
+    EXPECT_EQ(batch(8192), 1) << "though it takes more";
+  }
 }
 
 TEST(Statistics, SameDataSameBits) {

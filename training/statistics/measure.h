@@ -26,7 +26,7 @@ class Measuring {
   Measuring(Measuring&&) noexcept;
 
   /// Returns how many samples of this kind to add at a time: the network's batch size, or one that
-  /// suits the sample's device.
+  /// suits the sample's device and fits into memory.
   int64_t batch(const SampleBatch& sample) const;
   /// Adds one batch, of the network's own size if that is fixed.
   /// @throws ModelError if samples or labels do not fit
