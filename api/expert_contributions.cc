@@ -330,8 +330,9 @@ void ExpertContributions::add(const std::vector<ValueId>& values, const EngineVa
 
 void ExpertContributions::run(Layer& layer, const std::vector<ValueId>& values,
                               const EngineValues& found) {
-  const auto known = [&](ValueId v) {
-    return found[std::ranges::find(values, v) - values.begin()];
+  const auto known = [&](ValueId v) -> EngineValue {
+    const auto place = std::ranges::find(values, v);
+    return place == values.end() ? nullptr : found[place - values.begin()];
   };
   const auto count = [&](int expert, EngineValue with, EngineValue without) {
     const TensorList sums = on_host(layer.sum->run({std::move(with), std::move(without)}));

@@ -162,7 +162,11 @@ Runs runs_of(const CalibrationData& data, const Graph& graph) {
 
 Statistics measure_on(Engine& engine, const Graph& graph, const Facts& facts,
                       const Coupling& coupling, const Needs& needs, const Runs& runs) {
-  const Hoisted hoisted(graph, branches_taken(engine, graph, runs));
+  const Hoisted hoisted(graph, branches_taken(engine, graph, [&](const auto& see) {
+                          const ForwardStatistics whole(engine, graph, facts, coupling, needs);
+                          runs(whole.batch(),
+                               [&](const EngineValues& inputs, int64_t) { see(inputs); });
+                        }));
   ForwardStatistics forward(engine, hoisted.graph(), facts, coupling, needs);
   std::vector<MeasuredRun> group;
   const auto add_group = [&] {

@@ -8,6 +8,7 @@
 
 #include "parsimony/api/network_error.h"
 #include "parsimony/api/recovery/part.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
 #include "parsimony/base/words.h"
 #include "parsimony/speedup/fit_layers.h"
@@ -20,14 +21,16 @@ std::string path_of(const Graph& graph, const Body& body) {
   return str_cat(key_of(graph, graph.node(body.owner)), kInside, body.attribute);
 }
 
-bool is_true(const HostTensor& condition) { return condition.number(0) != 0; }
+bool is_true(const HostTensor& condition) {
+  return condition.count() > 0 && condition.number(0) != 0;
+}
 
 /// Conditions that have been computed, and what all runs agree on.
 using Conditions = std::map<ValueId, std::optional<bool>>;
 
 /// Computes conditions on all runs. @returns values of those that never differ
 Conditions constant_conditions(Engine& engine, const Graph& graph,
-                               const std::set<ValueId>& conditions, const Runs& runs) {
+                               const std::set<ValueId>& conditions, const EachRun& runs) {
   Conditions found;
   std::vector<ValueId> computed;
   for (const ValueId v : conditions) {
@@ -35,24 +38,27 @@ Conditions constant_conditions(Engine& engine, const Graph& graph,
     if (weight == kNone) computed.push_back(v);
     if (weight != kNone) found[v] = is_true(to_host(graph.weight(weight)));
   }
+  if (computed.empty()) return found;
   const Graph network = part_for(graph, computed);
   Part part(engine, network);
-  const SeeRun see = [&](const EngineValues& inputs, int64_t /*samples*/) {
-    const TensorList values = on_host(part.run(inputs));
-    for (size_t i = 0; i < computed.size(); ++i) {
-      const bool now = is_true(numbers_of(values[i]));
-      const auto [known, is_new] = found.try_emplace(computed[i], now);
-      if (!is_new && known->second != now) known->second.reset();
-    }
-  };
-  if (computed.empty()) return found;
-  for (const int64_t size : {64, 1}) runs(size, see);  // which a condition may ask for
+  try {
+    runs([&](const EngineValues& inputs) {
+      const TensorList values = on_host(part.run(inputs));
+      for (size_t i = 0; i < computed.size(); ++i) {
+        const bool now = is_true(numbers_of(values[i]));
+        const auto [known, is_new] = found.try_emplace(computed[i], now);
+        if (!is_new && known->second != now) known->second.reset();
+      }
+    });
+  } catch (const UnsupportedError&) {
+    for (const ValueId v : computed) found.erase(v);
+  }
   return found;
 }
 
 }  // namespace
 
-std::vector<std::string> branches_taken(Engine& engine, const Graph& graph, const Runs& runs) {
+std::vector<std::string> branches_taken(Engine& engine, const Graph& graph, const EachRun& runs) {
   std::vector<std::string> taken;
   std::set<NodeId> seen;
   while (true) {
@@ -63,7 +69,8 @@ std::vector<std::string> branches_taken(Engine& engine, const Graph& graph, cons
     std::set<ValueId> conditions;
     for (const NodeId n : now.nodes.ids()) {
       const Node& node = now.node(n);
-      const bool chooses = node.body == kNone && std::ranges::any_of(node.bodies, is_then);
+      const bool chooses =
+          node.body == kNone && !node.inputs.empty() && std::ranges::any_of(node.bodies, is_then);
       if (!chooses || !seen.insert(n).second) continue;
       open.push_back(n);
       conditions.insert(node.inputs.front());

@@ -92,7 +92,8 @@ void add_body(const Graph& graph, const Body& body, BodyId id, onnx::NodeProto& 
     onnx::ValueInfoProto& result = *inside.add_output();
     typed(v, result);
     if (made.contains(graph.value(v).name)) continue;
-    result.set_name(str_cat(body.attribute, kInside, graph.value(v).name));
+    result.set_name(str_cat(to.output(0), kInside, body.attribute, kInside, inside.output_size(),
+                            kInside, graph.value(v).name));
     onnx::NodeProto& copy = *inside.add_node();  // ONNX has no results that a body does not compute
     copy.set_op_type("Identity");
     copy.add_input(graph.value(v).name);
@@ -197,6 +198,9 @@ onnx::ModelProto model_of(const Graph& graph,
   for (const Node& node : graph.nodes) {
     for (const ValueId input : node.inputs) {
       if (input != kNone) read[input] = true;
+    }
+    for (const BodyId body : node.bodies) {
+      for (const ValueId result : graph.bodies[body].outputs) read[result] = true;
     }
   }
   for (const ValueId v : graph.values.ids()) {

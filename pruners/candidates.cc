@@ -253,8 +253,7 @@ class Scorer {
     const std::string& criterion = request(unit.request).criterion;
     const bool measured = !options_.own && find_criterion(criterion).measure.has_value();
     if (!measured) return str_cat("criterion \"", criterion, "\" cannot score it");
-    return str_cat("the calibration data gave criterion \"", criterion,
-                   "\" nothing to measure there");
+    return str_cat("nothing was measured there for criterion \"", criterion, "\"");
   }
 
   GroupLimits limits_of(const Request& asked, GroupId g) const {

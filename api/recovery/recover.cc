@@ -77,18 +77,22 @@ class Recovering {
     const bool weighs = !kind.closed_form && !settings_.outputs.terms.empty();
     if (kind.matches_outputs && !weighs && is_further(step.after, before)) {
       note(method, " was undone: it increased the output error" + increase(before, step.after));
-      undo(values);
+      replace(values);
       step.layers = 0;
       step.after = before;
     }
     report_.steps.push_back(std::move(step));
   }
 
-  /// Makes the values those of an earlier time again.
-  void undo(const std::vector<TensorUpdate>& values) {
+  /// Makes the values those of another time or network.
+  void replace(const std::vector<TensorUpdate>& values) {
+    small_.emplace(original_, plan_with(values));
+  }
+
+  Plan plan_with(const std::vector<TensorUpdate>& values) const {
     Plan plan = plan_;
     plan.updates = values;
-    small_.emplace(original_, plan);
+    return plan;
   }
 
   /// Returns the state of the leading rank, by which all decide; the others do not evaluate.
@@ -111,29 +115,44 @@ class Recovering {
 
   /// @returns how many layers, or tensors, changed
   int change(RecoveryMethod method, RefitLog& log) {
+    if (!recovery_kind(method).closed_form) {
+      return source_.train(method, *small_, fixed_, report_.notes);
+    }
+    if (!taken_) taken_ = branches_taken(source_.engine(), dense_, each_run());
+    if (taken_->empty()) return fit(method, dense_, *small_, log);
+    const Hoisted dense(dense_, *taken_);
+    const Hoisted original(original_, *taken_);
+    SmallNetwork small(original.graph(), plan_with(small_->updates()));
+    const int changed = fit(method, dense.graph(), small, log);
+    replace(small.updates());
+    return changed;
+  }
+
+  /// All ranks see the same runs.
+  EachRun each_run() const {
+    return [this](const auto& see) {
+      const ValueSource feed =
+          source_.feed(RecoverySource::Samples::kAll, source_.batch(), nullptr);
+      while (const std::optional<ValueBatch> batch = feed()) see(batch->inputs);
+    };
+  }
+
+  int fit(RecoveryMethod method, const Graph& dense, SmallNetwork& small, RefitLog& log) const {
     const bool fits = recovery_kind(method).fits_layers;
     const int64_t batch = fits ? source_.fit_batch() : source_.batch();
     const RefitData data = {source_.engine(),
-                            [&](bool small) {
+                            [&](bool of_small) {
                               return source_.feed(RecoverySource::Samples::kOwn, batch,
-                                                  small ? &*small_ : nullptr);
+                                                  of_small ? &small : nullptr);
                             },
                             source_.together()};
-    switch (method) {
-      case RecoveryMethod::kBias:
-        return refit(data, dense_, *small_, {}, {.weights = false, .batch = batch, .log = &log});
-      case RecoveryMethod::kLeastSquares:
-        return refit(
-            data, dense_, *small_, fixed_,
-            {.ridge = settings_.ridge, .rounds = settings_.rounds, .batch = batch, .log = &log});
-      case RecoveryMethod::kBatchNorm:
-        return estimate_batch_norms(data, *small_);
-      case RecoveryMethod::kOutputs:
-      case RecoveryMethod::kBlocks:
-      case RecoveryMethod::kFinetune:
-        break;
+    if (method == RecoveryMethod::kBatchNorm) return estimate_batch_norms(data, small);
+    if (method == RecoveryMethod::kBias) {
+      return refit(data, dense, small, {}, {.weights = false, .batch = batch, .log = &log});
     }
-    return source_.train(method, *small_, fixed_, report_.notes);
+    return refit(
+        data, dense, small, fixed_,
+        {.ridge = settings_.ridge, .rounds = settings_.rounds, .batch = batch, .log = &log});
   }
 
   /// Compares errors, on held-out samples if there are any; better accuracy or loss makes up for
@@ -170,8 +189,9 @@ class Recovering {
   /// Notes the layers that the step did not change, by reason.
   void note_unfit(RecoveryMethod method, const std::vector<UnfitLayer>& of_data) {
     const bool weights = method != RecoveryMethod::kBias;
+    const Hoisted small(small_->graph(), taken_.value_or(std::vector<std::string>()));
     std::vector<UnfitLayer> unfit =
-        unfit_layers(small_->graph(), weights ? fixed_ : std::vector<std::string>());
+        unfit_layers(small.graph(), weights ? fixed_ : std::vector<std::string>());
     unfit.insert(unfit.end(), of_data.begin(), of_data.end());
     std::map<std::string_view, std::vector<std::string>> layers;
     for (const UnfitLayer& layer : unfit) {
@@ -223,6 +243,7 @@ class Recovering {
   const RecoverySettings& settings_;
   const Say& say_;
   std::vector<std::string> fixed_;
+  std::optional<std::vector<std::string>> taken_;  ///< branches, found before the first fit
   RecoveryReport report_;
   std::map<RecoverySource::Samples, KnownOutputs> known_;  ///< of the dense network
 };
@@ -342,14 +363,7 @@ int64_t recovery_batch(int64_t values) {
 
 Recovered recover(RecoverySource& source, const Graph& dense, const Graph& original,
                   const Plan& plan, const RecoverySettings& settings, const Say& say) {
-  const Runs runs = [&](int64_t requested, const SeeRun& see) {
-    const ValueSource feed = source.feed(RecoverySource::Samples::kAll, requested, nullptr);
-    while (const std::optional<ValueBatch> batch = feed()) see(batch->inputs, requested);
-  };
-  const std::vector<std::string> taken = branches_taken(source.engine(), dense, runs);
-  const Hoisted of_dense(dense, taken);
-  const Hoisted of_original(original, taken);
-  return Recovering(source, of_dense.graph(), of_original.graph(), plan, settings, say).result();
+  return Recovering(source, dense, original, plan, settings, say).result();
 }
 
 Recovered recover_on(Engine& engine, const Graph& original, const Plan& plan,

@@ -16,6 +16,7 @@
 #include "parsimony/api/recovery/row_sums.h"
 #include "parsimony/api/taken_branches.h"
 #include "parsimony/base/errors.h"
+#include "parsimony/data/dataset.h"
 #include "parsimony/data/sample_source.h"
 #include "parsimony/graph/attributes.h"
 #include "parsimony/graph/interface.h"
@@ -410,21 +411,56 @@ TEST_P(OnEngine, LayersOfBranchesThatAllDataTakeAreFitted) {
       << found.report.notes.front();
 }
 
-/// Half of the batches take the other branch.
+/// Half of the runs take the other branch.
 TEST_P(OnEngine, BranchesThatOnlySomeDataTakeStayBranches) {
   Branched branched(kBranches);
-  const Runs runs = [&](int64_t /*requested*/, const SeeRun& see) {
-    runs_of(branched.job, branched.model.graph())(
-        16, [&, sign = 1.0F](const EngineValues& inputs, int64_t samples) mutable {
-          sign = -sign;
-          see({inputs[0], training::values_of({at::tensor(sign)}).front()}, samples);
-        });
+  const Graph& graph = branched.model.graph();
+  const auto taken = [&](bool alternates) {
+    return branches_taken(*engine_, graph, [&](const auto& see) {
+      float sign = 1;
+      runs_of(branched.job, graph)(16, [&](const EngineValues& inputs, int64_t /*samples*/) {
+        if (alternates) sign = -sign;
+        see({inputs[0], values_of({at::tensor(sign)}).front()});
+      });
+    });
   };
-  EXPECT_TRUE(branches_taken(*engine_, branched.model.graph(), runs).empty());
-  const std::vector<std::string> all = {"y::then_branch", "y::then_branch::u::then_branch"};
-  EXPECT_EQ(branches_taken(*engine_, branched.model.graph(),
-                           runs_of(branched.job, branched.model.graph())),
-            all);
+  EXPECT_TRUE(taken(true).empty());
+  EXPECT_EQ(taken(false),
+            (std::vector<std::string>{"y::then_branch", "y::then_branch::u::then_branch"}));
+}
+
+/// The batch size is fixed, the condition depends on the samples, and the other branch is a weight.
+TEST_P(OnEngine, BranchesOfNetworksWithAFixedBatchAreTaken) {
+  TextModel model(R"(net (float[16,3,32,32] x) => (float[16,4,32,32] y) <float far = {-1000.0}> {
+    a = Conv(x, W1, B1)
+    b = Relu(a)
+    m = ReduceMax <keepdims = 0> (x)
+    c = Greater(m, far)
+    y = If (c) <
+      then_branch = t () => (float[16,4,32,32] u) { f = Conv(b, W2, B2) g = Relu(f)
+                                                  u = Conv(g, W3, B3) },
+      else_branch = o () => (float[16,4,32,32] w) { w = Identity(Z) }>
+  })",
+                  {{"W1", "8x3x1x1"},
+                   {"B1", "8"},
+                   {"W2", "6x8x1x1"},
+                   {"B2", "6"},
+                   {"W3", "4x6x1x1"},
+                   {"B3", "4"},
+                   {"Z", "16x4x32x32"}});
+  const Graph& graph = model.graph();
+  const Plan plan =
+      plan_pruning(model.graph(), from_shorthand({.criterion = "l1", .ratio = 0.5})).plan;
+  RecoverySettings settings;
+  settings.steps = {RecoveryMethod::kLeastSquares};
+  const CalibrationData job{.data = "random:80"};
+  EXPECT_EQ(recover_on(*engine_, graph, plan, settings, job).report.steps.front().layers, 2);
+  const Dataset data = read_dataset("shapes:80,16");
+  const Analysis analysis = analyse(model.graph());
+  const Statistics found = measure(graph, analysis.facts, analysis.coupling,
+                                   {.channels = {Measure::kActivationNorm}}, batches_of(data, 80));
+  EXPECT_EQ(found.samples, 80);
+  EXPECT_EQ(reached(found, Measure::kActivationNorm).size(), 2U);
 }
 
 }  // namespace

@@ -122,13 +122,16 @@ TEST(RankSums, StatisticsAreThoseOfOneProcess) {
 
 TEST(RankSums, WhatDataReachOnOneRankOnlyIsZeroOnTheOthers) {
   Needs needs;
-  needs.channels = {Measure::kTaylor};
+  needs.channels = {Measure::kTaylor, Measure::kZeroShare};
   needs.inputs = {"expert", "never", "shared"};
   on_ranks(2, [&](const RankGroup& ranks) {
     const bool first = ranks.rank() == 0;
     Statistics own;
     own.samples = first ? 1 : 3;
     own.channels[Measure::kTaylor].assign(3, {});
+    own.channels[Measure::kZeroShare].assign(2, {});
+    own.channels[Measure::kZeroShare][GroupId(0)] = {first ? 0.5 : 0.25};
+    if (first) own.channels[Measure::kZeroShare][GroupId(1)] = {0.75};
     own.channels[Measure::kTaylor][GroupId(0)] = {2, 6};
     const Eigen::MatrixXd second = Eigen::MatrixXd::Constant(2, 2, first ? 1 : 2);
     own.inputs["shared"] = {first ? 4 : 5, second};
@@ -142,6 +145,9 @@ TEST(RankSums, WhatDataReachOnOneRankOnlyIsZeroOnTheOthers) {
     EXPECT_EQ(groups[GroupId(0)], (std::vector<double>{2, 6}));
     EXPECT_EQ(groups[GroupId(1)], (std::vector<double>{1, 2, 3}));
     EXPECT_TRUE(groups[GroupId(2)].empty());
+    const PerGroup<std::vector<double>>& shares = all.channels.at(Measure::kZeroShare);
+    EXPECT_EQ(shares[GroupId(0)], (std::vector<double>{0.3125}));
+    EXPECT_EQ(shares[GroupId(1)], (std::vector<double>{0.75})) << "of what was seen";
     ASSERT_EQ(all.inputs.size(), 2U);
     EXPECT_EQ(all.inputs.at("shared").rows, 9);
     EXPECT_EQ(all.inputs.at("shared").second, Eigen::MatrixXd::Constant(2, 2, 3));

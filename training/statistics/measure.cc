@@ -423,18 +423,26 @@ int64_t Measuring::bytes() const {
   return state_->forward.bytes() + (state_->gradients ? state_->gradients->bytes() : 0);
 }
 
+namespace {
+
+/// Measures `batches`. @param all  the batches of all ranks, by which each decides alike
 Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
-                   const Needs& needs, const Batches& batches, const Loss& loss) {
+                   const Needs& needs, const Batches& batches, const Loss& loss,
+                   const Batches& all) {
   const NoKernelTrials no_trials;
-  const std::optional<SampleBatch> first = batches(1)();
-  const c10::Device device =
-      first && !first->inputs.empty() ? first->inputs.front().device() : c10::kCPU;
-  const Runs runs = [&](int64_t size, const SeeRun& see) {
-    for_each_batch(graph, batches, size,
-                   [&](const SampleBatch& batch) { see(values_of(batch.inputs), batch.count); });
+  const SampleBatch first = batches(1)().value_or(SampleBatch());
+  const c10::Device device = first.inputs.empty() ? c10::kCPU : first.inputs.front().device();
+  const bool forward = !needs.inputs.empty() || std::ranges::any_of(needs.channels, is_forward);
+  const EachRun each_run = [&](const auto& see) {
+    const Measuring whole(graph, facts, coupling, needs, loss);
+    for_each_batch(graph, all, whole.batch(first), [&](const SampleBatch& batch) {
+      check_dims(graph, batch.inputs);
+      see(values_of(batch.inputs));
+    });
   };
   torch_io::TorchEngine engine(device);
-  const Hoisted hoisted(graph, branches_taken(engine, graph, runs));
+  const Hoisted hoisted(
+      graph, forward ? branches_taken(engine, graph, each_run) : std::vector<std::string>());
   Measuring measuring(hoisted.graph(), facts, coupling, needs, loss);
   std::vector<SampleBatch> group;
   const auto add_group = [&] {
@@ -442,13 +450,19 @@ Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupl
     group.clear();
   };
   const int at_once = torch_io::batches_at_once(device);
-  for_each_batch(graph, batches, measuring.batch(first.value_or(SampleBatch())),
-                 [&](const SampleBatch& batch) {
-                   group.push_back(batch);
-                   if (std::ssize(group) == at_once) add_group();
-                 });
+  for_each_batch(graph, batches, measuring.batch(first), [&](const SampleBatch& batch) {
+    group.push_back(batch);
+    if (std::ssize(group) == at_once) add_group();
+  });
   add_group();
   return measuring.finish();
+}
+
+}  // namespace
+
+Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
+                   const Needs& needs, const Batches& batches, const Loss& loss) {
+  return measure(graph, facts, coupling, needs, batches, loss, batches);
 }
 
 std::vector<double> block_influences(const Graph& graph, const std::vector<ResidualBlock>& blocks,
@@ -467,58 +481,74 @@ std::vector<double> block_influences(const Graph& graph, const std::vector<Resid
 namespace {
 
 /// Gives what no data reached on this rank, but on others, the size that it has there.
-void fill_unreached(const RankGroup& ranks, const std::set<std::string>& matrices,
-                    Statistics& own) {
+/// @returns for each measure and group, in order, the samples of the ranks that reached it
+std::vector<double> fill_unreached(const RankGroup& ranks, const std::set<std::string>& matrices,
+                                   Statistics& own) {
   std::vector<std::vector<double>*> groups;
   for (auto& [measure, of_groups] : own.channels) {
     for (std::vector<double>& channels : of_groups) groups.push_back(&channels);
   }
   for (const std::string& name : matrices) own.inputs.try_emplace(name);
-  std::vector<double> sizes;  // of each: how many ranks have it, and the sums of its sizes
+  std::vector<double> sizes;  // of each: the samples of ranks that have it, and times its sizes
   const auto add = [&](std::initializer_list<Eigen::Index> of_one) {
-    sizes.push_back(*of_one.begin() > 0 ? 1 : 0);
-    for (const Eigen::Index size : of_one) sizes.push_back(static_cast<double>(size));
+    const bool reached = *of_one.begin() > 0;
+    const auto samples = static_cast<double>(reached ? own.samples : 0);
+    sizes.push_back(samples);
+    for (const Eigen::Index size : of_one) sizes.push_back(samples * static_cast<double>(size));
   };
   for (const std::vector<double>* channels : groups) add({std::ssize(*channels)});
   for (const auto& [name, moments] : own.inputs) {
     add({moments.second.rows(), moments.second.cols(), moments.sum.size()});
   }
-  if (sizes.empty()) return;
+  if (sizes.empty()) return {};
   ranks.sum(at::from_blob(sizes.data(), {std::ssize(sizes)}, at::kDouble));
   const double* next = sizes.data();
-  const auto size = [&](double ranks_with_it) {
-    return static_cast<Eigen::Index>(*next++ / std::max(1.0, ranks_with_it));
+  const auto size = [&](double samples) {
+    return static_cast<Eigen::Index>(*next++ / std::max(1.0, samples));
   };
+  std::vector<double> reached;
   for (std::vector<double>* channels : groups) {
-    const double having = *next++;
-    channels->resize(static_cast<size_t>(size(having)));
+    reached.push_back(*next++);
+    channels->resize(static_cast<size_t>(size(reached.back())));
   }
   for (auto& [name, moments] : own.inputs) {
-    const double having = *next++;
-    const Eigen::Index rows = size(having);
-    const Eigen::Index columns = size(having);
-    const Eigen::Index sum = size(having);
+    const double samples = *next++;
+    const Eigen::Index rows = size(samples);
+    const Eigen::Index columns = size(samples);
+    const Eigen::Index sum = size(samples);
     if (moments.second.size() > 0) continue;
     moments.second.setZero(rows, columns);
     moments.sum.setZero(sum);
   }
   std::erase_if(own.inputs, [](const auto& entry) { return entry.second.second.size() == 0; });
+  return reached;
+}
+
+/// Returns whether it is a mean over the values that were seen, not over all samples.
+bool is_of_seen(Measure measure) {
+  return measure == Measure::kZeroShare || measure == Measure::kMeanActivation ||
+         measure == Measure::kRank;
 }
 
 }  // namespace
 
 Statistics sum_over(const RankGroup& ranks, Statistics own, const Needs& needs) {
-  fill_unreached(ranks, needs.inputs, own);
+  const std::vector<double> reached = fill_unreached(ranks, needs.inputs, own);
   // Means are converted to sums, weighted by the number of samples.
   std::vector<double> numbers = {static_cast<double>(own.samples)};
   const auto each = [&](const auto& change) {
+    const double* samples = reached.data();
     for (auto& [measure, groups] : own.channels) {
       for (std::vector<double>& channels : groups) {
-        for (double& x : channels) change(measure == Measure::kActivationNorm, x);
+        const double over = is_of_seen(measure) ? *samples : 0;
+        ++samples;
+        for (double& x : channels) change(measure == Measure::kActivationNorm, over, x);
       }
     }
   };
-  each([&](bool root, double x) { numbers.push_back((root ? x * x : x) * numbers.front()); });
+  each([&](bool root, double /*over*/, double x) {
+    numbers.push_back((root ? x * x : x) * numbers.front());
+  });
   for (const auto& [name, moments] : own.inputs) {
     const Eigen::MatrixXd& second = moments.second;
     numbers.push_back(static_cast<double>(moments.rows));
@@ -529,8 +559,8 @@ Statistics sum_over(const RankGroup& ranks, Statistics own, const Needs& needs) 
   const double* next = numbers.data();
   const double samples = *next++;
   own.samples = static_cast<int64_t>(samples);
-  each([&](bool root, double& x) {
-    x = *next++ / samples;
+  each([&](bool root, double over, double& x) {
+    x = *next++ / (over > 0 ? over : samples);
     if (root) x = std::sqrt(x);
   });
   for (auto& [name, moments] : own.inputs) {
@@ -544,10 +574,10 @@ Statistics sum_over(const RankGroup& ranks, Statistics own, const Needs& needs) 
 }
 
 Measurement measurement(Batches batches, Loss loss, const RankGroup* ranks) {
-  if (ranks != nullptr) batches = share_of(std::move(batches), ranks->rank(), ranks->size());
-  return [batches = std::move(batches), loss = std::move(loss), ranks](
+  Batches own_share = ranks != nullptr ? share_of(batches, ranks->rank(), ranks->size()) : batches;
+  return [all = std::move(batches), batches = std::move(own_share), loss = std::move(loss), ranks](
              const Graph& graph, const Facts& facts, const Coupling& coupling, const Needs& needs) {
-    Statistics own = measure(graph, facts, coupling, needs, batches, loss);
+    Statistics own = measure(graph, facts, coupling, needs, batches, loss, all);
     return ranks == nullptr ? own : sum_over(*ranks, std::move(own), needs);
   };
 }
