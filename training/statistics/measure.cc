@@ -382,8 +382,8 @@ int64_t Measuring::batch(const SampleBatch& sample) const {
   int64_t values = 0;
   for (const at::Tensor& input : sample.inputs) values += input.numel() / sample.count;
   if (state_->gradients->sums_batches()) {
-    constexpr double kMostBytes = int64_t{2}
-                                  << 30;  // of a batch's values, which its gradients need
+    // Of a batch's values, which its gradients need.
+    constexpr double kMostBytes = int64_t{2} << 30;
     const double bytes = state_->bytes_per_input * static_cast<double>(values * sizeof(float));
     if (bytes * static_cast<double>(size) <= kMostBytes) return size;
     return std::max<int64_t>(1, static_cast<int64_t>(kMostBytes / bytes));
