@@ -1,6 +1,7 @@
 #include "parsimony/api/measure.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <set>
@@ -41,6 +42,23 @@ void see(ActivationSums& activations, ValueId value, const TensorBytes& x) {
   activations.see(value, {floats.data(), x.dims});
 }
 
+/// Returns a network with these outputs; of values in bodies with the nodes that run these.
+Graph network_for(const Graph& graph, const std::vector<ValueId>& values) {
+  std::vector<ValueId> needed = values;
+  for (const ValueId v : values) {
+    const NodeId producer = graph.value(v).producer;
+    if (producer == kNone) continue;
+    for (BodyId b = graph.node(producer).body; b != kNone; b = graph.bodies[b].around) {
+      const std::vector<ValueId>& results = graph.node(graph.bodies[b].owner).outputs;
+      std::ranges::copy_if(results, std::back_inserter(needed),
+                           [](ValueId result) { return result != kNone; });
+    }
+  }
+  Graph network = part_for(graph, needed);
+  network.outputs = values;
+  return network;
+}
+
 /// Returns a number of samples per run for which their values fit into memory.
 int64_t batch_for(int64_t bytes) {
   return std::clamp<int64_t>(kMostMeasured / bytes, 1, kLargestRun);
@@ -55,7 +73,7 @@ struct ForwardStatistics::State {
         activations(graph, facts, coupling, sites_of(graph, coupling), needs.channels),
         moments(engine, graph, needs.inputs),
         experts(engine, graph, facts, coupling, needs),
-        network(part_for(graph, values(graph))),
+        network(network_for(graph, values(graph))),
         part(engine, network),
         bytes(bytes_each(graph, facts, network.outputs)) {
     for (const Group& group : coupling.groups) groups.push_back(group.id);

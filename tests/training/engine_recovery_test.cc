@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "parsimony/api/calibration_samples.h"
@@ -409,6 +410,44 @@ TEST_P(OnEngine, LayersOfBranchesThatAllDataTakeAreFitted) {
   EXPECT_NE(found.report.notes.front().find("3 layers unchanged (in a branch or loop)"),
             std::string::npos)
       << found.report.notes.front();
+}
+
+/// Of 64 samples, 16 at a time, those with a mean above 0 take the first branch.
+TEST(Branches, ThatSomeDataTakeAreMeasuredOnThese) {
+  TextModel model(R"(net (float[N,3,8,8] x) => (float[N,4,8,8] y) <float none = {0.0}> {
+    m = ReduceMean <keepdims = 0> (x)
+    c = Greater(m, none)
+    y = If (c) <
+      then_branch = t () => (float[N,4,8,8] u) { f = Conv(x, W1, B1) u = Conv(f, W2, B2) },
+      else_branch = o () => (float[N,4,8,8] w) { g = Conv(x, V1, B1) w = Conv(g, V2, B2) }>
+  })",
+                  {{"W1", "8x3x1x1"},
+                   {"B1", "8"},
+                   {"W2", "4x8x1x1"},
+                   {"B2", "4"},
+                   {"V1", "8x3x1x1"},
+                   {"V2", "4x8x1x1"}});
+  const Analysis analysis = analyse(model.graph());
+  at::manual_seed(3);
+  const at::Tensor x = at::randn({64, 3, 8, 8});
+  const Batches batches = [&x](int64_t /*size*/) -> BatchSource {
+    return [&x, first = int64_t{0}]() mutable -> std::optional<SampleBatch> {
+      if (first == 64) return {};
+      SampleBatch batch;
+      batch.count = 16;
+      batch.inputs = {x.narrow(0, std::exchange(first, first + 16), 16)};
+      return batch;
+    };
+  };
+  int64_t above = 0;
+  for (int64_t first = 0; first < 64; first += 16) {
+    if (x.narrow(0, first, 16).mean().item<float>() > 0) above += 16;
+  }
+  ASSERT_TRUE(above > 0 && above < 64);
+  const Statistics found = measure(model.graph(), analysis.facts, analysis.coupling,
+                                   {.inputs = {"W1", "W2", "V2"}}, batches);
+  EXPECT_EQ(found.inputs.at("W2").rows, above * 64);
+  EXPECT_EQ(found.inputs.at("V2").rows, (64 - above) * 64);
 }
 
 /// Half of the runs take the other branch.

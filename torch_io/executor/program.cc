@@ -24,8 +24,10 @@ class Releases {
     }
   }
 
+  /// @param results  of the body; those of the program, which may lie in bodies, stay in any case
   void place(std::vector<Step>& steps, const std::vector<ValueId>& results, BodyId home) {
     IdVector<ValueId, bool> needed(graph_.values.size(), false);
+    for (const ValueId v : program_.outputs) needed[v] = true;
     for (const ValueId v : results) needed[v] = true;
     for (size_t s = steps.size(); s-- > 0;) {
       Step& step = steps[s];
@@ -84,7 +86,7 @@ Program::Program(const Graph& graph) : inputs(graph.inputs), outputs(graph.outpu
     }
   }
   Releases releases(graph, *this);
-  releases.place(steps, outputs, kNone);
+  releases.place(steps, {}, kNone);
   for (const BodyId b : bodies.ids()) releases.place(bodies[b].steps, bodies[b].outputs, b);
 }
 
