@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/base/ranges.h"
 #include "parsimony/graph/attributes.h"
 #include "parsimony/graph/elements.h"
 #include "parsimony/onnx_io/graph_file_impl.h"
@@ -196,6 +197,10 @@ onnx::ModelProto model_of(const Graph& graph,
   IdVector<ValueId, bool> read(graph.values.size(), false);
   for (const ValueId output : graph.outputs) read[output] = true;
   for (const Node& node : graph.nodes) {
+    for (const ValueId value : node.outputs) {
+      if (node.body == kNone || value == kNone || !contains(graph.outputs, value)) continue;
+      throw not_writable(graph.value(value).name, "is an output, and computed in a branch or loop");
+    }
     for (const ValueId input : node.inputs) {
       if (input != kNone) read[input] = true;
     }
