@@ -17,7 +17,6 @@
 #include "parsimony/api/recovery/part.h"
 #include "parsimony/api/recovery/row_sums.h"
 #include "parsimony/api/taken_branches.h"
-#include "parsimony/base/ranges.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/pruners/activations.h"
 #include "parsimony/pruners/layers.h"
@@ -85,10 +84,11 @@ struct ForwardStatistics::State {
     for (const ValueId v : activations.values()) seen.insert(v);
     for (const ValueId v : moments.values()) seen.insert(v);
     for (const ValueId v : experts.values()) seen.insert(v);
-    const std::vector<NodeId> needed = nodes_for(graph, graph.outputs);
+    const std::vector<NodeId> needed = nodes_for(graph, graph.outputs);  // ascending
     std::erase_if(seen, [&](ValueId v) {
       const NodeId producer = graph.value(v).producer;
-      return producer != kNone && graph.node(producer).body != kNone && !contains(needed, producer);
+      const bool inside = producer != kNone && graph.node(producer).body != kNone;
+      return inside && !std::ranges::binary_search(needed, producer);
     });
     return {seen.begin(), seen.end()};
   }

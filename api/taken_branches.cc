@@ -4,7 +4,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <utility>
 
 #include "parsimony/api/network_error.h"
 #include "parsimony/api/recovery/part.h"

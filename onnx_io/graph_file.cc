@@ -12,6 +12,7 @@
 #include "parsimony/base/ranges.h"
 #include "parsimony/graph/attributes.h"
 #include "parsimony/graph/elements.h"
+#include "parsimony/graph/reads.h"
 #include "parsimony/onnx_io/graph_file_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"
 
@@ -201,12 +202,7 @@ onnx::ModelProto model_of(const Graph& graph,
       if (node.body == kNone || value == kNone || !contains(graph.outputs, value)) continue;
       throw not_writable(graph.value(value).name, "is an output, and computed in a branch or loop");
     }
-    for (const ValueId input : node.inputs) {
-      if (input != kNone) read[input] = true;
-    }
-    for (const BodyId body : node.bodies) {
-      for (const ValueId result : graph.bodies[body].outputs) read[result] = true;
-    }
+    for_each_read(graph, node, [&](ValueId v) { read[v] = true; });
   }
   for (const ValueId v : graph.values.ids()) {
     const Value& value = graph.value(v);

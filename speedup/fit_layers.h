@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "parsimony/graph/graph.h"
+#include "parsimony/graph/reads.h"
 #include "parsimony/speedup/small_network.h"
 
 namespace parsimony {
@@ -59,17 +60,6 @@ std::vector<int64_t> kept_channels(const SmallNetwork& small, const FitLayer& la
 
 /// BatchNormalizations in inference mode whose statistics are not shared, in topological order.
 std::vector<NodeId> batch_norms(const Graph& graph);
-
-/// Calls `visit` with what a node reads: its operands, and the results of its bodies.
-template <typename Visit>
-void for_each_read(const Graph& graph, const Node& node, const Visit& visit) {
-  for (const ValueId v : node.inputs) {
-    if (v != kNone) visit(v);
-  }
-  for (const BodyId b : node.bodies) {
-    for (const ValueId v : graph.bodies[b].outputs) visit(v);
-  }
-}
 
 /// The node that computes each value. A graph that was edited does not keep Value::producer.
 IdVector<ValueId, NodeId> producers_of(const Graph& graph);

@@ -120,6 +120,43 @@ TEST(RankSums, StatisticsAreThoseOfOneProcess) {
   });
 }
 
+/// A batch takes the branch that its mean says. Where its halves are bright and dark, those of rank
+/// 0 alone would take the other one.
+TEST(RankSums, BranchesAreThoseOfOneProcess) {
+  TextModel model(
+      "net (float[N,3,32,32] x) => (float[N,4,32,32] y) <float half = {0.5}> { "
+      "m = ReduceMean<keepdims = 0>(x) c = Greater(m, half) "
+      "y = If(c) <then_branch = t () => (float[N,4,32,32] u) { f = Conv(x, W1) u = Conv(f, W2) }, "
+      "else_branch = e () => (float[N,4,32,32] v) { g = Conv(x, V1) v = Conv(g, V2) }> }",
+      {{"W1", "8x3x1x1"}, {"W2", "4x8x1x1"}, {"V1", "8x3x1x1"}, {"V2", "4x8x1x1"}});
+  const Analysis analysis = analyse(model.graph());
+  const Needs needs{.channels = {Measure::kMeanActivation}, .inputs = {"W2", "V2"}};
+  const at::Tensor bright = at::cat({at::full({8, 3, 32, 32}, 0.9F), at::zeros({8, 3, 32, 32})});
+  for (const bool mixed : {false, true}) {
+    const Batches batches = [&](int64_t /*size*/) -> BatchSource {
+      return [&, left = 4]() mutable -> std::optional<SampleBatch> {
+        if (left-- == 0) return {};
+        SampleBatch batch;
+        batch.count = 16;
+        batch.inputs = {mixed ? bright : bright.narrow(0, 0, 8).repeat({2, 1, 1, 1})};
+        return batch;
+      };
+    };
+    const auto by = [&](const RankGroup* ranks) {
+      return measurement(batches, {}, ranks)(model.graph(), analysis.facts, analysis.coupling,
+                                             needs);
+    };
+    EXPECT_EQ(by(nullptr).inputs.begin()->first, mixed ? "V2" : "W2");
+    on_ranks(2, [&](const RankGroup& ranks) {
+      const Statistics all = by(&ranks);
+      EXPECT_EQ(all.samples, 64);
+      ASSERT_EQ(all.inputs.size(), 1U);
+      EXPECT_EQ(all.inputs.begin()->first, mixed ? "V2" : "W2");
+      EXPECT_EQ(all.inputs.begin()->second.rows, 64 * 32 * 32);
+    });
+  }
+}
+
 TEST(RankSums, WhatDataReachOnOneRankOnlyIsZeroOnTheOthers) {
   Needs needs;
   needs.channels = {Measure::kTaylor, Measure::kZeroShare};
